@@ -47,6 +47,7 @@ __all__ = [
     "cancellations",
     "described",
     "is_async",
+    "no_store",
     "text_given",
     "timed_out",
 ]
@@ -117,15 +118,15 @@ class Conflict(StoreError):
 
     def __init__(self, session_id: str, *, expected: int, actual: int) -> None:
         super().__init__(
-            f"session {session_id!r}: expected record {expected} to be the last, but it is {actual}; "
-            "read what was added and append again"
+            f"session {session_id!r}: the last record is {actual}, not {expected}, as somebody else appended; read the "
+            "new records and append again"
         )
         self.expected = expected
         self.actual = actual
 
 
 class CorruptRecord(StoreError):
-    """Bytes on disk do not match what was written. `record` is the record's number."""
+    """Bytes on disk differ from those that were written. `record` is the record's number, if one is known."""
 
     exit_code = 5
 
@@ -135,23 +136,24 @@ class CorruptRecord(StoreError):
 
 
 class BlobMissing(StoreError):
-    """Media bytes that a record names by hash are not in the store."""
+    """The store does not have media bytes that a record refers to."""
 
     exit_code = 5
 
 
 class NewerStore(StoreError):
-    """The store was written by a newer turnlog, which this one must not touch."""
+    """The store was written by a newer turnlog; this version must not change it."""
 
     exit_code = 6
 
 
 class StoreKeyError(StoreError):
-    """An encrypted store was opened without its key or with a wrong one, or a store that is not encrypted with one."""
+    """An encrypted store was opened without its key or with a wrong key; or a key was given for a store that is not
+    encrypted."""
 
 
 class TurnCancelled(TurnlogError):
-    """A turn was cancelled, and something more was asked of it. The turn's own `with` block ends it."""
+    """A cancelled turn was used again. The turn's own `with` block catches this exception."""
 
     def __init__(self, turn_id: str, reason: str) -> None:
         super().__init__(f"turn {turn_id!r} was cancelled" + (f": {reason}" if reason else ""))
@@ -160,10 +162,10 @@ class TurnCancelled(TurnlogError):
 
 
 class BudgetError(TurnlogError):
-    """The irreducible part of a request does not fit the window.
+    """The parts of a request that cannot be left out do not fit the budget.
 
-    `limit` is the window in tokens and `floor` itemises what cannot be left out, in tokens. `given` is the limit before
-    the margin for what may be billed above a count was taken from it.
+    `given` is the limit you set; `limit` is `given` minus a margin, as providers may bill more tokens than were
+    counted. `floor` itemises the parts that cannot be left out, in tokens.
     """
 
     exit_code = 7
@@ -171,7 +173,8 @@ class BudgetError(TurnlogError):
     def __init__(self, limit: int, floor: dict[str, int], *, given: int = 0, advice: Sequence[str] = ()) -> None:
         total = sum(floor.values())
         items = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items() if tokens)
-        margin = f" ({given:,} less a margin for what may be billed above the count)" if given > limit else ""
+        margin = f" ({given:,} minus a margin, as providers may bill more tokens than were counted)"
+        margin = margin if given > limit else ""
         *more, last = advice or ("",)
         help_ = f"; what would help: {', '.join(more)}{' or ' if more else ''}{last}" if last else ""
         super().__init__(
@@ -183,20 +186,28 @@ class BudgetError(TurnlogError):
         self.floor = floor
 
 
+def no_store(place: object) -> StoreError:
+    """The error for a store that does not exist."""
+    return StoreError(
+        f"there is no store at {place}; check --store, TURNLOG_STORE and `turnlog config`, or create one with "
+        "`turnlog import`"
+    )
+
+
 def text_given(name: str, value: Any) -> str:
     """`value`, if it is text; else InputError, which names the argument."""
     if not isinstance(value, str):
-        raise InputError(f"{name} is a string, not {type(value).__name__}")
+        raise InputError(f"{name} must be a string, not {type(value).__name__}")
     return value
 
 
 def is_async(call: Any) -> bool:
-    """Whether a call gives what would have to be awaited: of a function, or of an object that can be called."""
+    """Whether a function, or an object that can be called, returns an awaitable."""
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
 def described(error: BaseException) -> str:
-    """Any error by its kind and what it says: nothing, if it fails at saying it."""
+    """The class of an error and its text; the text is empty if making it fails."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - an error of somebody else's making; what it ends must be put on record all the same
@@ -209,13 +220,14 @@ _TIMEOUTS = frozenset({"TimeoutError", "TimeoutExpired", "TimeoutException", "Ti
 
 
 def timed_out(error: BaseException) -> bool:
-    """Whether an exception tells that time ran out. Told by name, as most libraries' are no TimeoutError."""
+    """Whether an exception means that time ran out. Decided by its name: those of most libraries are not
+    TimeoutErrors."""
     return any(kind.__name__ in _TIMEOUTS for kind in type(error).__mro__)
 
 
 def cancellations(error: BaseException | None) -> list[TurnCancelled]:
-    """The cancellations that an error consists of, by itself or in the group that an `asyncio.TaskGroup` makes of it;
-    none if there is anything else in it."""
+    """The cancellations that an error consists of: itself, or the members of an `asyncio.TaskGroup`'s group; empty if
+    the group contains any other error."""
     if not isinstance(error, BaseExceptionGroup):
         return [error] if isinstance(error, TurnCancelled) else []
     inner = [cancellations(one) for one in error.exceptions]

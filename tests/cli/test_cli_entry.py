@@ -53,9 +53,18 @@ def shell(command: str, store: Path) -> tuple[int, str]:
         ("set -o pipefail; $T export s --format jsonl | head -c 1 >/dev/null", 141, ""),
         ("$T show s >&-", 3, "turnlog: standard output is closed\n"),
         ("$T show s >&- 2>&-", 3, ""),
-        ("$T check - <&-", 2, "turnlog: -: standard input is closed; name a file, or send it one\n"),
-        ("$T import - <&-", 2, "turnlog: -: standard input is closed; name a file, or send it one\n"),
-        ("$T rm s <&-", 2, "turnlog: rm: nobody is there to be asked; add --yes to delete without asking\n"),
+        ("$T check - <&-", 2, "turnlog: -: standard input is closed; give a file, or redirect one to standard input\n"),
+        (
+            "$T import - <&-",
+            2,
+            "turnlog: -: standard input is closed; give a file, or redirect one to standard input\n",
+        ),
+        (
+            "$T rm s <&-",
+            2,
+            "turnlog: rm: standard input is not a terminal, so no confirmation can be asked for; add --yes to delete "
+            "without asking\n",
+        ),
         ("$T check . --as google", 2, "turnlog: .: cannot be read (Is a directory); name a readable file\n"),
         ("$T --store /proc/no/such/store.db import t.py", 3, None),
         ("$T --store . ls", 3, None),

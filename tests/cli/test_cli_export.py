@@ -225,7 +225,7 @@ def test_a_decision_that_no_view_could_follow_becomes_a_note(detail: dict[str, A
     store.append("s", [Draft(MessageRecord(Message("user", (Text("hi"),)))), Draft(Decision("mask", 1, 1, "", detail))])
     back = read_back(exported(store, "s", "jsonl")[0])
     assert [type(draft.body).__name__ for draft in back.drafts] == ["MessageRecord", "Note"]
-    assert "record 2 kept as a note: its detail cannot be used: " in back.warnings[0].message
+    assert "record 2 kept as a note: the field `detail` of this decision is invalid: " in back.warnings[0].message
 
 
 def test_an_export_cut_off_says_so() -> None:
@@ -342,8 +342,8 @@ def test_what_is_alike_in_an_export_is_said_once(turnlog: Any, tmp_path: Path) -
     assert (ended.code, ended.err.splitlines()) == (
         1,
         [
-            "many, record 3: tool 'toolA' declared from its call",
-            "many, record 5: tool 'toolB' declared from its call",
+            "many, record 3: tool 'toolA' is called but not declared: declared for any arguments",
+            "many, record 5: tool 'toolB' is called but not declared: declared for any arguments",
             "many, records 3, 5, 7, 9, 11 and 4 more: reasoning of anthropic left out",
             "many, records 4, 6, 8, 10, 12 and 4 more: call call_0 failed: only its text can say so (and 8 alike)",
         ],

@@ -93,7 +93,8 @@ def test_a_record_that_could_not_be_read_is_not_kept() -> None:
     for bodies in ([], [Note("first")]):
         if bodies:
             sync_session(store, imported(bodies))
-        with pytest.raises(InputError, match=f"its record {len(bodies) + 1}: .*UsageRecord: Expected `int`"):
+        where = f"record {len(bodies) + 1} made from the transcript"
+        with pytest.raises(InputError, match=f"{where}: .*UsageRecord: Expected `int`"):
             sync_session(store, imported([*bodies, UsageRecord("google", "m", Usage(reasoning=wrong))]))
         assert [info.records for info in store.sessions()] == [1][: len(bodies)]
 

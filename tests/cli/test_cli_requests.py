@@ -45,7 +45,10 @@ def test_requests_are_accepted(turnlog: Any, transcript: Path, oracle: ModuleTyp
     judged = {"model": "gemini-2.5-pro"} if provider == "google" else {}
     assert (ended.code, getattr(oracle, JUDGES[provider])(body, **judged)) == (0, [])
     assert json.loads(turnlog("request", "demo-invoice-rounding", "--to", provider).out) == body
-    assert "edit unanswered: call of 'Bash' (toolu_demo_5) has no result: lost (record 14)" in ended.err.splitlines()
+    assert (
+        "edit unanswered: call of 'Bash' (toolu_demo_5) has no result on record: it may have run (record 14)"
+        in ended.err.splitlines()
+    )
 
 
 def test_a_request_of_one_provider_for_another(turnlog: Any, tmp_path: Path) -> None:
@@ -69,10 +72,10 @@ def test_explained(turnlog: Any, tmp_path: Path) -> None:
         "        3  assistant  verbatim     [calls look]\n"
         "        3  user       synthetic    [result look lost]\n"
         "        4  user       verbatim     well?\n"
-        "edit unanswered: call of 'look' (c1) has no result: lost (record 3)\n"
+        "edit unanswered: call of 'look' (c1) has no result on record: it may have run (record 3)\n"
     )
     rows = turnlog("request", name, "--to", "openai-chat", "--explain", "--json").rows
-    detail = "call of 'look' (c1) has no result: lost"
+    detail = "call of 'look' (c1) has no result on record: it may have run"
     assert rows[0] == {"change": "edit", "kind": "unanswered", "detail": detail, "records": [3], "path": ""}
     assert [row["change"] for row in rows] == ["edit"]
 
@@ -113,14 +116,14 @@ def test_check(turnlog: Any, tmp_path: Path) -> None:
     assert accepted == (0, "", "good.json: no violations, checked as openai-chat\n")
     assert turnlog("check", bad, "--as", "openai-chat") == (
         1,
-        "unanswered: call of 'look' (c1) has no result: lost (message 2)\n",
+        "unanswered: call of 'look' (c1) has no result on record: it may have run (message 2)\n",
         "bad.json: 1 violation, checked as openai-chat\n",
     )
     ended = turnlog("check", "-", "--json", stdin=json.dumps(BAD).encode())
     assert ended.code == 1
     assert json.loads(ended.out) == {
         "kind": "unanswered",
-        "detail": "call of 'look' (c1) has no result: lost",
+        "detail": "call of 'look' (c1) has no result on record: it may have run",
         "messages": [2],
         "path": "",
     }
@@ -130,12 +133,12 @@ def test_check(turnlog: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "x.json: no JSON: "),
-        (b"[1]", "x.json: a request is a JSON object, this is list"),
-        (b"\xff{}", "x.json: byte 0 is no UTF-8"),
-        ("[1]".encode("utf-16"), "x.json: a request is a JSON object, this is list"),
-        (b"[" * 100_000, "x.json: nested too deeply"),
-        (b'{"a": 1}', "say whose it is with --as"),
+        (b"", "x.json: not JSON: "),
+        (b"[1]", "x.json: a request must be a JSON object, not list"),
+        (b"\xff{}", "x.json: byte 0 is not UTF-8"),
+        ("[1]".encode("utf-16"), "x.json: a request must be a JSON object, not list"),
+        (b"[" * 100_000, "x.json: the JSON is nested too deeply"),
+        (b'{"a": 1}', "name the provider with --as"),
         (None, "x.json: cannot be read (No such file or directory)"),
     ],
 )

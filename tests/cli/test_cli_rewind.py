@@ -140,9 +140,13 @@ def test_the_other_commands_say_what_was_taken_back(store: SqliteStore, turnlog:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--turns 3", "rewind(turns=3): give a number of turns, from 1 on; the conversation has 2 turns"),
-        ("--to 7", "rewind(to=7): give a record before the last one, 7; 0 is the beginning"),
-        ("--undo --dry-run", "rewind: --undo has no dry run; `turnlog show ID` marks what was taken back"),
+        ("--turns 3", "rewind(turns=3): give a number from 1 to 2; the conversation has 2 turns"),
+        ("--to 7", "rewind(to=7): give the number of a record from 0 (the beginning) to 6; the last record is 7"),
+        (
+            "--undo --dry-run",
+            "rewind: --undo cannot be combined with --dry-run; `turnlog show ID` shows which records the last "
+            "rewind took back",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(store: SqliteStore, turnlog: Command, words: str, why: str) -> None:

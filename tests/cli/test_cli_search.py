@@ -58,6 +58,6 @@ def test_a_date_that_there_is_not_is_refused(turnlog: Command) -> None:
     """A search that finds nothing, for ever, because of a slip of the finger."""
     for date in ("2025-13", "2025-02-31", "2025-12-99", "yesterday", ""):
         ended = turnlog("search", "x", "--since", date)
-        assert (ended.code, "is no date, such as 2026-01-31" in ended.err) == (2, True), date
+        assert (ended.code, "is not a date; write 2026-01-31" in ended.err) == (2, True), date
     for date in ("2025", "2025-12", "2025-12-31", "2025-12-31T10:00:00Z"):
         assert turnlog("search", "x", "--until", date).code == 0

@@ -259,7 +259,7 @@ def test_damaged_bills(turnlog: Any, session: Path) -> None:
         db.execute("update records set record = replace(record, '1200', '12x0') where kind = 'usage'")
     ended = turnlog("show", "s", "--last", "3")
     assert (ended.code, len(ended.out.splitlines())) == (0, 5)
-    assert ended.err == "what was billed cannot be summed: record 11 does not match its checksum\n"
+    assert "billed cannot be summed: session 's': record 11 does not match its checksum; `turnlog" in ended.err
     listed = turnlog("ls", "--cost")
     assert (listed.code, listed.out) == (5, "")
     assert listed.err.startswith("turnlog: record 11 of session 's' cannot be read")
@@ -330,7 +330,8 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
     refused = turnlog("rm", "s")
     assert (refused.code, refused.err) == (
         2,
-        "turnlog: rm: nobody is there to be asked; add --yes to delete without asking\n",
+        "turnlog: rm: standard input is not a terminal, so no confirmation can be asked for; add --yes to delete "
+        "without asking\n",
     )
     assert turnlog("rm", "s", "nobody", "--yes").code == 4
     assert turnlog("show", "s").code == 0  # nothing half done
@@ -362,7 +363,7 @@ def test_damage_in_the_middle(turnlog: Any, session: Path) -> None:
         db.execute("update records set record = replace(record, 'keep it', 'KEEP IT')")
     ended = turnlog("show", "s")
     assert (ended.code, ended.out.splitlines()) == (5, PAGE.splitlines()[: PAGE.count("\n", 0, PAGE.index("   14  "))])
-    assert ended.err == "turnlog: record 14 does not match its checksum\n"
+    assert ended.err.startswith("turnlog: session 's': record 14 does not match its checksum; `turnlog verify s` lists")
 
 
 def test_verify(turnlog: Any, session: Path) -> None:
@@ -402,12 +403,12 @@ def test_the_beginning_of_an_id_will_do_to_look(turnlog: Any) -> None:
     several = turnlog("show", "alp")
     assert (several.code, several.err) == (
         4,
-        "turnlog: there is no session 'alp'; of those that begin so, give the whole id: alpha-2, alpha-1\n",
+        "turnlog: there is no session 'alp'; these ids begin with it: alpha-2, alpha-1; give one of them in full\n",
     )
-    assert "'alp'; of those that begin so" in turnlog("request", "alp", "--to", "anthropic").err
+    assert "'alp'; these ids begin with it" in turnlog("request", "alp", "--to", "anthropic").err
     for words in (("rm", "bet"), ("rename", "bet", "x"), ("keep", "bet"), ("rewind", "bet", "--to", "1")):
         ended = turnlog(*words)
-        assert (ended.code, "give the whole id: beta\n" in ended.err) == (4, True), words
+        assert (ended.code, "begin with it: beta; give one" in ended.err) == (4, True), words
     assert len(turnlog("ls", "--json").rows) == 4
 
 

@@ -53,7 +53,7 @@ def test_what_is_set_aside_is_said(turnlog: Any, transcript: Path, keys: tuple[s
         assert (looked.code, looked.err) == (0, "")
     ended = turnlog("search", "the", *where)
     assert ended.err.startswith(f"{session}, record ")
-    assert "were there and are gone" in ended.err
+    assert "were written and are missing" in ended.err
     assert turnlog("verify", *where).code == 0
 
 
@@ -69,7 +69,7 @@ def test_keys(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: P
     ):
         ended = turnlog(*words)
         assert (ended.code in (2, 3), ended.out, said in ended.err) == (True, "", True)
-    assert "nobody is there" in turnlog("ls", "--key", "ask").err
+    assert "standard input is not a terminal" in turnlog("ls", "--key", "ask").err
     monkeypatch.setenv("TURNLOG_KEY", one)
     assert turnlog("ls").out == listed
     assert turnlog("search", "the", "--json").rows

@@ -148,7 +148,7 @@ def test_a_list_of_messages_is_told_by_its_name_or_prompt(tmp_path: Path) -> Non
 
 def test_files_without_messages_are_refused() -> None:
     """A trajectory cut off by a crash has to be named as such."""
-    with pytest.raises(ImportFailed, match="no whole JSON"):
+    with pytest.raises(ImportFailed, match="the JSON is damaged or cut off"):
         mini_swe.IMPORTER.read(b'{"messages": [')
     with pytest.raises(ImportFailed, match="no messages"):
         mini_swe.IMPORTER.read(b'{"messages": [1]}')

@@ -167,7 +167,7 @@ def test_titles_say_the_task() -> None:
 
 def test_files_without_messages_are_refused() -> None:
     """A trajectory cut off by a crash has to be named as such."""
-    with pytest.raises(ImportFailed, match="no whole JSON"):
+    with pytest.raises(ImportFailed, match="the JSON is damaged or cut off"):
         swe_agent.IMPORTER.read(b'{"history": [')
     with pytest.raises(ImportFailed, match="no messages"):
         swe_agent.IMPORTER.read(b'{"history": []}')

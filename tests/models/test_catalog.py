@@ -143,7 +143,7 @@ def test_a_tuned_model_is_what_it_was_made_of_at_a_price_of_its_own(base: str, g
 @pytest.mark.parametrize("provider", DEFAULT_MODELS)
 def test_a_target_has_a_model(provider: str) -> None:
     """A variable of the environment that is not set gave a session without a target, and a request without a model."""
-    with pytest.raises(InputError, match=f"name one, such as '{DEFAULT_MODELS[provider]}'"):
+    with pytest.raises(InputError, match=f"give a model such as '{DEFAULT_MODELS[provider]}'"):
         turnlog.target(provider, "")
 
 
@@ -162,8 +162,8 @@ def test_an_unknown_model_is_warned_of_once_where_it_was_named() -> None:
         turnlog.check({"messages": []}, "openai-chat")  # names no model: nothing to warn of
     assert [(type(one.message), one.filename) for one in seen] == [(UnknownModelWarning, __file__)] * 2
     assert [str(one.message) for one in seen] == [like.doubt, guess.doubt]
-    assert "taken for 'gpt-4o', 128,000 tokens in and 16,384 out" in like.doubt
-    assert "its provider's common limits, 200,000 tokens in and 8,192 out" in guess.doubt
+    assert "the limits of 'gpt-4o' are used: 128,000 input and 16,384 output tokens" in like.doubt
+    assert "the common limits of its provider are used: 200,000 input and 8,192 output tokens" in guess.doubt
     assert str(own_file()) in guess.doubt
     assert (like.known, like.taken_for, guess.known, guess.taken_for) == (True, "gpt-4o", False, "")
 
@@ -215,15 +215,18 @@ def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
         ({"nova": {"input": "many"}}, "model 'nova': Expected `int | null`, got `str` - at `$.input`"),
         ({"nova": {"input": 0}}, "model 'nova': Expected `int` >= 1 - at `$.input`"),
         ({"nova": {"media": ["smell"]}}, "model 'nova': Invalid enum value 'smell' - at `$.media[0]`"),
-        ({"nova": {"prices": {"input": -1}}}, "model 'nova': a price is no less than 0 - at `$.prices.input`"),
-        ({"nova": {"prices": {"input": "NaN"}}}, "model 'nova': a price is a number - at `$.prices.input`"),
-        ({"nova": {"prices": {"cached": "-Infinity"}}}, "model 'nova': a price is a number - at `$.prices.cached`"),
-        ('{"models": {"nova": {"prices": {"output": 1e999}}}}', "model 'nova': a price is no more than 1,000,000"),
+        ({"nova": {"prices": {"input": -1}}}, "model 'nova': prices.input must not be below 0"),
+        ({"nova": {"prices": {"input": "NaN"}}}, "model 'nova': prices.input must be a number"),
+        ({"nova": {"prices": {"cached": "-Infinity"}}}, "model 'nova': prices.cached must be a number"),
+        (
+            '{"models": {"nova": {"prices": {"output": 1e999}}}}',
+            "model 'nova': prices.output must not be above 1,000,000",
+        ),
         ({"nova": {"prices": {"input": True}}}, "model 'nova': Expected `decimal | null`, got `bool`"),
         ({"nova": {"cache": {"mode": "magic"}}}, "model 'nova': Invalid enum value 'magic' - at `$.cache.mode`"),
         ({"nova": 5}, "model 'nova': Expected `object`, got `int`"),
-        ('{"models": {"nova": {"prices": {"input": NaN}}}}', "no JSON: NaN is no number"),
-        ('{"models": ', "no JSON: Expecting value"),
+        ('{"models": {"nova": {"prices": {"input": NaN}}}}', "not JSON: NaN is no number"),
+        ('{"models": ', "not JSON: Expecting value"),
         ('{"nova": {}}', 'expected {"models": {NAME: {...}}}'),
         ("[]", 'expected {"models": {NAME: {...}}}'),
     ],

@@ -155,7 +155,7 @@ def test_costs_are_those_that_an_agent_worked_out_itself(shared: Path) -> None:
 
 def test_what_is_no_usage_is_refused() -> None:
     """A provider's own usage, handed over as it is, would end in an error about one of its fields."""
-    with pytest.raises(InputError, match=r"`answer.usage`, `session.usage`\), not dict"):
+    with pytest.raises(InputError, match=r"a turnlog.Usage, not dict"):
         cost({"prompt_tokens": 5}, "gpt-4o")  # type: ignore[arg-type]
 
 

@@ -141,9 +141,9 @@ class _Manager:
         (_answer, "coroutine", "await it"),
         (_Raw, "_Raw", ".parse()"),
         (_Manager, "_Manager", "enter it with `with`"),
-        (lambda: Object, "type", "a request body is JSON"),
-        (object, "object", "a request body is JSON"),
-        (lambda: b"bytes", "bytes", "a request body is JSON"),
+        (lambda: Object, "type", "use only dicts, lists"),
+        (object, "object", "use only dicts, lists"),
+        (lambda: b"bytes", "bytes", "use only dicts, lists"),
     ],
 )
 def test_what_is_no_object_of_an_answer_is_told_by_its_place(

@@ -44,19 +44,19 @@ class Silent:
 @pytest.mark.parametrize(
     ("counter", "told"),
     [
-        (5, r"5 is neither: it has no 'id', 'text'"),
-        (0, r"0 is neither"),
+        (5, r"5 has no 'id', 'text'"),
+        (0, r"0 has no"),
         (lambda messages: None, "returned None"),
         (lambda messages: -1, "returned -1"),
         (lambda messages: 2.5, "returned 2.5"),
-        (Silent(), "'messages' returned None"),
+        (Silent(), r"messages\(\) returned None"),
     ],
     ids=["number", "nothing", "none", "negative", "broken", "silent"],
 )
 def test_what_cannot_count_is_told(counter: Any, told: str) -> None:
     """A bare AttributeError or TypeError from within says nothing of the argument that was wrong; a request that was
     counted as less than nothing would have been taken for one that fits."""
-    with pytest.raises(InputError, match=f"a counter is a turnlog.tokens counter, or a function.*{told}"):
+    with pytest.raises(InputError, match=told):
         turnlog.fit(body(3), max_tokens=500, counter=counter)
 
 

@@ -423,7 +423,7 @@ def test_what_is_no_json_is_told_by_its_place() -> None:
     """A body with an object of an SDK in it ended in TypeError from within, which says nothing of where."""
     called = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": object()}]}
     body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [called, {"role": "user", "content": "x"}]}
-    said = "messages[0].content[0].input is of type object: a request body is JSON"
+    said = "messages[0].content[0].input is of type object: use only dicts, lists"
     for made in (
         lambda: turnlog.count(body),
         lambda: turnlog.fit(body, max_tokens=9_000),

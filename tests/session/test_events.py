@@ -221,7 +221,7 @@ def test_an_asynchronous_listener_is_refused(follow: Any, store: MemoryStore) ->
         async def __call__(self, event: Any) -> None: ...
 
     for listener in (heard, Heard()):
-        with pytest.raises(InputError, match="asynchronous: give a plain one, or follow `async for`"):
+        with pytest.raises(InputError, match="asynchronous functions are not called: give a plain function"):
             follow(session_in(store), listener)
 
 

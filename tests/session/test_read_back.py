@@ -72,7 +72,7 @@ def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
             ("failed", "give `record`, the number of a record, as an integer from 1 on"),
         ]
         assert session.request().body["tools"][0]["function"]["name"] == "read_back"
-        with pytest.raises(InputError, match="is one of 'bash'"):
+        with pytest.raises(InputError, match="calls the tool 'bash'"):
             session.answer_read_back(ToolCall("r3", "bash", {"record": 5}))
 
 

@@ -152,7 +152,9 @@ def test_what_has_to_be_awaited_is_not_dropped_in_silence(store: MemoryStore, ki
 def test_what_cannot_live_with_a_session_is_refused(store: MemoryStore) -> None:
     """Told when it is attached, not when the session ends."""
     with session_in(store) as session:
-        with pytest.raises(InputError, match=r"object cannot live with a session: a service has close\(\)"):
+        with pytest.raises(
+            InputError, match=r"object cannot be closed with the session; give an object with close\(\)"
+        ):
             session.attach(object())
-        with pytest.raises(InputError, match=r"Remote is entered asynchronously: `await session.aattach"):
+        with pytest.raises(InputError, match=r"Remote is an asynchronous context manager: use `await session.aattach"):
             session.attach(Remote("remote", []))

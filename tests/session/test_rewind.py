@@ -174,7 +174,7 @@ def test_a_branch_that_was_left_can_be_returned_to(session: Session) -> None:
     with session.turn("instead") as turn:
         turn.receive(says("so be it"))
     assert said(session) == ["one", "first", "instead", "so be it"]
-    with pytest.raises(InputError, match=r"record 24: rewind\(to=21\) goes back to before it"):
+    with pytest.raises(InputError, match=r"record 24 continued the conversation; rewind\(to=21\)"):
         session.undo("rewind")
     done = session.rewind(to=21)
     assert (done.gone, done.back, done.ended) == ((24, 25), (8, 9, 13, 14, 18, 19), (22,))
@@ -187,7 +187,7 @@ def test_a_tool_loop_is_not_cut(session: Session) -> None:
     """Between a call and what became of it there is no place to go back to: the model would be told that a tool did
     not run which did. The error names the nearest places."""
     for to in (9, 10, 11, 12):
-        with pytest.raises(InputError, match=r"call 'c1' of 'weather' in record 9 .* go back to record 8 or 13"):
+        with pytest.raises(InputError, match=r"call 'c1' of 'weather' \(record 9\) .* go back to record 8 or 13"):
             session.rewind(to=to)
     session.rewind(to=13)
     assert said(session) == ["one", "first", "two", "call", "cold"]
@@ -346,7 +346,7 @@ def test_no_summary_tells_what_was_taken_back(store: MemoryStore) -> None:
     (prompt,) = asked
     assert "alpha!" in prompt and "charlie" in prompt and "bravo" not in prompt
     assert [session.explain().accounts[n].fate for n in (4, 5)] == ["rewound", "rewound"]
-    with pytest.raises(InputError, match="gone on"):
+    with pytest.raises(InputError, match="continued the conversation"):
         session.undo("rewind")
 
 
@@ -373,7 +373,7 @@ def test_a_model_cannot_read_back_what_was_taken_back(session: Session) -> None:
 def test_what_was_taken_back_cannot_be_pinned(session: Session) -> None:
     """A pin that does nothing would be believed."""
     done = session.rewind(turns=1)
-    with pytest.raises(InputError, match=f"taken back by decision {done.n}"):
+    with pytest.raises(InputError, match=f"taken back by the rewind in record {done.n}"):
         session.pin(18)
     session.pin(14)
 
@@ -455,7 +455,7 @@ def test_undo_takes_back_what_came_last(session: Session) -> None:
     assert said(session) == [*compacted, "and on"]
     session.undo("compaction")
     assert said(session) == [*rewound, "and on"]
-    with pytest.raises(InputError, match=r"the conversation has gone on"):
+    with pytest.raises(InputError, match=r"continued the conversation"):
         session.undo()
 
 

@@ -356,7 +356,7 @@ def test_mistakes_are_told_apart(tmp_path: Path) -> None:
         session.user("hello")
         with pytest.raises(InputError, match="no target"):
             session.request()
-        with pytest.raises(InputError, match="record 7 of session 'trip' is no message"):
+        with pytest.raises(InputError, match="record 7 of session 'trip' is not a message"):
             session.pin(7)
         with pytest.raises(InputError, match="receive the answer first"):
             session.tool_started(CALL)
@@ -502,5 +502,5 @@ def test_a_strategy_that_is_none_is_named(field: str, value: Any) -> None:
 @pytest.mark.parametrize("value", [1.5, 0, -3, float("nan"), float("inf")])
 def test_marks_are_shares_or_tokens(field: str, value: float) -> None:
     """1.5 meant as one and a half times the limit and taken for a token and a half: everything is cut, for good."""
-    with pytest.raises(InputError, match=f"{field} is a share"):
+    with pytest.raises(InputError, match=f"{field} must be a share"):
         read_budget({field: value})

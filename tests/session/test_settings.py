@@ -410,7 +410,7 @@ def test_a_project_says_nothing_of_the_users_store(line: str, home: Path, monkey
     with pytest.raises(InputError, match=r"turnlog\.toml: .*of its own store only"):
         turnlog.load_settings()
     write(home, project=f"store = '../../other.db'\n{line}")
-    with pytest.raises(InputError, match="allowed is a place inside the project's folder"):
+    with pytest.raises(InputError, match="allowed: a place inside the project's folder"):
         turnlog.load_settings()
     write(home, project=f"store = 'mine.db'\n{line}")
     assert turnlog.load_settings() != Settings(store=f"{home}/project/mine.db")
@@ -484,28 +484,28 @@ BAD: dict[str, str] = {
     "saveHistroy = false": "there is no key 'saveHistroy'; did you mean 'save_history'?",
     "zzz = 1": "there is no key 'zzz'; there are store, durability",
     "maxSize = 5\nmax_size = 6": "max_size is said twice",
-    "max_age = 30": "max_age: found 30, allowed is an age such as 30d",
-    "max_age = '30'": "max_age: found '30', allowed is an age such as 30d",
-    "max_age = '0d'": "max_age: found '0d', allowed is an age",
-    "max_size = '5 apples'": "max_size: found '5 apples', allowed is a size such as 500MB",
-    "max_size = true": "max_size: found True, allowed is a size",
-    "max_sessions = 0": "max_sessions: found 0, allowed is a number from 1",
-    "save_history = 'yes'": "save_history: found 'yes', allowed is true or false",
-    "durability = 'ful'": "durability: found 'ful', allowed is `normal` or `full`",
+    "max_age = 30": "max_age: 30 is not allowed; allowed: an age such as 30d",
+    "max_age = '30'": "max_age: '30' is not allowed; allowed: an age such as 30d",
+    "max_age = '0d'": "max_age: '0d' is not allowed; allowed: an age",
+    "max_size = '5 apples'": "max_size: '5 apples' is not allowed; allowed: a size such as 500MB",
+    "max_size = true": "max_size: True is not allowed; allowed: a size",
+    "max_sessions = 0": "max_sessions: 0 is not allowed; allowed: a whole number, at least 1",
+    "save_history = 'yes'": "save_history: 'yes' is not allowed; allowed: true or false",
+    "durability = 'ful'": "durability: 'ful' is not allowed; allowed: `normal` or `full`",
     "strategy = 'maks'": "did you mean 'mask'?",
     "budget = {max_token = 3}": "no field 'max_token'; did you mean 'max_tokens'?",
-    "summary_timeout = 0": "summary_timeout: found 0, allowed is seconds",
+    "summary_timeout = 0": "summary_timeout: 0 is not allowed; allowed: seconds",
     "redact_patterns = {a = '('}": "the pattern for 'a' is no regular expression",
-    "redact_patterns = 'x'": "redact_patterns: found 'x', allowed is a table",
-    "provider = 'openai'\nmodel='x'": "provider: found 'openai', allowed is `openai-chat`",
+    "redact_patterns = 'x'": "redact_patterns: 'x' is not allowed; allowed: a table",
+    "provider = 'openai'\nmodel='x'": "provider: 'openai' is not allowed; allowed: `openai-chat`",
     "model = 'gpt-4o'": "model: found 'gpt-4o', but no `provider`; set both, or neither",
-    'store = "\\u0000"': r"store: found '\x00', allowed is a name without a NUL",
-    "store = '~no-such-user/x'": "store: found '~no-such-user/x', allowed is a place that there is",
+    'store = "\\u0000"': r"store: '\x00' contains a NUL",
+    "store = '~no-such-user/x'": "store: '~no-such-user/x' names the home folder of a user that does not exist",
     f"redact_patterns = {{a = '{'(' * 5000}'}}": "the pattern for 'a' is no regular expression",
     f"redact_patterns = {{a = 'a{{{'9' * 30}}}'}}": "the pattern for 'a' is no regular expression",
-    "store = 5": "store: found 5, allowed is a file",
-    "key = '5up3r-53cr3t'": "key: found something that is not shown here, allowed is where a key is: `file:PATH`",
-    "compress_after = 7": "compress_after: found 7, allowed is an age",
+    "store = 5": "store: 5 is not allowed; allowed: a file",
+    "key = '5up3r-53cr3t'": "key: the value given (not shown, as it may be a secret) is not allowed; allowed",
+    "compress_after = 7": "compress_after: 7 is not allowed; allowed: an age",
     "x": "no TOML: ",
     "x = '\xff'": "no TOML: ",
 }
@@ -526,15 +526,27 @@ def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
 @pytest.mark.parametrize(
     "name, text, said",
     [
-        ("TURNLOG_MAX_SIZE", "lots", "TURNLOG_MAX_SIZE: max_size: found 'lots', allowed is a size"),
-        ("TURNLOG_SAVE_HISTORY", "never", "TURNLOG_SAVE_HISTORY: save_history: found 'never', allowed is true or"),
-        ("TURNLOG_REDACT_PATTERNS", "{a", "TURNLOG_REDACT_PATTERNS: redact_patterns: found '{a', allowed is a table"),
-        ("TURNLOG_SAVE_HISTROY", "0", "there is no variable TURNLOG_SAVE_HISTROY; did you mean TURNLOG_SAVE_HISTORY?"),
-        ("TURNLOG_Save_History", "0", "there is no variable TURNLOG_Save_History; did you mean TURNLOG_SAVE_HISTORY?"),
-        ("turnlog_config", "x", "there is no variable turnlog_config; did you mean TURNLOG_CONFIG?"),
+        ("TURNLOG_MAX_SIZE", "lots", "TURNLOG_MAX_SIZE: max_size: 'lots' is not allowed; allowed: a size"),
+        ("TURNLOG_SAVE_HISTORY", "never", "TURNLOG_SAVE_HISTORY: save_history: 'never' is not allowed; allowed: true"),
+        ("TURNLOG_REDACT_PATTERNS", "{a", "TURNLOG_REDACT_PATTERNS: redact_patterns: '{a' is not allowed; allowed: a"),
+        (
+            "TURNLOG_SAVE_HISTROY",
+            "0",
+            "variable TURNLOG_SAVE_HISTROY is set, but turnlog has no such setting; did you mean TURNLOG_SAVE_HISTORY?",
+        ),
+        (
+            "TURNLOG_Save_History",
+            "0",
+            "variable TURNLOG_Save_History is set, but turnlog has no such setting; did you mean TURNLOG_SAVE_HISTORY?",
+        ),
+        (
+            "turnlog_config",
+            "x",
+            "variable turnlog_config is set, but turnlog has no such setting; did you mean TURNLOG_CONFIG?",
+        ),
         ("TURNLOG_CONFIG", "/no/such/file", "TURNLOG_CONFIG names this file"),
-        ("TURNLOG_CONFIG", "~no-such-user/x", "TURNLOG_CONFIG: found '~no-such-user/x', allowed is a file"),
-        ("TURNLOG_STORE", "~no-such-user/x", "TURNLOG_STORE: store: found '~no-such-user/x', allowed is a place"),
+        ("TURNLOG_CONFIG", "~no-such-user/x", "TURNLOG_CONFIG: '~no-such-user/x' names the home folder"),
+        ("TURNLOG_STORE", "~no-such-user/x", "TURNLOG_STORE: store: '~no-such-user/x' names the home folder"),
         ("TURNLOG_REDACT_PATTERNS", "[" * 9_999, "TURNLOG_REDACT_PATTERNS: redact_patterns: found '[["),
     ],
 )
@@ -560,7 +572,7 @@ def test_what_says_nothing_is_no_mistake(home: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_mistake_in_an_argument_names_it() -> None:
     """A wrong argument of `Settings` or `load_settings` that is taken, or not named."""
-    with pytest.raises(InputError, match="max_size: found 'x'"):
+    with pytest.raises(InputError, match="max_size: 'x'"):
         Settings(max_size="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="argument: there is no key 'max_sise'"):
         turnlog.load_settings(max_sise=1)

@@ -57,7 +57,7 @@ def test_nothing_is_said_unasked(store: MemoryStore) -> None:
     """A library cannot know who sits before it, so no source is made up."""
     with turnlog.open("s", store=store) as session:
         assert (session.log.source, session.history()) == ("", [])
-    with pytest.raises(InputError, match="source: found 'cli', allowed is `interactive`"):
+    with pytest.raises(InputError, match="source: 'cli' is not allowed; allowed: `interactive`"):
         turnlog.open("s", store=store, settings=turnlog.Settings(source="cli"))
     assert source_of(store, "s") == ""
 

@@ -277,7 +277,7 @@ def test_a_refusal_says_what_it_comes_from_and_what_would_help() -> None:
     assert (raised.value.limit, raised.value.given) == (5_454, 6_000)
     assert raised.value.floor["pinned messages"] == 0 < raised.value.floor["the task"]
     told = str(raised.value)
-    assert "the limit is 5,454 (6,000 less a margin for what may be billed above the count), " in told
+    assert "the limit is 5,454 (6,000 minus a margin, as providers may bill more tokens than were counted), " in told
     assert "would help: a larger budget (or window) or a strategy with the step `cap`, which cuts giant outputs" in told
     session.configure(tools=[{"name": f"tool{n}", "description": "of use " * 50} for n in range(60)])
     with pytest.raises(BudgetError, match="fewer tools") as crowded:

@@ -332,7 +332,7 @@ def test_approval_is_asked_given_and_denied(session: Session) -> None:
         with turn.tool(one) as run:
             run.result("done")
         turn.deny(two, reason="Not today.")
-        with pytest.raises(InputError, match="past approval"):
+        with pytest.raises(InputError, match="can no longer be approved"):
             turn.approve(two)
         with pytest.raises(InputError, match="was denied"):
             turn.tool_started(two)
@@ -356,7 +356,7 @@ def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
         with turn.tool(three) as run:
             run.result("done")
     with session.turn("well?") as turn:
-        for call, said in ((one, "waits for approval"), (two, "was denied"), (three, "has its result already")):
+        for call, said in ((one, "it waits for approval"), (two, "was denied"), (three, "has its result already")):
             with pytest.raises(InputError, match=said), turn.tool(call):
                 pytest.fail("it ran")
         turn.approve(one)
@@ -675,10 +675,10 @@ ALLOWED = "The call was approved; by what is on record it has not run yet."
 @pytest.mark.parametrize(
     "decided, said, outcome, standing",
     [
-        (("asked",), NEEDS, "canceled", "waits for approval"),
-        (("asked", "given"), ALLOWED, "lost", "approved, not started"),
-        (("given",), ALLOWED, "lost", "approved, not started"),
-        (("given", "asked"), NEEDS, "canceled", "waits for approval"),
+        (("asked",), NEEDS, "canceled", "it waits for approval"),
+        (("asked", "given"), ALLOWED, "lost", "it was approved, but not started"),
+        (("given",), ALLOWED, "lost", "it was approved, but not started"),
+        (("given", "asked"), NEEDS, "canceled", "it waits for approval"),
     ],
     ids=["asked", "asked and given", "given", "given and asked again"],
 )
@@ -694,7 +694,7 @@ def test_a_call_that_has_not_begun_did_not_run(
             (turn.ask_approval if state == "asked" else turn.approve)(call)
         prepared = turn.request()
         assert prepared.body["messages"][-1]["content"] == said
-        assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result: {standing}"
+        assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result on record: {standing}"
     assert session_in(store).request().json() == session.request().json() == prepared.json()
     answer_unfinished(session)
     assert (session.request().json(), session.log.calls()[0].outcome) == (prepared.json(), outcome)

@@ -161,13 +161,13 @@ def test_where_a_key_may_come_from(source: str, place: str, tmp_path: Path, monk
     ("key", "message"),
     [
         (b"short", "32 bytes, not 5 bytes"),
-        ("hunter2", "says where the key is"),
-        ("file:", "says where the key is"),
+        ("hunter2", "must name the place of the key"),
+        ("file:", "must name the place of the key"),
         ("file:nowhere/key", "the file 'nowhere/key' cannot be read"),
         ("env:NO_SUCH_KEY", "NO_SUCH_KEY is not set"),
         ("env:PATH", "holds no key"),
         (7, "32 bytes, not int"),
-        (lambda: "x", "says where the key is"),
+        (lambda: "x", "must name the place of the key"),
     ],
 )
 def test_what_is_no_key(place: str, tmp_path: Path, key: KeySource, message: str) -> None:
@@ -390,7 +390,7 @@ def test_sessions_in_encrypted_stores(tmp_path: Path) -> None:
     assert not [name for name, data in _bytes_of(tmp_path).items() if WORD.encode() in data]
     with pytest.raises(StoreKeyError):
         turnlog.open("s", store=place)
-    with closing(open_store(tmp_path / "plain.db")) as plain, pytest.raises(InputError, match="open already"):
+    with closing(open_store(tmp_path / "plain.db")) as plain, pytest.raises(InputError, match="already open"):
         turnlog.open("s", store=plain, settings=turnlog.Settings(key=KEY))
     with closing(open_store(place, key=KEY)) as home:
         turnlog.open("s", store=home, settings=turnlog.Settings(key=KEY)).close()

@@ -243,7 +243,7 @@ def test_opening(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not (tmp_path / "none").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").touch()
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="is not empty and not a turnlog store"):
         open_store("files:mine")
     with pytest.raises(InputError):
         open_store("files:")

@@ -143,7 +143,7 @@ def test_a_damaged_pack_keeps_its_media(tmp_path: Path) -> None:
             db.execute("update packs set data = substr(data, 1, length(data) - 9) || zeroblob(9)")
     with closing(SqliteStore(tmp_path / "s.db")) as store:
         for act in (store.inventory, lambda: store.sweep(grace=0)):
-            with pytest.raises(CorruptRecord, match="see `verify`"):
+            with pytest.raises(CorruptRecord, match="`turnlog verify` names it"):
                 act()
         assert store.get_blob(blob) == b"small"
         assert store.verify() != []

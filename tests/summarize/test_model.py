@@ -282,7 +282,7 @@ def test_an_asynchronous_summarizer_is_refused_where_it_is_given() -> None:
         async def summarize(self, material: Material, /) -> str:
             return ""
 
-    with pytest.raises(InputError, match=r"Late\.summarize is asynchronous"):
+    with pytest.raises(InputError, match=r"Late\.summarize must not be asynchronous"):
         as_ladder(Late())  # type: ignore[arg-type]
 
 
@@ -321,11 +321,11 @@ class LateCall:
     [
         (Named, r"give Named\(\.\.\.\), not the class"),
         (Digest, r"give Digest\(\.\.\.\), not the class"),
-        (Nameless(None), r"Nameless\.id is to be a name.*not None"),
-        (Nameless(7), r"Nameless\.id is to be a name.*not 7"),
-        (Nameless(" "), r"Nameless\.id is to be a name"),
-        (WithoutMethod(), r"WithoutMethod\.summarize is no method"),
-        (LateCall(), "of an asynchronous client, the sync one"),
+        (Nameless(None), r"Nameless\.id must be a non-empty string.*not None"),
+        (Nameless(7), r"Nameless\.id must be a non-empty string.*not 7"),
+        (Nameless(" "), r"Nameless\.id must be a non-empty string"),
+        (WithoutMethod(), r"WithoutMethod\.summarize must be a method"),
+        (LateCall(), "use the synchronous client"),
     ],
 )
 def test_what_is_no_summarizer_is_refused_where_it_is_given(wrong: Any, says: str) -> None:

@@ -420,11 +420,11 @@ def test_the_global_provider_is_the_default(store: MemoryStore) -> None:
 
 def test_mistakes_say_what_to_do(store: MemoryStore) -> None:
     """Wrong arguments are named."""
-    with pytest.raises(InputError, match=r"spans are made of a turnlog\.Session, not of str"):
+    with pytest.raises(InputError, match=r"session must be a turnlog\.Session, not str"):
         spans.attach("s")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"content is True, False or a turnlog\.Redactor, not str"):
+    with pytest.raises(InputError, match=r"content must be True, False or a turnlog\.Redactor, not str"):
         spans.attach(session_in(store), content="all")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"agent is a string, not int"):
+    with pytest.raises(InputError, match=r"agent must be a string, not int"):
         spans.attach(session_in(store), agent=5)  # type: ignore[arg-type]
 
 

@@ -9,12 +9,12 @@ from ..errors import InputError
 
 
 def from_here(path: str | Path) -> Path:
-    """`path` from the root of the disk on. Raises InputError where it begins in a working directory that is gone."""
+    """`path` as an absolute path. Raises InputError if it is relative and the working directory was deleted."""
     try:
         return Path(path).absolute()
     except FileNotFoundError as error:
         raise InputError(
-            f"{str(path)!r} begins in the working directory, which is gone: name it from the root on"
+            f"{str(path)!r} is a relative path, and the working directory was deleted: give an absolute path"
         ) from error
 
 

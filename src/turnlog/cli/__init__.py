@@ -1,6 +1,6 @@
 """The command `turnlog`: one file for each noun; `entry` puts them together.
 
-Thin: everything a command does is in the library. Nothing imports this room.
+Thin: everything a command does is in the library. No other package imports this one.
 """
 
 from __future__ import annotations

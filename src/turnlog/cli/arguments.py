@@ -1,10 +1,26 @@
-"""Types of arguments: a wrong value is an error that says what is allowed."""
+"""Adding a command, and types of arguments: a wrong value is an error that names what is allowed."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
+
+ANY_ID = "the session's id; its beginning is enough"
+"""Help of ID for commands that only read."""
+
+WHOLE_ID = "the whole id of the session"
+"""Help of ID for commands that change something."""
+
+
+def add_command(commands: Any, store: ArgumentParser | None, name: str, does: str) -> ArgumentParser:
+    """Add a command. `does` describes it in a sentence, both in the list of commands and in its own help; `store` has
+    the options of commands that open the store."""
+    sentence = f"{does[0].upper()}{does[1:]}."
+    parser: ArgumentParser = commands.add_parser(
+        name, parents=[] if store is None else [store], help=does, description=sentence
+    )
+    return parser
 
 
 def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
@@ -25,7 +41,8 @@ def number(what: str, least: int = 0) -> Callable[[str], int]:
     def read_number(text: str) -> int:
         digits = text.replace(",", "").replace("_", "")
         if not digits.isdecimal() or int(digits) < least:
-            raise ArgumentTypeError(f"{text!r} is not a number of {what}" + (f" from {least} on" if least else ""))
+            from_ = f", at least {least}" if least else ""
+            raise ArgumentTypeError(f"{text!r} is not a whole number of {what}{from_}")
         return int(digits)
 
     return read_number

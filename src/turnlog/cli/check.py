@@ -7,17 +7,18 @@ from typing import Any
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..providers import PROVIDERS
 from ..requests.standalone import Violation, check, detect
+from .arguments import add_command
 from .documents import json_object
+from .targets import PROVIDER_OF_BODY
 from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("check", help="say what a provider would refuse in a request")
+    parser = add_command(commands, None, "check", "list what a provider would refuse in a request body")
     parser.add_argument("file", metavar="FILE", help="the request body as JSON; - is standard input")
-    parser.add_argument("--as", dest="provider", metavar="PROVIDER", help=f"one of {', '.join(PROVIDERS)}")
+    parser.add_argument("--as", dest="provider", metavar="PROVIDER", help=PROVIDER_OF_BODY)
     parser.add_argument("--model", metavar="MODEL", default="", help="check for this model instead of the body's own")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_check)
@@ -28,7 +29,7 @@ def _check(arguments: Namespace) -> int:
     try:
         provider = arguments.provider or detect(body)
     except InputError as error:
-        raise InputError(f"{arguments.file}: {error}; say whose it is with --as") from error
+        raise InputError(f"{arguments.file}: {error}; name the provider with --as PROVIDER") from error
     violations = check(body, provider, model=arguments.model)
     number = len(list(out_each(violations, _line, arguments)))
     found = counted(number, "violation") if number else "no violations"

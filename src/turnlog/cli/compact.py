@@ -11,7 +11,7 @@ from ..session.compactor import Compaction
 from ..session.session import Session
 from ..view.decisions import SIZING
 from ..view.explain import Ruling
-from .arguments import number
+from .arguments import WHOLE_ID, add_command, number
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
 from .targets import add_target, add_terms, target_of, usual_target
@@ -20,17 +20,17 @@ from .terminal import out_json, out_line, out_lines, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    compact = commands.add_parser("compact", parents=[store], help="make a session's view smaller; its log stays whole")
-    compact.add_argument("id", metavar="ID")
-    text = "summarise all but the newest N turns (default: take the strategy's steps until the view is half as large)"
+    compact = add_command(commands, store, "compact", "make a session's requests smaller; its log keeps every record")
+    compact.add_argument("id", metavar="ID", help=WHOLE_ID)
+    text = "summarise all but the newest N turns (default: apply the strategy until requests are half as large)"
     compact.add_argument("--keep", metavar="N", type=number("turns", 1), help=text)
     add_terms(compact)
     add_target(compact)
     compact.add_argument("--dry-run", action="store_true", help="show what would be decided, and record nothing")
     compact.add_argument("--json", action="store_true", help="one JSON object")
     compact.set_defaults(run=_compact)
-    undo = commands.add_parser("undo", parents=[store], help="take back the last decision that made the view smaller")
-    undo.add_argument("id", metavar="ID")
+    undo = add_command(commands, store, "undo", "undo the last decision that made a session's requests smaller")
+    undo.add_argument("id", metavar="ID", help=WHOLE_ID)
     undo.add_argument("--json", action="store_true", help="one JSON object")
     undo.set_defaults(run=_undo)
 

@@ -13,13 +13,16 @@ import msgspec
 from .._platform.units import age_text
 from ..config.settings import keys
 from ..session.settings import loaded, project_file, unknown_variables, user_file
+from .arguments import add_command
 from .terminal import out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("config", parents=[store], help="show the settings and where each comes from")
-    parser.add_argument("--path", action="store_true", help="only the paths of your file and the project's")
+    parser = add_command(commands, store, "config", "show the settings and where each comes from")
+    parser.add_argument(
+        "--path", action="store_true", help="print only the paths of your configuration file and the project's"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_config)
 
@@ -39,7 +42,7 @@ def _config(arguments: Namespace) -> int:
         else:
             out_line(f"{name} = {_toml(value)}  # {found.origins[name]}")
     for name in unknown_variables():
-        say(f"{name} is no variable of turnlog")
+        say(f"the environment variable {name} is set, but turnlog has no such setting")
     return 0
 
 

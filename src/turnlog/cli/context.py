@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..view.breakdown import Breakdown, Kind, Share
+from .arguments import add_command
 from .drawing import bar, clipped, colours, fitted, marker_line, room, stacked
 from .request import session_of
 from .targets import add_target, add_terms, target_of
@@ -32,7 +33,7 @@ _TOOLS = 12
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("context", parents=[store], help="picture what fills the model's window")
+    parser = add_command(commands, store, "context", "draw what fills the model's window")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     add_target(parser)

@@ -13,18 +13,26 @@ from ..errors import InputError
 from ..requests.count import TokenCount, count, count_conversation
 from ..requests.standalone import detect
 from ..view.fold import select
+from .arguments import add_command
 from .documents import document
 from .request import session_of
 from .targets import last_model
 from .terminal import out_json, out_line
 
+_NO_MODEL = "{}: no model is named; add --model MODEL"
+
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("count", parents=[store], help="count the tokens of a request or a session")
+    parser = add_command(commands, store, "count", "count the tokens of a request or a session")
     help_text = "a session, or a file: a request body or any transcript; - is a request body on standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
-    parser.add_argument("--model", metavar="MODEL", default="", help="count for this model (default: its own)")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        default="",
+        help="count for this model (default: the one that the request or the session names)",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=_count)
 
@@ -48,14 +56,17 @@ def _body(arguments: Namespace) -> TokenCount | None:
     try:
         body = json.loads(document(arguments.source))
         if not isinstance(body, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("not a JSON object")
         detect(body)
     except (ValueError, RecursionError, InputError) as error:
         if arguments.source == "-":
-            raise InputError(f"-: no request body ({error}); save a transcript to a file and name it") from error
+            raise InputError(
+                f"-: standard input is not a request body ({error}); to count a transcript, save it to a file and give "
+                "that file instead of -"
+            ) from error
         return None
     if not (arguments.model or body.get("model")):
-        raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
+        raise InputError(_NO_MODEL.format(arguments.source))
     return count(body, model=arguments.model)
 
 
@@ -64,6 +75,6 @@ def _session(arguments: Namespace) -> TokenCount:
         now = session.configuration
         model = arguments.model or now.model or last_model(session)
         if not model:
-            raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
+            raise InputError(_NO_MODEL.format(arguments.source))
         said = [shown.message for shown in select(session.history())[0]]
         return count_conversation(said, now.tools, model, now.provider)

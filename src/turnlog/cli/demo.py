@@ -27,6 +27,7 @@ from ..session.open import open as open_session
 from ..session.session import Session
 from ..stores import open_store
 from ..view.types import Edit, Loss
+from .arguments import add_command
 from .show import lines
 from .terminal import out, shorten
 
@@ -74,7 +75,7 @@ ANSWER_TESTS = _answer(
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    demo = commands.add_parser("demo", help="show what turnlog does, on a made-up conversation; takes a few seconds")
+    demo = add_command(commands, None, "demo", "show what turnlog does, on a made-up conversation; takes a few seconds")
     demo.set_defaults(run=_demo)
 
 

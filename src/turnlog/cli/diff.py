@@ -16,6 +16,7 @@ from ..log.records import FileChange
 from ..log.store import Store
 from ..view.turns import turn_spans
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
+from .arguments import ANY_ID, add_command
 from .decisions import rewinds_of
 from .stores import opened
 from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
@@ -29,11 +30,11 @@ _OUTSIDE = "it is outside of the folder that the session worked in"
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    diff = commands.add_parser("diff", parents=[store], help="show what a session did to files")
-    diff.add_argument("id", metavar="ID")
-    diff.add_argument("--turn", metavar="N", type=_turn, help="only in the Nth turn; -1 is the last")
+    diff = add_command(commands, store, "diff", "show how a session changed files")
+    diff.add_argument("id", metavar="ID", help=ANY_ID)
+    diff.add_argument("--turn", metavar="N", type=_turn, help="only changes of the Nth turn; -1 is the last")
     diff.add_argument("--rewound", action="store_true", help="only changes that a rewind took back")
-    diff.add_argument("--stat", action="store_true", help="which files, and how many lines; not the lines themselves")
+    diff.add_argument("--stat", action="store_true", help="the files and numbers of lines, without the lines")
     text = "the folder that paths are relative to (default: the one that the session worked in)"
     diff.add_argument("--root", metavar="PATH", default="", help=text)
     diff.add_argument("--json", action="store_true", help="one JSON object a file, one a line")
@@ -42,7 +43,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _turn(text: str) -> int:
     if not text.removeprefix("-").isdecimal() or int(text) == 0:
-        raise ArgumentTypeError(f"{text!r} is no number of a turn: 1 is the first, -1 the last")
+        raise ArgumentTypeError(f"{text!r} is not the number of a turn; 1 is the first turn, -1 the last")
     return int(text)
 
 

@@ -17,16 +17,17 @@ from ..session.recovery import TOUCHED, answer_unfinished, begin, changes_betwee
 from ..session.session import Session
 from ..view.consistency import Inconsistency
 from ..view.turns import LEFT_OPEN
+from .arguments import ANY_ID, add_command
 from .stores import opened
 from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    doctor = commands.add_parser("doctor", parents=[store], help="find what was left unfinished, and contradictions")
-    doctor.add_argument("id", metavar="ID")
+    doctor = add_command(commands, store, "doctor", "list what a session left unfinished, and contradictions")
+    doctor.add_argument("id", metavar="ID", help=f"{ANY_ID}, except with --fix")
     doctor.add_argument("--strict", action="store_true", help="include harmless findings")
-    text = "record what is known of calls and turns that were left open (not while the session is in use)"
+    text = "close open turns, and record a stand-in result for every open call (not while the session is in use)"
     doctor.add_argument("--fix", action="store_true", help=text)
     doctor.add_argument("--json", action="store_true", help="one JSON object a line")
     doctor.set_defaults(run=_doctor)

@@ -26,11 +26,13 @@ def json_object(name: str) -> dict[str, Any]:
     try:
         value = json.loads(plain_utf8(document(name)).decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise FormatError(f"byte {error.start} is no UTF-8; save the file as UTF-8", path=name) from error
+        raise FormatError(f"byte {error.start} is not UTF-8; save the file as UTF-8", path=name) from error
     except json.JSONDecodeError as error:
-        raise FormatError(f"no JSON: {error}", path=name) from error
+        raise FormatError(f"not JSON: {error}", path=name) from error
     except RecursionError as error:
-        raise FormatError("nested too deeply", path=name) from error
+        raise FormatError(
+            "the JSON is nested too deeply to be read; give a request body with fewer levels", path=name
+        ) from error
     if not isinstance(value, dict):
-        raise FormatError(f"a request is a JSON object, this is {type(value).__name__}", path=name)
+        raise FormatError(f"a request must be a JSON object, not {type(value).__name__}", path=name)
     return value

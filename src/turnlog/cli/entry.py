@@ -97,8 +97,8 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     store = argparse.ArgumentParser(add_help=False)
     text = f"the store: a file or files:FOLDER (default: ${VARIABLE}, else your configuration's, else one in your home)"
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
-    places = "file:PATH, env:NAME, ask, none, ..."
-    key_text = f"where an encrypted store's key is: {places} (default: ${KEY_VARIABLE}, else your configuration's)"
+    places = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME, ask (at the terminal) or none"
+    key_text = f"key of an encrypted store: {places} (default: ${KEY_VARIABLE}, else your configuration's)"
     store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=key_text)
     parser = _Parser(
         prog="turnlog",
@@ -180,4 +180,4 @@ def _check_word(word: str) -> None:
     except UnicodeEncodeError:
         possible = False
     if not possible:
-        raise InputError(f"the argument {word!r} holds a character that no command line can hold")
+        raise InputError(f"the argument {word!r} contains a NUL character or text that cannot be encoded; remove it")

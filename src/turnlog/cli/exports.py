@@ -11,7 +11,9 @@ from typing import Any
 from ..errors import InputError
 from ..export import FORMATS, save
 from ..log.store import Problem
+from ..providers import PROVIDERS
 from ..stores import is_part_of, local_path
+from .arguments import ANY_ID, add_command
 from .stores import opened, place
 from .terminal import out_bytes, say
 
@@ -24,11 +26,13 @@ _NUMBERS = 5
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    export = commands.add_parser("export", parents=[store], help="write a session out, in one of several formats")
-    export.add_argument("id", metavar="ID")
-    help_text = "for people: html, markdown; for `turnlog import`: jsonl, json; else a request of that provider"
+    export = add_command(commands, store, "export", "write a session in one of several formats")
+    export.add_argument("id", metavar="ID", help=ANY_ID)
+    help_text = f"html, markdown: to read; jsonl, json: for `turnlog import`; {', '.join(PROVIDERS)}: a request body"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)
-    help_text = "a file of your own instead of standard output, replaced only if all went well"
+    help_text = (
+        "write to this file, which is replaced if the export is not stopped by an error (default: standard output)"
+    )
     export.add_argument("--output", metavar="FILE", default="", help=help_text)
     export.set_defaults(run=_export)
 
@@ -37,7 +41,7 @@ def _export(arguments: Namespace) -> int:
     problems: list[Problem] = []
     held = local_path(place(arguments))
     if arguments.output and held is not None and is_part_of(held, Path(arguments.output)):
-        raise InputError(f"--output: {arguments.output} is a file of the store itself; name another")
+        raise InputError(f"--output: {arguments.output} is a file of the store itself; give another file")
     with opened(arguments) as store:
         if arguments.output:
             problems = save(store, arguments.id, arguments.format, arguments.output)

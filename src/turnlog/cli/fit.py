@@ -8,21 +8,24 @@ from typing import Any
 from .._platform.units import counted
 from ..log.budget import PRESETS
 from ..requests.fit import fit
-from .arguments import number
+from .arguments import add_command, number
 from .documents import json_object
 from .request import sentence
+from .targets import PROVIDER_OF_BODY
 from .terminal import as_json, out_bytes, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("fit", help="make a request body fit a budget; without a store")
+    parser = add_command(commands, None, "fit", "make a request body fit a budget, without a store")
     parser.add_argument("file", metavar="FILE", help="a request body as JSON; - is standard input")
-    text = "tokens of the whole request (default: what the model takes)"
+    text = "the most tokens of the whole request (default: what the model takes)"
     parser.add_argument("--max-tokens", metavar="N", type=number("tokens", 1), default=0, help=text)
     parser.add_argument("--model", metavar="MODEL", default="", help="fit for this model (default: the body's own)")
-    parser.add_argument("--as", metavar="PROVIDER", dest="provider", default="", help="whose request it is")
-    parser.add_argument("--strategy", metavar="NAME", default="auto", help=f"{', '.join(PRESETS)} (default: auto)")
+    parser.add_argument("--as", metavar="PROVIDER", dest="provider", default="", help=PROVIDER_OF_BODY)
+    parser.add_argument(
+        "--strategy", metavar="NAME", default="auto", help=f"what leaves first: {', '.join(PRESETS)} (default: auto)"
+    )
     parser.set_defaults(run=_fit)
 
 

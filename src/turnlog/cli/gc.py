@@ -12,7 +12,7 @@ from .._platform.units import AGES, SIZES, counted, read_age, read_size, size_te
 from ..errors import InputError
 from ..session.collect import collect, limits_of
 from ..stores.retention import Collected, Limits
-from .arguments import checked, number
+from .arguments import add_command, checked, number
 from .stores import is_missing, opened, place, settings_of
 from .tables import table
 from .terminal import agreed, out_json, out_lines, say
@@ -20,7 +20,7 @@ from .terminal import agreed, out_json, out_lines, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    gc = commands.add_parser("gc", parents=[store], help="delete old sessions until the store keeps its limits")
+    gc = add_command(commands, store, "gc", "delete old sessions until the store is within its limits")
     gc.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
     text = "delete sessions not written to for this long, such as 30d (default: your configuration's)"
     gc.add_argument("--older-than", metavar="AGE", type=checked(read_age, AGES), help=text)
@@ -33,8 +33,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
-    keep = commands.add_parser("keep", parents=[store], help="protect sessions from gc, or unprotect them")
-    keep.add_argument("ids", metavar="ID", nargs="+")
+    keep = add_command(commands, store, "keep", "protect sessions from gc, or unprotect them")
+    keep.add_argument("ids", metavar="ID", nargs="+", help="the whole ids of the sessions")
     keep.add_argument("--undo", action="store_true", help="unprotect them")
     keep.set_defaults(run=_keep)
 
@@ -115,5 +115,5 @@ def _keep(arguments: Namespace) -> int:
             store.info(session_id)  # if one of several is unknown, none is marked
         for session_id in dict.fromkeys(arguments.ids):
             store.keep(session_id, kept=not arguments.undo)
-            say(f"{session_id} {'may go again' if arguments.undo else 'is kept'}")
+            say(f"{session_id} {'is no longer protected from gc' if arguments.undo else 'is protected from gc'}")
     return 0

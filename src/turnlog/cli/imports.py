@@ -26,30 +26,30 @@ from ..log.messages import ToolCall
 from ..log.records import MessageRecord, PartialAnswer
 from ..log.store import Store
 from ..redaction import Redactor
-from .arguments import checked
+from .arguments import add_command, checked
 from .stores import opened, settings_of
 from .terminal import is_terminal, out_json, out_line, place_of, say, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("import", parents=[store], help="read transcripts of agents and request bodies")
+    parser = add_command(commands, store, "import", "store transcripts of agents, and request bodies, as sessions")
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, or a folder of them; - is standard input")
-    text = "import the sessions that agents keep in a home folder (default: your own)"
+    text = "import all transcripts of agents in this home folder (default: your own)"
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
     text = "with --discover, only files written to within this time, such as 30d"
     parser.add_argument("--newer-than", metavar="AGE", type=checked(read_age, AGES), help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
-    text = "store keys, tokens and passwords as they are (default: marks in their place)"
+    text = "store keys, tokens and passwords as they are (default: each is replaced by [redacted:...])"
     parser.add_argument("--unredacted", action="store_true", help=text)
     parser.set_defaults(run=_import)
 
 
 def _import(arguments: Namespace) -> int:
     if not arguments.paths and arguments.discover is None:
-        raise InputError("nothing to import: name files or folders, or use --discover")
+        raise InputError("nothing to import: give files or folders, or use --discover")
     if arguments.newer_than is not None and arguments.discover is None:
-        raise InputError("--newer-than is for what --discover finds; files that are named are read however old")
+        raise InputError("--newer-than works only with --discover; files given by name are read however old they are")
     code = passed_over = met = 0
     seen: set[str] = set()
     found = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
@@ -85,7 +85,7 @@ def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
     cannot be read."""
     folder = Path(home).expanduser()
     if not folder.is_dir():
-        raise InputError(f"{folder}: no folder; give the home folder of whoever ran the agents")
+        raise InputError(f"--discover: {folder} is not a folder; give the home folder of the user who ran the agents")
     unreadable: list[OSError] = []
     found = list(discover(folder, unreadable.append))
     agents = Counter(each.agent for each in found)

@@ -16,7 +16,7 @@ from ..importers import Origin, read_file
 from ..importers.protocol import origin_name
 from ..importers.sync import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
-from ..models.target import Target
+from ..models.target import DEFAULT_MODELS, Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
 from ..requests.request import Request
@@ -24,6 +24,7 @@ from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..view.types import Edit, Loss
+from .arguments import add_command
 from .stores import is_missing, opened, place, whole_id
 from .targets import add_terms
 from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
@@ -31,13 +32,16 @@ from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, std
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("request", parents=[store], help="make the request that a model would be sent")
+    parser = add_command(commands, store, "request", "print the request that would be sent to a model")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument("--to", metavar="PROVIDER", required=True, help=f"one of {', '.join(PROVIDERS)}")
-    parser.add_argument("--model", metavar="MODEL", default="", help="default: the session's own, or a common one")
+    common = ", ".join(DEFAULT_MODELS.values())
+    help_text = f"default: the session's model if it is of that provider, else {common}"
+    parser.add_argument("--model", metavar="MODEL", default="", help=help_text)
     add_terms(parser)
-    parser.add_argument("--explain", action="store_true", help="list what is sent, changed and lost instead")
+    help_text = "instead of the request, list its messages, what was changed in them and what was left out"
+    parser.add_argument("--explain", action="store_true", help=help_text)
     parser.add_argument("--json", action="store_true", help="with --explain: one JSON object a line")
     parser.set_defaults(run=_request)
 

@@ -12,7 +12,7 @@ from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
 from ..session.session import Session
 from ..view.explain import Explanation
-from .arguments import number
+from .arguments import WHOLE_ID, add_command, number
 from .decisions import saving
 from .drawing import clipped
 from .request import gist
@@ -26,12 +26,12 @@ _GONE = ("left out", "rewound", "summarised")
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    rewind = commands.add_parser("rewind", parents=[store], help="go back in a conversation; its log stays whole")
-    rewind.add_argument("id", metavar="ID")
+    rewind = add_command(commands, store, "rewind", "go back in a conversation; its log keeps every record")
+    rewind.add_argument("id", metavar="ID", help=WHOLE_ID)
     place = rewind.add_mutually_exclusive_group()
     place.add_argument("--turns", metavar="N", type=number("turns"), help="take back the last N turns (default: 1)")
     place.add_argument("--to", metavar="RECORD", type=number("a record"), help="take back everything after this record")
-    place.add_argument("--undo", action="store_true", help="take the last rewind back")
+    place.add_argument("--undo", action="store_true", help="undo the last rewind")
     rewind.add_argument("--dry-run", action="store_true", help="show what would be taken back, and record nothing")
     rewind.add_argument("--json", action="store_true", help="one JSON object")
     rewind.set_defaults(run=_rewind)
@@ -102,7 +102,10 @@ def _message(record: Record) -> str:
 
 def _undo(arguments: Namespace) -> int:
     if arguments.dry_run:
-        raise InputError("rewind: --undo has no dry run; `turnlog show ID` marks what was taken back")
+        raise InputError(
+            "rewind: --undo cannot be combined with --dry-run; `turnlog show ID` shows which records the last rewind "
+            "took back"
+        )
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
         target = usual_target(session)
         before = session.explain(target=target)

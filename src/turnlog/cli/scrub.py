@@ -10,19 +10,20 @@ from .._platform.units import counted
 from ..export import counts_text
 from ..redaction import Redactor
 from ..redaction.scrub import Leak, scan, scrub
+from .arguments import WHOLE_ID, add_command
 from .stores import is_missing, opened, place, settings_of
 from .terminal import agreed, out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    look = commands.add_parser("scan", parents=[store], help="look for keys, tokens and passwords in sessions")
-    look.add_argument("id", metavar="ID", nargs="?", help="the session (default: all of them)")
+    look = add_command(commands, store, "scan", "look for keys, tokens and passwords in sessions")
+    look.add_argument("id", metavar="ID", nargs="?", help="the session's id or its beginning (default: all sessions)")
     look.add_argument("--json", action="store_true", help="one JSON object a line")
     look.set_defaults(run=_scan)
-    text = "put marks in place of the secrets of a session, for good; rewrites records"
-    clean = commands.add_parser("scrub", parents=[store], help=text)
-    clean.add_argument("id", metavar="ID")
+    text = "replace the secrets in a session by [redacted:...]; this rewrites its records and cannot be undone"
+    clean = add_command(commands, store, "scrub", text)
+    clean.add_argument("id", metavar="ID", help=WHOLE_ID)
     clean.add_argument("--yes", action="store_true", help="do not ask")
     clean.set_defaults(run=_scrub)
 
@@ -33,7 +34,11 @@ def _scan(arguments: Namespace) -> int:
         return 0
     with opened(arguments) as store:
         found = sum(leak.number for leak in out_each(scan(store, arguments.id, _redactor(arguments)), _line, arguments))
-    say(f"{counted(found, 'secret')}; `turnlog scrub ID` takes those of a session out" if found else "no secrets found")
+    say(
+        f"{counted(found, 'secret')}; `turnlog scrub ID` replaces the secrets of a session"
+        if found
+        else "no secrets found"
+    )
     return 1 if found else 0
 
 

@@ -11,7 +11,7 @@ import msgspec
 from .._platform.units import counted
 from ..export import visible
 from ..log.store import Hit
-from .arguments import number
+from .arguments import add_command, number
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import out, out_json, say
@@ -21,12 +21,14 @@ _MARKS = "»", "«"
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    search = commands.add_parser("search", parents=[store], help="find what was said, in one session or in all")
-    search.add_argument("text", metavar="TEXT", nargs="+", help='words, "phrases" and begin*; all have to be there')
-    search.add_argument("--session", metavar="ID", help="only in this session")
-    search.add_argument(
-        "--role", metavar="R", help="only what user, assistant, system or tool said; or a kind of record"
+    search = add_command(
+        commands, store, "search", "find words in the messages and other records of one session, or of all"
     )
+    text = 'words, "phrases" and beginnings of words (umbrel*); a record has to contain all of them'
+    search.add_argument("text", metavar="TEXT", nargs="+", help=text)
+    search.add_argument("--session", metavar="ID", help="only in this session; the beginning of its id is enough")
+    text = "only messages of user, assistant, system or tool, or records of another kind (note, decision, ...)"
+    search.add_argument("--role", metavar="R", help=text)
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
     search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
     search.add_argument("--until", metavar="DATE", type=_date, help="only up to and including this date")
@@ -36,12 +38,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _date(text: str) -> str:
-    """A time as records hold it, or the beginning of one. Raises ArgumentTypeError for dates such as February 30."""
+    """A time as in records, or the beginning of one. Raises ArgumentTypeError for dates such as February 30."""
     whole = text + "0001-01-01"[len(text) :] if len(text) in (4, 7) else text
     try:
         datetime.fromisoformat(whole)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no date, such as 2026-01-31, 2026-01 or 2026-01-31T12:00") from None
+        raise ArgumentTypeError(f"{text!r} is not a date; write 2026-01-31, 2026-01 or 2026-01-31T12:00") from None
     return text
 
 

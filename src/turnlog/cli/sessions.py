@@ -20,6 +20,7 @@ from ..models.pricing import total_cost
 from ..session.reader import source_of, was_resumed
 from ..view.fold import as_shown
 from ..view.types import starts_turn
+from .arguments import WHOLE_ID, add_command
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
@@ -31,22 +32,23 @@ _BEGINNING = 8
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    ls = commands.add_parser("ls", parents=[store], help="list the sessions, the last updated first")
-    ls.add_argument("--cost", action="store_true", help="with tokens and cost, which takes longer")
-    ls.add_argument("--source", choices=(*SOURCES, "resumed"), help="only sessions opened from there, or resumed")
+    ls = add_command(commands, store, "ls", "list the sessions, the last changed first")
+    ls.add_argument("--cost", action="store_true", help="add tokens and cost, which takes longer")
+    text = "only sessions that were first opened with this `source`, or (resumed) opened again"
+    ls.add_argument("--source", choices=(*SOURCES, "resumed"), help=text)
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
-    fork = commands.add_parser("fork", parents=[store], help="start a session with the records of another")
-    fork.add_argument("id", metavar="ID")
-    fork.add_argument("new", metavar="NEW", help="id of the new session")
-    fork.add_argument("--at", metavar="N", type=int, help="only the records up to this number")
+    fork = add_command(commands, store, "fork", "start a new session with the records of another one")
+    fork.add_argument("id", metavar="ID", help=WHOLE_ID)
+    fork.add_argument("new", metavar="NEW", help="the id of the new session")
+    fork.add_argument("--at", metavar="N", type=int, help="take the records up to this number (default: all)")
     fork.set_defaults(run=_fork)
-    rename = commands.add_parser("rename", parents=[store], help="give a session another title")
-    rename.add_argument("id", metavar="ID")
-    rename.add_argument("title", metavar="TITLE")
+    rename = add_command(commands, store, "rename", "give a session another title")
+    rename.add_argument("id", metavar="ID", help=WHOLE_ID)
+    rename.add_argument("title", metavar="TITLE", help="the new title")
     rename.set_defaults(run=_rename)
-    rm = commands.add_parser("rm", parents=[store], help="delete whole sessions; forks of them stay whole")
-    rm.add_argument("ids", metavar="ID", nargs="+")
+    rm = add_command(commands, store, "rm", "delete sessions; forks of them keep all their records")
+    rm.add_argument("ids", metavar="ID", nargs="+", help="the whole ids of the sessions")
     rm.add_argument("--yes", action="store_true", help="do not ask")
     rm.set_defaults(run=_rm)
 

@@ -15,7 +15,7 @@ from ..log.records import Record
 from ..log.store import Store
 from ..session.reader import SessionLog, source_of
 from ..view.decisions import Rewinds
-from .arguments import number
+from .arguments import ANY_ID, add_command, number
 from .costs import bill_json, bill_lines
 from .decisions import rewinds_of
 from .stores import opened
@@ -28,12 +28,12 @@ _Row = tuple[str, str]
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    show = commands.add_parser("show", parents=[store], help="show the records of a session")
-    show.add_argument("id", metavar="ID")
+    show = add_command(commands, store, "show", "show the records of a session")
+    show.add_argument("id", metavar="ID", help=ANY_ID)
     show.add_argument("--last", metavar="N", type=number("records"), help="only the last N records")
     instead = show.add_mutually_exclusive_group()
-    instead.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
-    instead.add_argument("--tools", action="store_true", help="instead of records, what was done with each tool")
+    instead.add_argument("--cost", action="store_true", help="instead of records, the tokens and cost of each model")
+    instead.add_argument("--tools", action="store_true", help="instead of records, the tool calls and their outcomes")
     instead.add_argument("--turns", action="store_true", help="instead of records, the turns and the status of each")
     show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
     show.set_defaults(run=_show)

@@ -7,31 +7,39 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._platform.units import AGES, counted, read_age
-from ..errors import InputError, StoreError
+from ..errors import InputError, no_store
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
+from .arguments import add_command
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
 from .terminal import say
+
+_NEW_KEY = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME or ask"
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    pack = commands.add_parser("pack", parents=[store], help="compress sessions that nobody writes to")
-    pack.add_argument("ids", metavar="ID", nargs="*", help="the sessions")
-    pack.add_argument("--older-than", metavar="AGE", help="sessions not written to for this long, such as 30d")
+    pack = add_command(commands, store, "pack", "compress the records of sessions")
+    pack.add_argument(
+        "ids", metavar="ID", nargs="*", help="the whole ids of the sessions to compress; give ids or --older-than"
+    )
+    pack.add_argument(
+        "--older-than", metavar="AGE", help="compress the sessions not written to for this long, such as 30d"
+    )
     pack.set_defaults(run=_pack)
-    copy = commands.add_parser("copy", parents=[store], help="copy the store into another one, encrypted or not")
+    copy = add_command(commands, store, "copy", "copy the store into another one, encrypted or not")
     copy.add_argument("path", metavar="PATH", help="the other store; created if it does not exist")
-    copy.add_argument("--new-key", metavar="WHERE", help="encrypted with this key (default: not encrypted)")
+    text = f"encrypt the copy; where its key is: {_NEW_KEY} (default: not encrypted)"
+    copy.add_argument("--new-key", metavar="WHERE", help=text)
     copy.set_defaults(run=_copy)
-    rekey = commands.add_parser("rekey", parents=[store], help="change the key of an encrypted store")
-    rekey.add_argument("--new-key", metavar="WHERE", required=True, help="the new key")
+    rekey = add_command(commands, store, "rekey", "change the key of an encrypted store")
+    rekey.add_argument("--new-key", metavar="WHERE", required=True, help=f"where the new key is: {_NEW_KEY}")
     rekey.set_defaults(run=_rekey)
 
 
 def _pack(arguments: Namespace) -> int:
     if bool(arguments.ids) == bool(arguments.older_than):
-        raise InputError("pack: name the sessions, or say --older-than AGE")
+        raise InputError("pack: give either session ids or --older-than AGE, and not both")
     before = None if arguments.ids else _before(arguments.older_than)
     with opened(arguments, write=True) as store:
         if before is None:
@@ -76,9 +84,9 @@ def _copy(arguments: Namespace) -> int:
 def _rekey(arguments: Namespace) -> int:
     key = key_of(arguments)
     if key is None:
-        raise InputError(f"rekey: say with --key or {KEY_VARIABLE} where the key is that opens the store now")
+        raise InputError(f"rekey: the present key is missing; give its place with --key WHERE or {KEY_VARIABLE}")
     if is_missing(arguments):
-        raise StoreError(f"there is no store at {place(arguments)}")
+        raise no_store(place(arguments))
     rekey_store(place(arguments), key, key_at(arguments.new_key))
-    say(f"{place(arguments)} is opened by the new key from now on")
+    say(f"the key of {place(arguments)} was changed; only the new key opens the store now")
     return 0

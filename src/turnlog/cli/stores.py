@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from getpass import getpass
 
 from ..config.settings import Settings
-from ..errors import CorruptRecord, InputError, SessionNotFound, StoreError
+from ..errors import CorruptRecord, InputError, SessionNotFound, no_store
 from ..log.store import Store
 from ..session.settings import load_settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
@@ -44,16 +44,19 @@ def key_of(arguments: Namespace) -> KeySource | None:
 
 
 def key_at(where: KeySource) -> KeySource:
-    """The key at a place that `--key` names. Raises InputError if it would have to ask and nobody is there."""
+    """The key at a place that `--key` names. Raises InputError for `ask` if standard input is not a terminal."""
     if where != ASK:
         return where
     if not is_terminal(sys.stdin):
-        raise InputError("--key ask: nobody is there to be asked; take passphrase-file:PATH or passphrase-env:NAME")
+        raise InputError(
+            "--key ask: standard input is not a terminal, so the passphrase cannot be asked for; use "
+            "passphrase-file:PATH or passphrase-env:NAME"
+        )
     return Passphrase(getpass("passphrase: "))
 
 
 def is_missing(arguments: Namespace) -> bool:
-    """Whether the store is a file or a folder that is not there (yet)."""
+    """Whether the store is a file or a folder that does not exist (yet)."""
     path = local_path(place(arguments))
     return path is not None and not path.exists()
 
@@ -72,7 +75,7 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
     store created, so that a mistyped name does not make one.
     """
     if write and not make and is_missing(arguments):
-        raise StoreError(f"there is no store at {place(arguments)}")
+        raise no_store(place(arguments))
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
@@ -94,7 +97,7 @@ def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
     try:
         return store.info(name).id
     except CorruptRecord:
-        return name  # for the command to tell
+        return name  # the command reports the damage
     except SessionNotFound:
         meant = [info.id for info in store.sessions() if name and info.id.startswith(name)]
         if len(meant) == 1 and not exact:
@@ -103,5 +106,5 @@ def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
             raise
         ids = ", ".join(meant[:_MEANT]) + (", ..." if len(meant) > _MEANT else "")
         raise SessionNotFound(
-            f"there is no session {name!r}; of those that begin so, give the whole id: {ids}"
+            f"there is no session {name!r}; these ids begin with it: {ids}; give one of them in full"
         ) from None

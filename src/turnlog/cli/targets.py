@@ -17,44 +17,49 @@ from .arguments import number
 from .terminal import say
 
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
-"""The kind of request for each maker of models, if nobody names one."""
+"""The kind of request for each maker of models, if no provider is given."""
+
+PROVIDER_OF_BODY = f"the provider of the request: {', '.join(PROVIDERS)} (default: detected from the body)"
+"""Help of `--as`."""
 
 
 def add_target(parser: ArgumentParser) -> None:
     """Add `--to` and `--model`."""
     parser.add_argument(
-        "--to", metavar="PROVIDER", default="", help=f"one of {', '.join(PROVIDERS)} (default: its own)"
+        "--to", metavar="PROVIDER", default="", help=f"one of {', '.join(PROVIDERS)} (default: the session's provider)"
     )
     parser.add_argument(
-        "--model", metavar="MODEL", default="", help="default: the session's own, or the one that spoke last"
+        "--model", metavar="MODEL", default="", help="default: the session's model, else the one that answered last"
     )
 
 
 def add_terms(parser: ArgumentParser) -> None:
     """Add `--budget` and `--strategy`."""
-    text = "tokens of a request, this time only (default: the session's budget)"
+    text = "the most tokens of a request, for this run only (default: the session's budget)"
     parser.add_argument("--budget", metavar="N", type=number("tokens", 1), help=text)
-    text = f"this time only: {', '.join(PRESETS)} (default: the session's)"
+    text = f"what leaves first, for this run only: {', '.join(PRESETS)} (default: the session's strategy)"
     parser.add_argument("--strategy", metavar="NAME", help=text)
 
 
 def target_of(session: Session, arguments: Namespace) -> Target:
-    """The target of `--to` and `--model`, else the session's, else that of the model that spoke last in it.
+    """The target of `--to` and `--model`, else the session's, else that of the model that answered last.
 
-    Raises InputError if nothing tells the provider, UnknownProvider.
+    Raises InputError if the provider cannot be found out, UnknownProvider.
     """
     target = _target(session, arguments.to, arguments.model)
     if target is None and arguments.model:
-        raise InputError(f"{session.id}: nothing says whose model {arguments.model!r} is; add --to PROVIDER")
+        raise InputError(f"the provider of the model {arguments.model!r} is not known; add --to PROVIDER")
     if target is None:
-        raise InputError(f"{session.id}: nothing says for which model; name one with --model MODEL, or --to PROVIDER")
+        raise InputError(
+            f"session {session.id!r} has neither a target nor a model on record; add --model MODEL or --to PROVIDER"
+        )
     if target.doubt:
         say(target.doubt)
     return target
 
 
 def usual_target(session: Session) -> Target | None:
-    """The session's target, else that of the model that spoke last in it; None if nothing tells."""
+    """The session's target, else that of the model that answered last; None if neither is known."""
     return _target(session, "", "")
 
 
@@ -81,6 +86,6 @@ def _billed_by(session: Session, model: str) -> str:
 
 
 def last_model(session: Session) -> str:
-    """The model that wrote last, as far as the log says; imported transcripts name no other."""
+    """The last model named in the log, empty if there is none; an imported transcript has no configured model."""
     bodies = (record.body for record in reversed(session.history()))
     return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")

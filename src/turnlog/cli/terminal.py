@@ -98,10 +98,12 @@ def say(text: str) -> None:
 
 
 def agreed(question: str, command: str, otherwise: str) -> bool:
-    """Ask at the terminal; whether the answer is yes. Raises InputError if nobody is there; `otherwise` says what to
-    add."""
+    """Ask at the terminal; whether the answer is yes. Raises InputError if standard input is not a terminal;
+    `otherwise` names the option to add."""
     if not is_terminal(sys.stdin):
-        raise InputError(f"{command}: nobody is there to be asked; add {otherwise}")
+        raise InputError(
+            f"{command}: standard input is not a terminal, so no confirmation can be asked for; add {otherwise}"
+        )
     say(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -132,7 +134,7 @@ def is_terminal(stream: IO[Any] | None) -> bool:
 def stdin_bytes() -> bytes:
     """All of stdin. Raises InputError if it is closed."""
     if sys.stdin is None:
-        raise InputError("-: standard input is closed; name a file, or send it one")
+        raise InputError("-: standard input is closed; give a file, or redirect one to standard input")
     buffer = getattr(sys.stdin, "buffer", None)
     try:
         return buffer.read() if buffer is not None else sys.stdin.read().encode("utf-8", "surrogatepass")

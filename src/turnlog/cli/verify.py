@@ -7,14 +7,17 @@ from typing import Any
 
 from .._platform.units import counted
 from ..log.store import Problem
+from .arguments import add_command
 from .stores import opened
 from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    verify = commands.add_parser("verify", parents=[store], help="look for damage in one session, or in all")
-    verify.add_argument("id", metavar="ID", nargs="?", help="the session (default: the whole store)")
+    verify = add_command(commands, store, "verify", "look for damage in one session, or in the whole store")
+    verify.add_argument(
+        "id", metavar="ID", nargs="?", help="the session's id or its beginning (default: the whole store)"
+    )
     verify.add_argument("--json", action="store_true", help="one JSON object a line")
     verify.set_defaults(run=_verify)
 

@@ -13,6 +13,7 @@ from ..log.texts import leaf_parts
 from ..session.session import Session
 from ..view.explain import Account, Explanation
 from ..view.fold import select
+from .arguments import add_command
 from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
@@ -23,10 +24,12 @@ from .terminal import out_json, out_line, out_lines
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("why", parents=[store], help="say what became of each message, and by which decision")
+    parser = add_command(commands, store, "why", "show which messages requests contain, and why others are left out")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
-    parser.add_argument("record", metavar="RECORD", nargs="?", type=int, help="only this record, and more of it")
+    parser.add_argument(
+        "record", metavar="RECORD", nargs="?", type=int, help="show only the record of this number, in more detail"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_why)
 

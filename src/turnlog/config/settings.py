@@ -29,10 +29,11 @@ SOURCES = ("interactive", "non-interactive", "embedded-server")
 
 
 class Kind(NamedTuple):
-    """What a key takes: `allowed` in words, and `read`, which makes a value of it or raises ValueError or InputError.
+    """The values that a key takes: `allowed` describes them, and `read` turns a given value into the setting or raises
+    ValueError or InputError.
 
-    `of_text` makes of a text, as environment variables have it, what `read` takes. What is `hidden` is not shown where
-    it is wrong: it may be a secret that stands where only its place should.
+    `of_text` turns the text of an environment variable into a value for `read`. If `hidden`, errors do not show the
+    value: it may be a secret that was given instead of its place.
     """
 
     allowed: str
@@ -42,8 +43,9 @@ class Kind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key: what it takes and what it is for. One that is `of_store` decides what is kept of sessions, and for how
-    long; a project may say that of its own store only. One that is not `in_files` is given by a program alone."""
+    """A key: the values it takes and what it is for. A key that is `of_store` decides what is stored of sessions, and
+    for how long; a project's file may set it for its own store only. A key that is not `in_files` can be set only in a
+    program."""
 
     kind: Kind
     meaning: str
@@ -116,7 +118,7 @@ def _strategy(value: Any) -> str:
 
 
 def _given(value: Any, check: Callable[[Any], object]) -> Any:
-    """`value` itself, once `check` has taken it."""
+    """`value` itself, if `check` accepts it."""
     check(value)
     return value
 
@@ -180,7 +182,7 @@ def _summarizer(value: Any) -> Any:
     return _given(value, as_ladder)
 
 
-_PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty: your own", _text)
+_PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty for the store in your home folder", _text)
 _FLAG = Kind("true or false", _flag, _flag_of)
 _DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
 _PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
@@ -194,10 +196,10 @@ _SOURCE = Kind(f"{', '.join(f'`{name}`' for name in SOURCES)}; or empty", _one_o
 _AGE = _or_none(Kind(AGES, read_age))
 _SIZE = _or_none(Kind(SIZES, read_size))
 _KEY = _or_none(
-    Kind(f"where a key is: {KEY_PLACES}; in a program also a key or a Passphrase", _key_source, hidden=True)
+    Kind(f"the place of a key: {KEY_PLACES}; in a program also bytes or a Passphrase", _key_source, hidden=True)
 )
-_COUNT = _or_none(Kind("a number from 1", _count, _number_of))
-_BUDGET = _or_none(Kind("tokens of a whole request, or a table of the fields of a Budget", _budget, _budget_of))
+_COUNT = _or_none(Kind("a whole number, at least 1", _count, _number_of))
+_BUDGET = _or_none(Kind("the most tokens of a request, or a table of the fields of a Budget", _budget, _budget_of))
 _TITLE = Kind("a text", _text)
 _SYSTEM = Kind("a text, or None", _text_or_none)
 _SUMMARIZER = Kind("a Summarizer, a function from a prompt to a summary, or None", _summarizer)
@@ -206,8 +208,8 @@ _SUMMARIZER = Kind("a Summarizer, a function from a prompt to a summary, or None
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, with its defaults.
 
-    Values may be given as a file spells them (`max_size="500MB"`). These settings are complete: what files and the
-    environment say is in `turnlog.load_settings()`. Raises InputError, which names the key, what was found and what is
+    Values may be given as in a file (`max_size="500MB"`). A Settings object does not read configuration files or the
+    environment; `turnlog.load_settings()` does. Raises InputError, which names the key, the value found and the values
     allowed.
     """
 
@@ -263,7 +265,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         Key(_SUMMARIZER, "writes summaries. Without one, or if it fails, the built-in digest is used", in_files=False),
     ] = None
     for_other_stores: Settings | None = None
-    """These settings without what a project says of its own store, if it says anything."""
+    """The settings for any other store than the project's own: without the keys that a project file may set for its own
+    store only. None if there are none."""
 
     def __post_init__(self) -> None:
         for name in keys():
@@ -288,7 +291,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def redactor(self) -> Redactor | None:
-        """What replaces secrets by marks, if anything does."""
+        """The redactor that replaces secrets by marks, None if `redact` is off."""
         if isinstance(self.redact, Redactor):
             return self.redact
         return Redactor(self.redact_patterns) if self.redact else None
@@ -305,8 +308,8 @@ def read_key(name: str, value: Any) -> Any:
         return kind.read(value)
     except (ValueError, TypeError, OverflowError, InputError) as error:
         why = f" ({error})" if isinstance(error, InputError) else ""
-        found = "something that is not shown here" if kind.hidden else repr(value)
-        raise InputError(f"{name}: found {found}, allowed is {kind.allowed}{why}") from error
+        found = "the value given (not shown, as it may be a secret)" if kind.hidden else repr(value)
+        raise InputError(f"{name}: {found} is not allowed{why}; allowed: {kind.allowed}") from error
 
 
 @cache

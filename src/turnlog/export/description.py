@@ -42,17 +42,17 @@ from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
 from .wording import counts_text, dollars, tokens_of
 
 Words = tuple[str | int, ...]
-"""A text in pieces. A number in it is that of a record, which a page can link to."""
+"""A text in parts. A number among them is the number of a record, which a page can link to."""
 
 _SHOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
 
 
 class Block(Struct, frozen=True):
-    """One thing that a record says.
+    """One piece of a record's content.
 
-    `label` says what it is, in a word or two ("" for plain text); `name` and `id` what it is about: a tool and its
-    call, a medium's type and hash. `text` is what it says in full, of `data` it is `value`, of a `group` the `blocks`
-    inside. `part` is the part of a message that it is made of. Surfaces with little room leave out what `is_detail`.
+    `label` names the piece in a word or two ("" for plain text); `name` and `id` tell what it is about: a tool and its
+    call, a medium's type and hash. The content is in `text`; for kind `data` in `value`, for kind `group` in `blocks`.
+    `part` is the part of the message that the block is made from. Short displays leave out blocks that are `is_detail`.
     """
 
     kind: Literal["text", "reasoning", "call", "result", "media", "data", "fact", "group"]
@@ -96,7 +96,8 @@ class Description(Struct, frozen=True):
 
 
 class Standing:
-    """What the decisions of a log have made of its records. `last` is the number of its last record."""
+    """Which records are left out, shortened or taken back by the decisions of a log. `last` is the number of its last
+    record."""
 
     def __init__(self, decisions: Iterable[Record] = (), last: int = 0) -> None:
         made = list(decisions)
@@ -106,7 +107,7 @@ class Standing:
         self._sent = self._effects.shown_ranges(last)
 
     def badges(self, record: Record) -> list[Badge]:
-        """The marks that a record has by them."""
+        """The badges to show at a record: taken back, left out, shortened."""
         if by := self._rewinds.by(record.n):
             return [Badge("taken back by", "no longer part of the conversation: a rewind took it back", by)]
         if record.message is not None and self._is_left_out(record.n, record.message):
@@ -121,7 +122,7 @@ class Standing:
 
 
 def describe(record: Record, standing: Standing | None = None) -> Description:
-    """What a record says; with `standing`, what decisions have made of it, too."""
+    """The content of a record as blocks; with `standing`, also badges for what decisions did to it."""
     body = record.body
     kind, headline, blocks = _content(record, standing)
     badges = standing.badges(record) if standing is not None else []

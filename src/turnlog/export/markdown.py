@@ -20,9 +20,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 
 
 def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The whole session: what was said, notes, settings and decisions in full, other records in a line.
+    """The whole session: messages, notes, settings and decisions in full, other records in a line.
 
-    Raises SessionNotFound, CorruptRecord. Media are named, not shown. `problems` stays as it is.
+    Raises SessionNotFound, CorruptRecord. Media are named, not shown. Adds nothing to `problems`.
     """
     info = store.info(session_id)
     head = f"# {_inline(info.title or info.id)}\n\nSession {_code(info.id)}, {info.records} records, {info.messages} "

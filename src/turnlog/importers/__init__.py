@@ -1,4 +1,4 @@
-"""Foreign transcripts to records: recognised by content, read into drafts for an empty log.
+"""Foreign transcripts to records: recognised by content, read into drafts (records without a number) for an empty log.
 
 `read_file(path)` is all that most callers need. A new format is a new module and a line in
 `IMPORTERS`.

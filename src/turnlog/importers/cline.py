@@ -29,6 +29,7 @@ from .transcript import Transcript
 _FORMAT = "cline-session"
 
 _HISTORY = "api_conversation_history.json"
+_WANTED = "give a .messages.json of ~/.cline/data/sessions"
 _MESSAGES = ".messages.json"
 _SESSION = re.compile(rb'"session_id"\s*:')
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9_-]+)"')
@@ -91,7 +92,7 @@ def _document(file: Transcript) -> Any:
         value = {**value, "sessionId": named[1].decode()}  # a broken document still names its session
     if isinstance(value, list) or mapping(value).keys() & {"messages", "session_id"}:
         return value
-    raise file.refused("messages of a cline session", "give a .messages.json of ~/.cline/data/sessions")
+    raise file.refused("messages of a cline session", _WANTED)
 
 
 def _messages_of(facts: Mapping[str, Any], path: Path) -> Path | None:
@@ -123,7 +124,7 @@ def _compaction_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcript, files: list[str]) -> Imported:
     messages = value.get("messages")
     if not isinstance(messages, list) or (not messages and not facts):
-        raise ImportFailed(f"{file.name}: no messages of a cline session in it")
+        raise file.refused("messages of a cline session", _WANTED)
     session = word(value.get("sessionId")) or word(facts.get("session_id")) or hashed_id("cline", messages[:1])
     parent = word(within(facts, "metadata", "fork", "forkedFromSessionId"))
     if compacted := _compaction_of(value):

@@ -35,13 +35,13 @@ class Damage(Struct, frozen=True):
 class Imported(Struct, frozen=True, kw_only=True):
     """One session of a transcript, ready to be appended to an empty log.
 
-    `session_id` derives from the transcript's own id and satisfies `check_session_id`; the same
-    transcript always gives the same one. `format` names the transcript's format. `parent` is the
-    session id that this one belongs to (a sidechain, a fork), itself perhaps not imported. `created` is when
-    the session was, where that is not the time of its first record. Record
-    numbers inside `drafts` are positions in it, from 1. `blobs` are the media bytes by hex SHA-256.
-    `files` are all files that were read for it. `echoes` are what repeats a message ahead of it, each a note as
-    long as the transcript ends before that message, and left out from then on: by time and topic, the key of the text.
+    `session_id` is made from the transcript's own id and satisfies `check_session_id`; the same transcript always gives
+    the same id. `format` names the transcript's format. `parent` is the id of the session that this one belongs to (as
+    a sidechain or a fork); that session may not be imported. `created` is the time when the session began, if it is not
+    the time of its first record. `drafts` are records without a number; a record number inside one is a position in
+    `drafts`, from 1. `blobs` are the media bytes by hex SHA-256. `files` are all files that were read. `echoes`: notes
+    that repeat the text of the message that follows them. They are imported only while that message is not in the
+    transcript yet. Maps (time, topic) of the note to the key of its data that holds the text.
     """
 
     session_id: str

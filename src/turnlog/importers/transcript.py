@@ -113,8 +113,10 @@ class Transcript:
         try:
             return self.document()
         except ValueError as error:
-            told = f"no whole JSON ({error}), which a {kind} is; copy the file again"
-            raise ImportFailed(f"{self.name}: {told}") from error
+            raise ImportFailed(
+                f"{self.name}: the JSON is damaged or cut off ({error}); a {kind} is one JSON document: copy the file "
+                "again"
+            ) from error
 
     def document_or_rest(self, key: str) -> Any:
         """The one JSON value of the file. Of a broken one, the items up to the damage of the list at `key` (as

@@ -125,7 +125,7 @@ class _Export:
         try:
             record = decode_record(line)
             if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
-                raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
+                raise CorruptRecord(f"the field `detail` of this decision is invalid: {wrong}", record=n)
         except CorruptRecord as error:
             self._warn(number, f"record {n} kept as a note: {error}")
             note = Note("damaged", "a record that could not be read", line.decode("utf-8", "replace"))

@@ -29,13 +29,13 @@ class Marks(Struct, frozen=True):
 class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """How much of a model's input window requests may fill.
 
-    `max_tokens` is the limit of a request, all of it included; 0, or more than the window of a known model, takes it
-    from that: what is left after `safety` (a share of the window), `answer` (tokens kept for the answer) and `system`
-    (tokens kept for system text and tools, if they take less).
+    `max_tokens` is the most tokens of a whole request. If it is 0, or more than the window of a known model, the limit
+    is the window minus `safety` (a share of it), minus `answer` (tokens for the answer), minus the part of `system`
+    (tokens reserved for system text and tools) that the present system text and tools do not take.
 
-    `trigger` says when to act and `goal` how far to go then. A number up to 1 is a share: of the limit for
-    `trigger`, and for `goal` of what the trigger leaves beside the parts that can never go. A
-    greater number is tokens.
+    A request that would have more tokens than `trigger` is made smaller, down to `goal`. A number greater than 1 is a
+    number of tokens, a smaller one a share: for `trigger` a share of the limit; for `goal`, the parts that cannot be
+    left out plus this share of the rest up to the trigger.
     """
 
     max_tokens: int = 0
@@ -46,11 +46,11 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     goal: float = 0.5
 
     def marks(self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True) -> Marks:
-        """The budget in a counter's tokens.
+        """The limit, trigger and goal in a counter's tokens.
 
-        `window` is the model's input limit, `fixed` what system text and tools take, `floor` what cannot
-        be left out, `scale` how many tokens may be billed for one that is counted; `known` says whether
-        the window is that of a known model.
+        `window` is the model's input limit, `fixed` the tokens of system text and tools, `floor` the tokens that
+        cannot be left out, `scale` the tokens that may be billed for each counted one. `known`: the window is that of
+        a known model.
         """
         limit = self.max_tokens
         if not limit or (known and limit > window):
@@ -66,31 +66,32 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
 
 
 class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
-    """What gives way when a request would outgrow its budget.
+    """What is left out or shortened, and in which order, when a request would exceed its budget.
 
-    `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest messages
-    leave as a last resort before a request is refused.
+    `steps` are applied in order until requests are down to the goal. With every strategy, the oldest messages are left
+    out as a last resort before a request is refused.
 
-    - `protect`: share of the limit in newest messages that `mask` and `priority` leave alone.
-    - `head`, `summary`, `tail`: shares of what a summarising view may hold beside system text: the beginning of the
-      conversation that stays as it is, the summary, and the newest messages. Without `tail` these get what the
-      goal leaves.
-    - `summary_tokens`: a summary has no more tokens than that, however large its share is (0: no such limit).
-    - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
+    - `protect`: `mask` and `priority` do not touch the newest messages, up to this share of the limit.
+    - `head`, `summary`, `tail`: when messages are summarised, shares of the room beside system text: for the beginning
+      of the conversation that stays as it is, for the summary, and for the newest messages. If `tail` is 0, the newest
+      messages get whatever room the goal leaves.
+    - `summary_tokens`: the most tokens of a summary, however large its share is (0: no such limit).
+    - `keep_turns`: this many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
-    - `keep_results`: calls and their results stay when what is around them is summarised. Should they no longer fit
-      beside half of the summary and some room, the oldest are told in it, and the decision says so; `keep_turns` gives
-      way next.
-    - `user_tokens`: so many tokens of the newest user messages stay when all else is summarised.
-    - `grades`: sizes in tokens: under the first nothing is done, up to the second the middle is
-      summarised, above it everything but the last three to five exchanges.
-    - `heading`: what a summary begins with.
-    - `cap`: share of what a view may hold beside system text that one tool output may take until `cap` cuts it.
-    - `max_history_images`, `max_history_turns`: plain caps, kept whatever the size (None: no cap).
-    - `horizon`: within so many requests a decision that nobody is forced to has to save, in the prompt cache's
-      prices, more than it costs; else it waits.
-    - `cache_marks`: prompt-cache marks are placed in requests to providers that want them, if a conversation has none.
-    - `trigger`, `goal`: take the place of the budget's.
+    - `keep_results`: calls and their results stay when the messages around them are summarised. If they no longer fit
+      next to a summary of half size, the oldest results are summarised too, and the decision records this. If that is
+      not enough, fewer than `keep_turns` turns stay.
+    - `user_tokens`: this many tokens of the newest user messages stay when everything else is summarised.
+    - `grades`: two sizes in tokens: below the first nothing is done; up to the second the middle is summarised; above
+      it everything but the last three to five exchanges.
+    - `heading`: the text that a summary begins with.
+    - `cap`: the step `cap` cuts a tool output that is larger than this share of the room beside system text.
+    - `max_history_images`, `max_history_turns`: the most images and turns that requests show, however small the
+      conversation is (None: no limit).
+    - `horizon`: the number of coming requests over which a decision must save more (at prompt-cache prices) than it
+      costs; otherwise it is put off until the limit forces it.
+    - `cache_marks`: requests get prompt-cache marks if the provider uses them and the conversation has none.
+    - `trigger`, `goal`: used instead of the budget's.
     """
 
     name: str = ""
@@ -170,7 +171,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
             raise InputError(f"strategy: no step {step!r}; there are {', '.join(_STEPS)}")
     for name in ("protect", "head", "summary", "tail", "recent", "cap"):
         if not 0 <= getattr(value, name) <= 1:
-            raise InputError(f"strategy: {name} is a share from 0 to 1, not {getattr(value, name)}")
+            raise InputError(f"strategy: {name} must be a share from 0 to 1, not {getattr(value, name)}")
     for name, least in (
         ("max_history_turns", 1),
         ("horizon", 0),
@@ -181,9 +182,9 @@ def read_strategy(value: Strategy | str) -> Strategy:
     ):
         found = getattr(value, name)
         if found is not None and found < least:
-            raise InputError(f"strategy: {name} is at least {least}, not {found}")
+            raise InputError(f"strategy: {name} must be at least {least}, not {found}")
     if len(value.grades) not in (0, 2) or [*value.grades] != sorted(value.grades):
-        raise InputError(f"strategy: grades are two sizes in tokens, the smaller first, not {value.grades}")
+        raise InputError(f"strategy: grades must be two sizes in tokens, the smaller first, not {value.grades}")
     _check_marks("strategy", value)
     return value
 
@@ -206,12 +207,12 @@ def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
         except msgspec.ValidationError as error:
             raise InputError(f"budget: {error}") from error
     if not isinstance(value, Budget):
-        raise InputError(f"a budget is a Budget, a number of tokens or a dict of its fields, not {value!r}")
+        raise InputError(f"budget: must be a Budget, a number of tokens or a dict of its fields, not {value!r}")
     for name in ("max_tokens", "system", "answer"):
         if getattr(value, name) < 0:
-            raise InputError(f"budget: {name} is a number of tokens, not {getattr(value, name)}")
+            raise InputError(f"budget: {name} must be 0 or more tokens, not {getattr(value, name)}")
     if not 0 <= value.safety < 1:
-        raise InputError(f"budget: safety is a share of the window from 0 to 1, not {value.safety}")
+        raise InputError(f"budget: safety must be a share of the window from 0 to below 1, not {value.safety}")
     _check_marks("budget", value)
     return value
 
@@ -220,7 +221,9 @@ def _check_marks(what: str, value: Budget | Strategy) -> None:
     for name in ("trigger", "goal"):
         found = getattr(value, name)
         if found is not None and not (0 < found <= 1 or (found > 0 and float(found).is_integer())):
-            raise InputError(f"{what}: {name} is a share (up to 1) or a whole number of tokens, not {found}")
+            raise InputError(
+                f"{what}: {name} must be a share above 0 and up to 1, or a whole number of tokens, not {found}"
+            )
 
 
 class Terms(Struct, frozen=True):

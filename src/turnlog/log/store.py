@@ -316,8 +316,8 @@ def check_session_id(session_id: str) -> str:
         or _RESERVED.fullmatch(session_id)
     ):
         raise SessionIdError(
-            f"session id {session_id!r} cannot be used: take letters, digits, '.', '_' and '-', "
-            "starting with a letter or digit, at most 128 characters, no reserved device name"
+            f"session id {session_id!r} cannot be used: use letters, digits, '.', '_' and '-', starting with a letter "
+            "or digit; at most 128 characters, no dot at the end, and no device name of Windows such as CON or NUL"
         )
     return session_id
 
@@ -325,7 +325,10 @@ def check_session_id(session_id: str) -> str:
 def check_parent(session_id: str, parent: str) -> None:
     """Raises SessionIdError unless `parent`, if it is given, can be the id of another session."""
     if parent and check_session_id(parent).lower() == session_id.lower():
-        raise SessionIdError(f"session {session_id!r} cannot belong to itself; name its parent, or none")
+        raise SessionIdError(
+            f"parent: session {session_id!r} cannot be its own parent (case does not count); give the id of another "
+            "session, or none"
+        )
 
 
 def utc_now() -> str:

@@ -175,7 +175,7 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
     try:
         held = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON: {error}") from error
+        raise InputError(f"{path}: not JSON: {error}") from error
     models = held.get("models") if isinstance(held, dict) else None
     if not isinstance(models, dict):
         raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
@@ -190,15 +190,16 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
         given = msgspec.structs.asdict(prices).items()
         wrong = [(kind, wanted) for kind, price in given if price is not None and (wanted := _wanted_price(price))]
         if wrong:
-            raise InputError(f"{path}: model {name!r}: a price is {wrong[0][1]} - at `$.prices.{wrong[0][0]}`")
+            raise InputError(f"{path}: model {name!r}: prices.{wrong[0][0]} must {wrong[0][1]}")
     return models
 
 
 def _wanted_price(price: Decimal) -> str:
     """What a price must be, if this one is wrong; else empty."""
     if not price.is_finite():
-        return "a number"
-    return "no less than 0" if price < 0 else f"no more than {_HIGHEST_PRICE:,}" if price > _HIGHEST_PRICE else ""
+        return "be a number"
+    high = price > _HIGHEST_PRICE
+    return "not be below 0" if price < 0 else f"not be above {_HIGHEST_PRICE:,}" if high else ""
 
 
 def _refuse(constant: str) -> Any:

@@ -62,7 +62,7 @@ def cost(usage: Usage, model: str) -> Cost:
     models cannot be used."""
     if not isinstance(usage, Usage):
         raise InputError(
-            f"usage is that of an answer or a session (`answer.usage`, `session.usage`), not {type(usage).__name__}"
+            f"usage must be `answer.usage` or `session.usage`, a turnlog.Usage, not {type(usage).__name__}"
         )
     found = find_model(model)
     prices = found.facts.prices if found else Prices()

@@ -58,18 +58,18 @@ def check_settings(names: Iterable[str]) -> None:
     or have no effect."""
     for name in names:
         if name in _ELSEWHERE:
-            raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
+            raise InputError(f"{name!r} is not a setting of a request: use {_ELSEWHERE[name]}")
 
 
 class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """Provider, model, and what they can take.
+    """A provider and a model, with the model's limits.
 
     `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model reads (`image`,
-    `document`, `audio`, `video`). `taken_for` is the model of the table whose limits were used, if that is another one
-    of a similar name. `known` is False if there is none: such a model gets its provider's common limits. `settings` are
-    top-level request keys of the provider, laid over the conversation's own. `base_url` is another server that speaks
-    the provider's API. A model there, or one that the provider did not make, is `compatible`: settings that the
-    provider does not have are passed on as they are.
+    `document`, `audio`, `video`). `taken_for`: the similarly named model whose limits are used, if the model itself is
+    not in the table. `known` is False if no similar model was found either; then the common limits of the provider are
+    used. `settings` are top-level keys of the provider's request; they override those of the conversation. `base_url`
+    is the address of another server with the provider's API. A model there, or a model of another maker, is
+    `compatible`: settings that the provider does not know are passed on as they are.
     """
 
     provider: str
@@ -93,14 +93,15 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def doubt(self) -> str:
-        """What is assumed about the model and how to correct it; empty if it is in the table."""
+        """The limits assumed for a model that is not in the table, and how to correct them; empty if it is there."""
         if self.known and not self.taken_for:
             return ""
-        guess = f"taken for {self.taken_for!r}" if self.taken_for else "taken to have its provider's common limits"
+        limits = f"the limits of {self.taken_for!r}" if self.taken_for else "the common limits of its provider"
         entry = json.dumps({"models": {self.model: {"input": self.input_limit, "output": self.output_limit}}})
         return (
-            f"model {self.model!r} is not in the table of models: {guess}, {self.input_limit:,} tokens in and "
-            f"{self.output_limit:,} out; if that is wrong, write what it has to {own_file()}, e.g. {entry}"
+            f"model {self.model!r} is not in the table of models; {limits} are used: {self.input_limit:,} input and "
+            f"{self.output_limit:,} output tokens. If they are wrong, put the right ones into {own_file()}, such as "
+            f"{entry}"
         )
 
 
@@ -124,11 +125,11 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
     UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
-        raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
+        raise InputError(f"target(): provider and model must be strings, not {provider!r} and {model!r}")
     if provider not in _COMMON:
         raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
     if not model:
-        raise InputError(f"a target has a model, this one's is empty: name one, such as {DEFAULT_MODELS[provider]!r}")
+        raise InputError(f"target(): the model is empty; give a model such as {DEFAULT_MODELS[provider]!r}")
     check_settings(settings)
     text_given("base_url", base_url)
     found = find_model(model)

@@ -95,7 +95,7 @@ def sanitizer(known: Collection[str]) -> Callable[[Steps], Callable[[Object, Tar
             try:
                 body = steps(ours, target, edits)
             except RecursionError:
-                raise FormatError("nested too deeply", path="body") from None
+                raise FormatError("the request body is nested too deeply to be read", path="body") from None
             return Rendered(body={**body, **others} if others else body, edits=tuple(edits.made))
 
         return sanitize

@@ -16,6 +16,9 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200
 """Levels that are searched; anything nested deeper is refused later."""
 
+JSON_VALUES = "use only dicts, lists, strings, numbers, booleans, None, or objects of the provider's SDK"
+"""What a request body may consist of."""
+
 
 def plain(value: Any, path: str) -> dict[str, Any]:
     """An SDK's object or a mapping as a dict of JSON values. Raises FormatError for anything else."""
@@ -120,7 +123,7 @@ def _plain_value(value: Any, path: str, depth: int) -> Any:
         return value if all(new is item for new, item in zip(made, value, strict=True)) else made
     dumped = _dumped(value, made_by_hand=True)
     if dumped is None:
-        what = advice(value) or "a request body is JSON, of dicts, lists, texts and numbers, or objects of the SDKs"
+        what = advice(value) or JSON_VALUES
         raise FormatError(f"{path} is of type {type(value).__name__}: {what}")
     return _plain_keys(_said(dumped), path, depth + 1)
 

@@ -20,7 +20,7 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
     """
     found: list[Tool] = []
     if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
-        raise InputError(f"tools are a list of declarations, not {type(tools).__name__}")
+        raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}")
     for i, tool in enumerate(tools):
         if isinstance(tool, Tool):
             found.append(tool)

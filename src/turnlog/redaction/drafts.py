@@ -65,10 +65,11 @@ def redacted_next(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
 
 
 def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
-    """A draft without secrets: `draft` itself if it has none. What changed has no count.
+    """A draft without secrets: `draft` itself if it has none. The stored token count is removed from records that
+    changed.
 
-    Encoded bytes that come with a draft are dropped if anything in them is a secret, also in fields
-    that this version does not know. Of a kind that it does not know, they are gone through as JSON.
+    Encoded bytes that come with a draft are dropped if anything in them is a secret, also in fields that this version
+    does not know. Records of a kind that it does not know are searched as JSON.
     """
     body, counts = redacted(draft.body, redactor)
     body, more = renamed_blobs(body, renamed)

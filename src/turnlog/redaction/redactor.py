@@ -57,11 +57,11 @@ def marks_in(text: str) -> list[tuple[str, int]]:
 class Redactor:
     """Replaces secrets by marks.
 
-    `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); where one
-    has a group named `secret`, that alone is replaced. `known` says whether known shapes and named
-    values are looked for too. `key`, kept apart from the store, keys the tags, and gives passwords
-    tags as well. With `live`, a session's requests hold the secrets until it is closed; on disk,
-    and in every session opened after, there are only marks.
+    `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); of a match with a group
+    named `secret`, only this group is replaced. `known`: also look for the built-in kinds: tokens of a known form
+    (`sk-...`), and values next to names such as `password`. `key` is a secret for computing the TAG of each mark; keep
+    it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`, a session's
+    requests contain the secrets until it is closed; on disk, and in every session opened later, there are only marks.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Redactor:
         live: bool = False,
     ) -> None:
         if not isinstance(key, bytes):
-            raise InputError(f"redact: the key is bytes, not {type(key).__name__}")
+            raise InputError(f"redact: key must be bytes, not {type(key).__name__}")
         if patterns is not None and not isinstance(patterns, Mapping):
-            raise InputError(f"redact: patterns are a dict from kind to expression, not {type(patterns).__name__}")
+            raise InputError(f"redact: patterns must be a dict from kind to expression, not {type(patterns).__name__}")
         self._own = [(kind, _compiled(kind, pattern)) for kind, pattern in (patterns or {}).items()]
         self._known = known
         self._key = key
@@ -117,11 +117,11 @@ class Redactor:
         return text, counts
 
     def value(self, value: Any, counts: dict[str, int], *, ids: bool = True) -> Any:
-        """A JSON value with marks in place of secrets, `value` itself if it holds none.
+        """A JSON value with marks in place of secrets; `value` itself if it contains no secret.
 
-        What was replaced is added to `counts`. Secrets that only the text of the value shows are replaced
-        too: in keys, in numbers, and those that are told by the key beside them. `ids` says that texts
-        under keys such as `id` and `signature` are a provider's own and stay; a tool's arguments have none.
+        The number of replaced secrets of each kind is added to `counts`. Secrets are also found in keys, in numbers,
+        and by the name of the key (`"password": ...`). With `ids`, texts under keys such as `id` and `signature` are
+        left as they are, except in arguments of tools.
         """
         if isinstance(value, str):
             return self._named(value, "", counts)

@@ -73,7 +73,7 @@ class RedactingStore(StoreWrapper):
         return made
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """Returns the hash of `data`, also where less than that was kept."""
+        """Returns the hash of `data` as given, even if secrets in it were replaced before it was stored."""
         clean, counts = redacted_bytes(data, self.redactor)
         kept = self.store.put_blob(clean, name=name)
         if not counts:

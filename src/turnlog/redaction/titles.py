@@ -28,8 +28,9 @@ def is_cut(title: str) -> bool:
 
 
 def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple[str, Counts]:
-    """A title with marks in place of secrets, and what was replaced. `said` are the texts, with marks by now, of which
-    one may have what it begins. An Attentive redactor, which has met them, finds half of a secret in any other."""
+    """A title with marks in place of secrets, and the number of replaced secrets by kind. `said`: the redacted texts of
+    the session; if the title is the cut beginning of one of their lines, the mark is taken from there. An Attentive
+    redactor also finds cut-off secrets from other places."""
     clean, counts = redactor.text(title)
     if is_cut(clean):
         beginning = clean.removesuffix(_CUT)

@@ -19,7 +19,8 @@ _CUT_LOOK = 8
 
 
 class Attentive(Redactor):
-    """A redactor that finds what another one does, and can tell pieces of that afterwards, by `pieces`."""
+    """Finds what another redactor finds, and remembers it; `pieces` is a redactor that recognises cut-off pieces of
+    these secrets."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.__dict__.update(redactor.__dict__)

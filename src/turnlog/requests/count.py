@@ -36,10 +36,11 @@ def count(
 ) -> TokenCount:
     """The input tokens of a request body, without a network.
 
-    `provider` is told from the body if not given; `google-vertex` counts as Vertex AI bills. `model` defaults to the
-    body's own; without any, the count is an estimate at best. `counter` counts instead of the one
-    built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
-    no request of that provider, InputError where it is nobody's, or what counts is no counter.
+    `provider` is detected from the body if not given; `google-vertex` counts as Vertex AI bills. `model` defaults to
+    the body's own; without a model, the count is an estimate at best. `counter` replaces the built-in counter. The
+    first count loads a vocabulary, which takes a few tenths of a second. Raises FormatError if `body` is not a request
+    of that provider; InputError if no provider is given and none can be detected from the body, or if `counter` is not
+    a counter.
     """
     if model is not None:  # as whoever has none passes it on
         text_given("model", model)
@@ -56,7 +57,7 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
     counts = (
         counter_for(name, model or parsed.configuration.model)
         if counter is None
-        else checked_counter(counter, "a counter is one of turnlog.tokens, or what fits turnlog.tokens.Counter")
+        else checked_counter(counter, "counter: give a counter of turnlog.tokens, or an object with its methods")
     )
     settings = parsed.configuration.settings
     tally = tally_of(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)

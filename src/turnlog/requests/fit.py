@@ -40,7 +40,7 @@ from .standalone import aimed, as_json, detect
 from .translate import Plan, plan
 
 CountBody = Callable[[list[Any]], int]
-"""Tokens of a provider's own messages, however the caller counts them."""
+"""A function that takes a list of a provider's messages and returns their tokens."""
 
 _DECISIONS = 1_000_000_000
 """Numbers of a fitter's decisions start above this, so that they are no message's."""
@@ -50,16 +50,19 @@ _ATTEMPTS = 8
 _HISTORIES = 4
 """So many histories are remembered: tries of a turn, and conversations by turns."""
 
-_COUNTER = "a counter is a turnlog.tokens counter, or a function from a list of the provider's messages to their tokens"
+_COUNTER = (
+    "counter: give a counter of turnlog.tokens, or a function that takes a list of the provider's messages and returns "
+    "their tokens"
+)
 
 
 class Fitted(Struct, frozen=True, kw_only=True):
     """A request within its budget.
 
-    `edits` are all changes: what was left out, masked, cut or summarised, and what the provider would
-    have refused. `tokens` is the size of the whole request. `marks` are the indices of wire messages
-    after which a prompt cache is best marked, at most 4: what stands before them lasts. `decisions`
-    are what this and earlier calls decided.
+    `edits` are all changes: what was left out, masked, cut or summarised, and what the provider would have refused.
+    `tokens` is the size of the whole request. `marks` are at most 4 indices of messages in `body`: prompt-cache marks
+    are best put after these messages, as everything before them stays the same in later requests. `decisions` are the
+    decisions of this and of earlier calls.
     """
 
     body: dict[str, Any]
@@ -81,7 +84,7 @@ class Fitted(Struct, frozen=True, kw_only=True):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        """One line for each summarizer that failed, so that the next one was used."""
         return failures_of(self.decisions)
 
 
@@ -97,9 +100,9 @@ def fit(
 ) -> Fitted:
     """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
 
-    Stateless and deterministic: the same arguments give the same request. The arguments are those of
-    `Fitter`. Raises BudgetError if what cannot be left out is larger, FormatError where `body` is no request of its
-    provider, InputError where it is nobody's.
+    Stateless and deterministic: the same arguments give the same request. The arguments are those of `Fitter`. Raises
+    BudgetError if the parts that cannot be left out are larger, FormatError if `body` is not a request of its provider,
+    InputError if no provider is given and none can be detected from the body.
     """
     fitter = Fitter(
         provider,
@@ -113,18 +116,18 @@ def fit(
 
 
 class Fitter:
-    """Fits a history that is passed whole each time, and grows: what it once decided it keeps, so that each
-    request begins with the one before it until something has to be decided again.
+    """Fits a conversation that you pass in full each time and that grows between calls. Earlier decisions are kept, so
+    each request begins with the previous one until a new decision is needed.
 
-    `provider` is told from the body if not given, and `model` defaults to the body's own. `max_tokens` is the limit of
-    a whole request, or a Budget; 0 is what the model takes. `counter` counts in place of the built-in one: a `Counter`,
-    or any function from a list of the provider's messages to tokens. `summarizer` writes summaries; the default needs
-    no model.
+    `provider` is detected from the body if not given, and `model` defaults to the body's own. `max_tokens` is the most
+    tokens of a whole request, or a Budget; 0 is what the model takes. `counter` replaces the built-in counter: a
+    `Counter`, or a function that takes a list of the provider's messages and returns their tokens. `summarizer` writes
+    summaries; the default needs no model.
 
-    A history that differs from those seen before is taken as one of its own from there on: a turn that is tried again,
-    a message that was changed, another conversation. What was decided on the messages ahead of the first difference
-    holds; system text may change. The last few histories are remembered; for more conversations at a time, give each a
-    Fitter of its own. Threads that share one are served one after another.
+    If a history differs from all earlier ones, it is treated as a new conversation from the first different message on:
+    a turn that is tried again, a message that was changed, another conversation. Decisions about the messages before
+    the difference stay in force; system text may change. Only the last few histories are remembered: for more
+    conversations at a time, make a Fitter for each. Threads that share a Fitter wait for each other.
     """
 
     def __init__(
@@ -191,7 +194,8 @@ class Fitter:
                 return _fitted(history, made, tokens, ways, counting)
             # A whole request may count more than its messages one by one: so much that something more has to go.
             history.spare += limit - situation.size + 1
-        raise BudgetError(limit, {"the request": tokens}, given=situation.given)
+        advice = ("a larger max_tokens", "less in the newest turn")
+        raise BudgetError(limit, {"the request": tokens}, given=situation.given, advice=advice)
 
     def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
         """The history that these messages go on with, and what is new of it taken in."""
@@ -386,4 +390,4 @@ def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
 
 def _number(said: Any) -> int:
     """What a counter returned, if it is a number of tokens. Raises InputError."""
-    return tokens_said(said, _COUNTER)
+    return tokens_said(said, "counter()")

@@ -15,11 +15,11 @@ from ..view.types import Edit, Loss, Shown
 
 
 class CacheUse(Struct, frozen=True, repr_omit_defaults=True):
-    """How a request begins, beside the one before it.
+    """How much of the previous request this one repeats at its beginning.
 
-    `tokens` is its size, `previous` that of the request before, and `shared` how many of those stand at the
-    beginning of both, unchanged: what a provider's cache may still hold. Where `shared` is less than `previous`, `why`
-    says what moved, and `moved_by` is the number of the decision that did, if one did.
+    `tokens` is the size of this request, `previous` that of the previous one, and `shared` the tokens at the beginning
+    that both have in common: a provider's prompt cache may still have these. If `shared` is less than `previous`, `why`
+    tells what changed, and `moved_by` is the number of the decision that caused it, 0 if no decision did.
     """
 
     tokens: int
@@ -30,10 +30,9 @@ class CacheUse(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Request:
-    """A request that can be sent as it is, and how it came about.
+    """A request that can be sent as it is, and how it was made.
 
-    What is given as a function is worked out when it is first asked for: most callers send the
-    request and look at little else.
+    Edits, losses and the token count are computed when first read.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Request:
         return self._with(lambda: self._made, lambda: (*edits, *self.edits), self._fragments)
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
-        """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
+        """A copy whose body is what `change` returns for this one's; `change` must not modify its argument."""
         return self._with(lambda: change(self._made), lambda: self.edits)
 
     def _with(

@@ -20,7 +20,7 @@ from ..providers import provider
 from ..providers.gemini import is_interaction
 from ..providers.protocol import Parsed
 from ..providers.schema import check_depth
-from ..providers.sdk_objects import plain_body
+from ..providers.sdk_objects import JSON_VALUES, plain_body
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import build
 from .request import Request
@@ -41,11 +41,11 @@ class Violation(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> list[Violation]:
-    """What is wrong with a request body, as values; `[]` if the provider would accept it.
+    """What is wrong with a request body; `[]` if the provider would accept it.
 
-    `provider` is told from the body if not given, and `model` defaults to the body's own. Violations are what `repair`
-    would have to change, but for what it changes in every request although the provider would take it. Raises
-    InputError where no provider is given and the body shows none.
+    `provider` is detected from the body if not given, and `model` defaults to the body's own. A violation is something
+    that the provider would refuse and `repair` would change. Changes that `repair` makes although the provider would
+    accept the body are not listed. Raises InputError if no provider is given and none can be detected from the body.
     """
     try:
         parsed, prepared = _repaired(body, provider, model)
@@ -82,9 +82,10 @@ def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
 
 
 def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> Request:
-    """The same request, made valid; an undamaged one comes back equal. The arguments are those of `check`.
+    """The same request, made valid; a valid request is returned equal. The arguments are those of `check`.
 
-    Raises FormatError where `body` is no request of that provider at all, InputError where it is nobody's."""
+    Raises FormatError if `body` is not a request of that provider, InputError if no provider is given and none can be
+    detected from the body."""
     return _repaired(body, provider, model)[1]
 
 
@@ -99,7 +100,7 @@ def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parse
 
 
 def _untold(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
-    """The changes that no request of a session tells of, as there they are nobody's mistake: records may hold empty
+    """The changes that requests of a session do not list, as they are not mistakes there: records may contain empty
     texts, and calls that were made at once one by one."""
     edits: list[Edit] = []
     for shown in view:
@@ -150,11 +151,11 @@ def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         wrong = not_json(told)
         if wrong is None:
             raise
-        raise FormatError(f"{wrong}: a request body is JSON, of dicts, lists, texts and numbers") from error
+        raise FormatError(f"{wrong}: {JSON_VALUES}") from error
 
 
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
-    """The target of a conversion; the body's own model serves within one provider."""
+    """The target of a conversion; the body's own model is used if the provider stays the same."""
     own = parsed.configuration.model if parsed.configuration.provider == to else ""
     return target(to, model or own or DEFAULT_MODELS.get(to, ""))
 
@@ -168,7 +169,7 @@ _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_
 
 
 def _declares_schemas(body: Mapping[str, Any]) -> bool:
-    """Whether tools are declared as Anthropic has them: read as another's, they would be nobody's."""
+    """Whether tools are declared in Anthropic's format; read in another format they would not be recognised."""
     tools = body.get("tools")
     return isinstance(tools, list) and any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools)
 

@@ -45,7 +45,14 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     local, lost = translate(configuration, to)
     settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
     elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
-    lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
+    lost += [
+        Loss(
+            "tool",
+            f"tool {tool.name!r} left out: it is a hosted tool of {tool.provider or 'no known provider'}, which "
+            f"{to.name} cannot run",
+        )
+        for tool in elsewhere
+    ]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     rules = to.rules(target, settings)
     if complete:  # else what is too much is somebody's mistake, and told as that

@@ -16,8 +16,8 @@ from ..providers.sdk_objects import advice
 
 
 class Answer:
-    """What `receive` recorded: the message, its tool calls, and whether it came to its end. `model` wrote
-    it, in the provider's words or, where it does not say, in those of the target (`asked`)."""
+    """What `receive` recorded: the message, its tool calls, and whether it is `complete` (not interrupted). `model`:
+    the model's name as the provider reports it, else that of the target."""
 
     def __init__(self, reply: Reply, record: Record, asked: str) -> None:
         self.record = record
@@ -34,27 +34,27 @@ class Answer:
 
     @property
     def cost(self) -> Cost | None:
-        """What the request and this answer cost at list prices; None if the provider did not say what it
+        """The cost of the request and this answer at list prices; None if the provider did not report what it
         billed."""
         return None if self.usage is None else cost(self.usage, self.model)
 
 
 def is_stream(answer: Any) -> bool:
-    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
-    responses of `requests` are, iterable besides leading to an answer."""
+    """Whether an answer comes in chunks: it is an iterable, but not a whole response, not a list with one error, and
+    not a response object of `requests`, which is iterable too."""
     if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
         return False
     return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
 
 
 def whole_of(answer: Any) -> Any:
-    """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
+    """The answer itself, or the error inside a list of one, which Google's REST API returns for a stream."""
     return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_error_body(answer[0]) else answer
 
 
 def told_apart(reply: Reply) -> Reply:
-    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
-    given in another order than the calls, they would be taken for each other's."""
+    """The answer, in which calls without an id, or with the id of another call, get new ids. Results are matched to
+    calls by id: without this, results in another order would go to the wrong calls."""
     calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
     taken = {call.id for call in calls}
     if len(taken) == len(calls):

@@ -1,5 +1,5 @@
-"""An answer while it is being streamed: what has come is put on record now and then, so that killing the process
-does not lose it."""
+"""An answer while it is being streamed: from time to time the part that has arrived is recorded, so that it is not lost
+if the process is killed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ KILLED = "the process ended while the answer was being streamed"
 """Why an answer was interrupted of which only checkpoints were on record."""
 
 _WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
-"""What ends the run of characters that may be the beginning of a secret, which nobody could tell yet: a space, or a
-character of a script that writes without spaces (from U+2E80 on: Chinese, Japanese, Korean), of which hardly any
-secret consists and whose texts would otherwise be one word."""
+"""Ends a run of characters that may be the beginning of a secret not recognised yet: a space, or a character of a
+script written without spaces (from U+2E80 on: Chinese, Japanese, Korean). Hardly any secret contains such characters,
+and texts in these scripts would otherwise be a single word."""
 
 _LINE_BREAK = re.compile(r"[\r\n]")
-"""The same where a secret may hold spaces."""
+"""The same if a secret may contain spaces."""
 
 _TAKES_BACK = ("clear", "rewind")
-"""Actions of decisions after which what had come of an answer is not wanted any more."""
+"""Actions of decisions after which an unfinished answer is not wanted any more."""
 
 
 class Checkpoints:
-    """Looks after one stream. `reply` tells what has come of it, `append` puts on record. With `by_lines`, a secret may
-    hold spaces, so that the line at the end of a text is left out, not the word alone. `binding` tells what the
-    reasoning that has come is bound to."""
+    """The checkpoints of one stream. `reply` returns the answer so far, `append` records it. With `by_lines`, a secret
+    may contain spaces: then the last line of a text is left out, not only its last word. `binding` returns what the
+    reasoning that has arrived is bound to."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class Checkpoints:
 
 
 def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
-    """The newest checkpoint, if no answer came after it and no clearing or rewind that holds took it back.
+    """The newest checkpoint, unless an answer came after it, or a clearing or rewind in force took it back.
 
-    `backwards` gives records, the last first. What others said while the answer was being streamed, a user or a tool,
-    does not end it.
+    `backwards` gives records, the last first. Messages of users and tools that were recorded while the answer was
+    streamed do not matter.
     """
     since: list[Record] = []
     for record in backwards:
@@ -94,29 +94,29 @@ def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
 
 
 def as_interrupted(checkpoint: StreamCheckpoint) -> PartialAnswer:
-    """The interrupted answer that a checkpoint tells of."""
+    """The interrupted answer that a checkpoint contains."""
     return PartialAnswer(
         checkpoint.message, KILLED, checkpoint.fragments, model=checkpoint.model, binding=checkpoint.binding
     )
 
 
 def _kept(message: Message, end: re.Pattern[str]) -> Message:
-    """What of a message a checkpoint holds: its words, and calls that have fully come.
+    """The part of a message that a checkpoint records: its texts, and the calls that have arrived completely.
 
-    Calls may come before a text is at its end, so any text may be one that goes on, not only the last part.
+    A call may arrive before a text ends, so any text may be unfinished, not only the last part.
     """
     parts = (part if isinstance(part, ToolCall) else _cut(part, end) for part in message.parts)
     return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None), form=None)
 
 
 def _growing(fragments: Iterable[Part], end: re.Pattern[str]) -> tuple[Part, ...]:
-    """What of the fragments of an answer a checkpoint holds."""
+    """The fragments of an answer that a checkpoint records."""
     return tuple(cut for part in fragments if (cut := _cut(part, end)) is not None)
 
 
 def _cut(part: Part, end: re.Pattern[str]) -> Part | None:
-    """A part that may go on, without the beginning of a word at the end of any of its texts; None where nothing is
-    left, or nobody knows where in it a secret may have begun."""
+    """An unfinished part, without the last word of each of its texts, which may be the beginning of a secret; None if
+    nothing is left, or if it is not known where a secret may begin."""
     match part:
         case Text(text=text):
             cut = _whole(text, end)
@@ -134,8 +134,7 @@ def _cut(part: Part, end: re.Pattern[str]) -> Part | None:
 
 
 def _whole(text: str, end: re.Pattern[str]) -> str:
-    """`text` without what stands behind the last `end` in it, however long: backwards, so in time linear in its
-    length."""
+    """`text` up to the last match of `end` in it. Searches backwards, so the time is linear in the length."""
     found = end.search(text[::-1])
     return text[: len(text) - found.start()] if found else ""
 

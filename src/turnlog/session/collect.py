@@ -22,20 +22,20 @@ def collect(
     grace: float = SWEEP_GRACE_SECONDS,
     key: KeySource | None = None,
 ) -> Collected:
-    """Delete sessions until a store keeps its limits, and what media nobody refers to then.
+    """Delete sessions until the store is within its limits, and then the media that no record refers to.
 
-    `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
-    settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
-    with its time zone (None: the clock's), `grace` as for `Store.sweep`. With `dry_run` nothing is changed. `key`
-    is that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
-    zone, CorruptRecord for a store with damage that keeps it from being told what may go.
+    `store` is a store, the path of a store, or None for the store that the settings name. With `limits` None, the
+    limits of the settings apply; limits set in a project's file apply only to the store that this file names. `now` is
+    the time up to which ages are counted, with its time zone (None: now); `grace` as for `Store.sweep`. With
+    `dry_run` nothing is changed. `key` opens an encrypted store at a path, as for `turnlog.open`. Raises InputError
+    without a limit or without a time zone, CorruptRecord if damage makes it impossible to find out what may be deleted.
     """
     if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
-        raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
+        raise InputError(f"now must be a datetime with its time zone, such as datetime.now(UTC), not {now!r}")
     if store is not None:
         store_given(store)
     if limits is not None and not isinstance(limits, Limits):
-        raise InputError(f"limits are turnlog.Limits, not {type(limits).__name__}")
+        raise InputError(f"limits must be turnlog.Limits, not {type(limits).__name__}")
     if store is None or limits is None or isinstance(store, (str, Path)):
         settings = settings_for(store)
         key = settings.key if key is None else key

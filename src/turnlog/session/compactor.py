@@ -35,19 +35,19 @@ _VERY_SOON, _AHEAD = 0.95, 40
 most cost nothing for it."""
 
 _RACES = 8
-"""So often somebody else may append first while a decision is being made."""
+"""How often another process may append first while a decision is being made."""
 
 _PAID_TRIES = 2
 """So often a model is asked for a summary, if it comes too late."""
 
 _IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
 _RACED = "no model was asked: others append faster than it writes"
-"""Why a digest stands in for a model's summary."""
+"""The reason given if a digest is used instead of a model's summary."""
 
 
 def _locked(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
-    """The method, run while the thread holds the lock of the session's context. What it put on record is told behind
-    that: whoever listens may wait for another thread, which waits for the lock."""
+    """The method, run while the thread holds the lock of the session's context. Listeners are told about the new
+    records after the lock is released: a listener may wait for another thread, which may wait for the lock."""
 
     @wraps(method)
     def guarded(compactor: Compactor, /, *values: _P.args, **named: _P.kwargs) -> _T:
@@ -66,9 +66,10 @@ def _locked(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concat
 
 
 class Compaction(Struct, frozen=True):
-    """What a compaction did: tokens before and after, and what went, by the decisions that say so.
+    """What a compaction did.
 
-    `decisions` are by record number; `marks` are the budget that they were made for.
+    `before` and `after`: tokens of a request. `edits`: what was left out or shortened, one for each decision.
+    `decisions`: by record number. `marks`: limit, trigger and goal in tokens.
     """
 
     before: int
@@ -79,7 +80,7 @@ class Compaction(Struct, frozen=True):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        """One line for each summarizer that failed, so that the next one was used."""
         return failures_of(self.decisions.values())
 
     def __repr__(self) -> str:
@@ -93,7 +94,7 @@ class Compaction(Struct, frozen=True):
 
 
 class Compactor:
-    """The budget of one session."""
+    """Keeps the requests of one session within its budget."""
 
     def __init__(
         self,
@@ -123,9 +124,9 @@ class Compactor:
 
     @_locked
     def request(self, aim: Target, *, on_record: bool = True) -> Request:
-        """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
-        to be decided for it is put on record, unless it is for once only: for another target than the session's.
-        Raises BudgetError, and Conflict if others append all the time."""
+        """The next request for a target, within its budget, from the records that the context has read. Decisions that
+        it needs are recorded, unless the target differs from the session's. Raises BudgetError, and Conflict if others
+        keep appending."""
         lost = 0
         for _ in range(_RACES):
             last = self._context.last
@@ -158,16 +159,16 @@ class Compactor:
 
     @_locked
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
-        """The budget in tokens as it stands."""
+        """The limit, trigger and goal in tokens now."""
         return self._context.situation(aim, self._summarise, terms).marks
 
     @_locked
     def compact(
         self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
     ) -> Compaction:
-        """Make the view smaller now. With `keep`, everything before the newest `keep` turns is summarised; without, the
-        strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go. Raises
-        Conflict if others append all the time."""
+        """Make requests smaller now. With `keep`, everything before the newest `keep` turns is summarised; without it,
+        the strategy's steps are applied until requests are half as large. With `dry_run`, nothing is recorded. Raises
+        Conflict if others keep appending."""
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
         self._context.refresh()
@@ -185,7 +186,7 @@ class Compactor:
 
     @_locked
     def undo(self) -> Record:
-        """Take back the last decision that made the view smaller. Raises InputError if none is in force."""
+        """Undo the last decision that made requests smaller. Raises InputError if none is in force."""
         self._context.refresh()
         made = [n for n, decision in self._context.decisions.items() if decision.action in SIZING]
         if not made:
@@ -250,8 +251,8 @@ class Compactor:
         return True
 
     def _telling_earlier(self, decisions: Sequence[Decision]) -> dict[int, Decision]:
-        """The next decisions by record number. Those that leave records out name the earlier ones that still count, so
-        that a log is opened without reading all that was ever decided."""
+        """The next decisions by record number. A decision that leaves out records also lists the earlier decisions that
+        are still in force, so that a session can be opened without reading every decision ever made."""
         made: dict[int, Decision] = {}
         taken_back = any(decision.action == "undo" for decision in self._context.past)
         for n, decision in enumerate(decisions, self._context.last + 1):
@@ -262,14 +263,14 @@ class Compactor:
         return made
 
     def _overtaken(self, last: int) -> bool:
-        """Whether others appended something behind record `last`. How a summary ended is put there by the session
-        itself: that is no race, and one that came late is taken when it is asked for again."""
+        """Whether other processes appended records after record `last`. Records about summaries do not count: the
+        session itself writes them, and a summary that comes late is used at the next request."""
         added = self._store.read(self._id, first=last + 1)
         return any(not isinstance(record.body, SummaryRecord) for record in added)
 
     def _summariser(self, lost: int) -> Summarise:
-        """Who summarises after so many `lost` races: no model where others append faster than it writes, since each of
-        its summaries would be paid for and be of what is no longer all."""
+        """The summarizers to use after `lost` races: no model if others append faster than it writes. Each of its
+        summaries would be paid for and would not cover the newest messages."""
         return self._summarise if lost < _PAID_TRIES else self._digest
 
     def _digest(self, wanted: Wanted) -> Summary:
@@ -294,8 +295,8 @@ class Compactor:
 
 
 def _pressed(situation: Situation, keep: int | None) -> Situation:
-    """The situation as if it had to give way, for a compaction that somebody asked for: the limit is no larger than
-    the view, so that shares of it leave something to take."""
+    """The situation for a compaction that was asked for: the limit is at most the present size, so that shares of it
+    leave something to take out."""
     marks = situation.marks
     strategy: Strategy = situation.strategy
     if keep is not None:

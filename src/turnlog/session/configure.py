@@ -23,7 +23,7 @@ from .state import Context
 
 
 class Configurer:
-    """The configuration of one session. Each change is a record that later requests follow."""
+    """The configuration of one session. Each change is recorded and applies to later requests."""
 
     def __init__(self, context: Context, journal: Journal) -> None:
         self._context = context
@@ -32,7 +32,7 @@ class Configurer:
 
     @property
     def target(self) -> Target | None:
-        """The target on record; None before there is one."""
+        """The target on record; None if there is none yet."""
         now = self._context.configuration
         if not (now.provider and now.model):
             return None
@@ -57,7 +57,7 @@ class Configurer:
         strategy: Strategy | str | None,
         settings: Mapping[str, Any],
     ) -> Record:
-        """Record what changes. Arguments as for `Session.configure`."""
+        """Record a change of the configuration. The arguments are those of `Session.configure`."""
         self._context.refresh()
         target = self.target_or(None)  # first: a session without a target is told so
         settings_given(settings, target, self._context.configuration.settings)
@@ -109,9 +109,9 @@ class Configurer:
         return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
 
     def replace_system(self, text: str) -> Record:
-        """Record another system text in place of the one that the conversation begins with.
+        """Record system text that replaces the text at the beginning of the conversation.
 
-        A conversation that began without any has it where it is now, and the next one takes its place.
+        A conversation without any gets it at the present position; a later call replaces it.
         """
         message = Message("system", (Text(text_given("system text that replaces another", text)),))
 

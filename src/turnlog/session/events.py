@@ -1,7 +1,7 @@
-"""What happens in a session, told as it happens: to callbacks, to iterators, and to the logger `turnlog`.
+"""Events of a session as they happen: for callbacks, for iterators, and for the logger `turnlog`.
 
-Most events are told of records that were just appended; what the log cannot hold (a session opened or closed, a
-callback that failed) is told beside it.
+Most events are made from records that were just appended. Events that have no record (a session opened or closed, a
+callback that failed) are made directly.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _LOUD = ("turn_failed", "warning")
 
 
 class Event(Struct, frozen=True, repr_omit_defaults=True):
-    """Something that happened in a session: its `kind`, one line for people, and the record that has the details, if
-    there is one. For a session that was resumed, `found` is a `turnlog.session.recovery.Resumed`."""
+    """Something that happened in a session: its `kind`, one line for people, and the record with the details, if there
+    is one. For a session that was opened again, `found` is a `turnlog.session.recovery.Resumed`."""
 
     kind: EventKind
     session: str
@@ -88,8 +88,8 @@ class Appended(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Feed:
-    """The events of a session as they come. `for` waits for the next one until the session is closed, `async for`
-    likewise; `waiting` takes those that are there. A feed that nobody refers to any more gets none."""
+    """The events of a session as they come. `for` and `async for` wait for the next event until the session is closed;
+    `waiting` takes the events that have already come. A feed without references gets no more events."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()
@@ -107,13 +107,13 @@ class Feed:
             self._wake()
 
     def close(self) -> None:
-        """Let iterations end once they have taken what is there."""
+        """End all iterations after the events that have already come."""
         with self._changed:
             self._closed = True
             self._wake()
 
     def waiting(self) -> list[Event]:
-        """The events that have come and were not taken yet, without waiting for more."""
+        """The events that have come and were not taken yet; does not wait for more."""
         with self._changed:
             found = list(self._events)
             self._events.clear()
@@ -165,8 +165,8 @@ def _resolve(turned: Any) -> None:
 
 
 class Events:
-    """Who is told of what happens in one session. No line about it holds what `redactor` finds. `tool_of` names the
-    tool of a call, given by record and id; empty if nobody knows."""
+    """The listeners of one session. No line of an event contains what `redactor` finds. `tool_of` returns the name of
+    the tool of a call, given by record and id; empty if it is not known."""
 
     def __init__(
         self,
@@ -184,19 +184,21 @@ class Events:
         self._in_opening = self._closed = False
 
     def on(self, callback: Callable[[Event], object]) -> Callable[[], None]:
-        """Call `callback` with every event from here on, and with those of the opening if it is the first to
-        listen. Returns what ends that. Raises InputError."""
+        """Call `callback` with every event from now on, and with the events of opening the session if it is the first
+        listener. Returns a function that stops this. Raises InputError."""
         stop = _enter(self._callbacks, callback, "on_event takes a function of an event")
         for event in self._of_opening():
             self._call(callback, event)
         return stop
 
     def on_records(self, callback: Callable[[Appended], object]) -> Callable[[], None]:
-        """Call `callback` with all that is put on record from here on. Returns what ends that. Raises InputError."""
+        """Call `callback` with all records that are appended from now on. Returns a function that stops this. Raises
+        InputError."""
         return _enter(self._followers, callback, "follow_records takes a function of what was appended")
 
     def feed(self) -> Feed:
-        """Every event from here on, and those of the opening if nobody has listened before, to iterate over."""
+        """Every event from now on, to iterate over; also the events of opening the session if this is the first
+        listener."""
         made = Feed()
         for event in self._of_opening():
             made.push(event)
@@ -207,7 +209,7 @@ class Events:
         return made
 
     def tell(self, records: Sequence[Record], asked: Target | None = None) -> None:
-        """Tell what was appended; `asked` as in `Appended`."""
+        """Report appended records; `asked` as in `Appended`."""
         for follower in tuple(self._followers):
             try:
                 follower(Appended(tuple(records), asked))
@@ -219,7 +221,8 @@ class Events:
                 self.emit(*found, record)
 
     def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
-        """Tell that something happened. What listeners do wrong is told to the others, and raised nowhere."""
+        """Report that something happened. An exception of a listener is reported to the other listeners and never
+        raised."""
         assert kind in _KINDS
         event = Event(kind, self._id, _one_line(self._clean(text)), record, found)
         _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
@@ -233,7 +236,7 @@ class Events:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """While this lasts nobody can listen yet: what happens is kept for the first who does."""
+        """During the opening of the session there is no listener yet: its events are kept for the first one."""
         self._in_opening = True
         try:
             yield
@@ -241,7 +244,7 @@ class Events:
             self._in_opening = False
 
     def as_kept(self, body: _B) -> _B:
-        """A record's body as it is on disk: with a live redactor the session has it as it was said."""
+        """A record's body as on disk: with a live redactor, the session itself has the secrets."""
         redactor = self._redactor
         return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
 
@@ -260,7 +263,8 @@ class Events:
         return text if self._redactor is None else self._redactor.text(text)[0]
 
     def _ended(self, body: Body) -> str:
-        """The name of the tool that ended, which its record does not say, as the record of its start has it."""
+        """The name of the tool that ended, taken from the record of its start: the record of its end does not have
+        it."""
         if not isinstance(body, ToolFinished):
             return ""
         name = self._tool_of(body.call_record, body.call_id)
@@ -299,11 +303,14 @@ def follow_records(session: Session, callback: Callable[[Appended], object]) -> 
 
 
 def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) -> Callable[[], None]:
-    """Put a listener on a list; returns what takes it off again."""
+    """Put a listener on a list; returns a function that takes it off again."""
     if not callable(callback):
         raise InputError(f"{takes}, not {type(callback).__name__}")
     if is_async(callback):  # nobody would await what it returns
-        raise InputError(f"{takes}; this one is asynchronous: give a plain one, or follow `async for` of events()")
+        raise InputError(
+            f"{takes}; asynchronous functions are not called: give a plain function, or use "
+            "`async for event in session.events()`"
+        )
     listeners.append(callback)
 
     def stop() -> None:

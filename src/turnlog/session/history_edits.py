@@ -20,11 +20,12 @@ from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes, root_of
 
 _SHAPING = SIZING | {"clear"}
-"""Actions of decisions that leave something out of what is said between a rewind and its undoing."""
+"""Actions of decisions that leave out messages recorded between a rewind and its undo."""
 
 _INSISTS = (True, True, False, False, False)
-"""For each try, whether it is given up where somebody else appends first. Where others append all the time every such
-one is; the next appends behind what came, and is taken back if that should have had a say in it."""
+"""For each try, whether it is given up if another process appends first. If others keep appending, every such try
+fails; so the last tries append after the new records, and the decision is taken back if those records should have
+influenced it."""
 
 
 class _Append(Protocol):
@@ -33,13 +34,13 @@ class _Append(Protocol):
 
 
 class Rewind(Struct, frozen=True, repr_omit_defaults=True):
-    """What going back does, by record numbers.
+    """What a rewind changes; numbers are those of records.
 
-    `n` is the record that says it, 0 if that is only tried. The conversation is as it was at record `to`: the messages
-    `gone` are taken back, those `back` come into it again (where `to` lies in what was taken back before, or before a
-    clearing), decisions `ended` hold no longer. Where what took a decision back is taken back, that is one of those
-    that hold `again`, and the messages `hidden` are left out by it as they were then. `turns` are those that begin in
-    what leaves. `files` are the changes recorded in it, net: they stay on disk.
+    `n`: the record of the rewind, 0 in a dry run. `to`: the conversation is now as it was after this record. `gone`:
+    messages taken back. `back`: messages that are part of the conversation again, because an earlier rewind or clearing
+    is undone. `ended`: decisions no longer in force. `again`: decisions in force again, because their undo was taken
+    back. `hidden`: messages that the decisions in `again` leave out. `turns`: turns that began in what was taken back.
+    `files`: net changes of files recorded there; they stay on disk.
     """
 
     n: int
@@ -68,7 +69,7 @@ class Rewind(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Rewinder:
-    """Goes back in one session's conversation. `read` gives its log from a record on, `living` the id of a turn that
+    """Rewinds one session's conversation. `read` returns its records from a number on, `living` the id of the turn that
     this process has open."""
 
     def __init__(
@@ -93,12 +94,12 @@ class Rewinder:
         return msgspec.structs.replace(made[0], n=record.n)
 
     def undo(self) -> Record:
-        """Take the last rewind back. Errors as for `Session.undo_rewind`."""
+        """Undo the last rewind. Raises as `Session.undo`."""
         return self._decide(_undone, lambda record: _decides(record) or _is_said(record))
 
     def _decide(self, decide: Callable[[Sequence[Record]], Decision], concerns: Callable[[Record], bool]) -> Record:
-        """Put on record what is decided on the log as it stands. What others append meanwhile comes after that, unless
-        it `concerns` the decision, which then is made anew. Raises Conflict if such records come all the time."""
+        """Record what `decide` returns for the log as it is. Records that others append meanwhile come before the
+        decision; if they matter for it (`concerns`), it is made again. Raises Conflict if such records keep coming."""
         records: list[Record] = []
         for insists in _INSISTS:
             decision = decide(self._closed(records))
@@ -113,7 +114,7 @@ class Rewinder:
         raise Conflict(self._id, expected=len(records), actual=made.n)
 
     def _closed(self, records: list[Record]) -> Sequence[Record]:
-        """The log, in which no turn is open; `records` are what is read of it."""
+        """The log; raises InputError if a turn is open. `records` are the records already read."""
         records.extend(self._read(len(records) + 1))
         newest = turns_of(records)[-1:]
         left = newest[0].id if newest and newest[0].is_open else ""
@@ -126,14 +127,22 @@ class Rewinder:
 
 
 def _rewound(records: Sequence[Record], turns: int | None, to: int | None, why: str) -> Rewind:
-    """What it does to go back from the end of a whole log."""
+    """What a rewind from the end of a whole log changes."""
     if (turns is None) == (to is None):
-        raise InputError("rewind() takes the number of turns to take back, or the record to go back to: turns= or to=")
+        raise InputError(
+            "rewind(): give exactly one of turns= (how many turns to take back) and to= (the record to go back to)"
+        )
     if to is None:
         to = _before_turns(records, turns)
         why = why or f"{counted(turns or 0, 'turn')} taken back"
     elif not isinstance(to, int) or isinstance(to, bool) or not 0 <= to < len(records):
-        raise InputError(f"rewind(to={to!r}): give a record before the last one, {len(records)}; 0 is the beginning")
+        last = len(records)
+        raise InputError(
+            f"rewind(to={to!r}): give the number of a record from 0 (the beginning) to {last - 1}; the last record is "
+            f"{last}"
+            if last
+            else f"rewind(to={to!r}): the session has no records"
+        )
     else:
         _check_cut(_branch(records, to), to)
     decision = Decision("rewind", to + 1, len(records), why or f"back to record {to}")
@@ -141,8 +150,8 @@ def _rewound(records: Sequence[Record], turns: int | None, to: int | None, why: 
 
 
 def _undone(records: Sequence[Record]) -> Decision:
-    """The decision that takes the last rewind back, unless the conversation has gone on since: the two would be mixed,
-    and what was summarised since knows nothing of what would come back."""
+    """The decision that undoes the last rewind. Raises InputError if the conversation continued after it: the two
+    continuations would be mixed, and summaries made since do not cover the messages that would come back."""
     held = active_decisions(records)
     n = max((n for n, decision in held.items() if decision.action == "rewind"), default=0)
     if not n:
@@ -151,26 +160,28 @@ def _undone(records: Sequence[Record]) -> Decision:
     said = [r.n for r in records[n:] if not rewinds.by(r.n) and (_is_said(r) or (r.n in held and _shapes(held[r.n])))]
     if said:
         raise InputError(
-            f"the conversation has gone on since the rewind on record {n}, at record {said[0]}: "
-            f"rewind(to={n - 1}) goes back to before it and takes back what came since, fork(at={n - 1}) keeps both"
+            f"the rewind in record {n} cannot be undone, as record {said[0]} continued the conversation; "
+            f"rewind(to={n - 1}) restores the conversation as it was before the rewind and takes back what came since; "
+            f"fork(at={n - 1}) puts that state into a second session and leaves this one as it is"
         )
     return Decision("undo", why="rewind taken back", supersedes=n)
 
 
 def _before_turns(records: Sequence[Record], turns: int | None) -> int:
-    """The last record before the newest turns that stand."""
+    """The last record before the newest turns that were not taken back."""
     cleared = max((n for n, one in active_decisions(records).items() if one.action == "clear"), default=0)
     starts = [turn.first for turn in turns_of(records) if not turn.rewound and turn.first > cleared]
     if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= len(starts):
         have = f"the conversation has {counted(len(starts), 'turn')}"
         if cleared:
             have += f" since it was cleared; rewind(to={cleared - 1}) goes back to before that"
-        raise InputError(f"rewind(turns={turns!r}): give a number of turns, from 1 on; {have}")
+        allowed = f"give a number from 1 to {len(starts)}; " if starts else ""
+        raise InputError(f"rewind(turns={turns!r}): {allowed}{have}")
     return starts[-turns] - 1
 
 
 def _branch(records: Sequence[Record], to: int) -> list[Record]:
-    """The records that stood, or stand, together with record `to`."""
+    """The records that are, or were, part of the same conversation as record `to`."""
     end = len(records)
     while True:
         rewinds = Rewinds.of(records[:end])
@@ -181,7 +192,8 @@ def _branch(records: Sequence[Record], to: int) -> list[Record]:
 
 
 def _check_cut(branch: Sequence[Record], to: int) -> None:
-    """Raises InputError where record `to` stands in the midst of a tool's run: what the tool did would be denied."""
+    """Raises InputError if record `to` lies between a tool call and the end of its run: the conversation would deny
+    what the tool did."""
     spans = [(info.record, _end(info), info) for info in calls_of(branch)]
     talk = [record.n for record in branch if isinstance(record.body, MessageRecord) and _speaks(record)]
     runs = [one for one in spans if not any(one[0] < n <= one[1] for n in talk)]
@@ -194,8 +206,8 @@ def _check_cut(branch: Sequence[Record], to: int) -> None:
     while inside := [last for first, last, _ in runs if first <= after < last]:
         after = max(inside)
     raise InputError(
-        f"record {to} stands between call {cut.call.id!r} of {cut.call.name!r} in record {cut.record} and what became "
-        f"of it: go back to record {before} or {after}"
+        f"rewind(to={to}): record {to} lies between tool call {cut.call.id!r} of {cut.call.name!r} (record "
+        f"{cut.record}) and the end of its run; go back to record {before} or {after}"
     )
 
 
@@ -209,7 +221,7 @@ def _speaks(record: Record) -> bool:
 
 
 def _decides(record: Record) -> bool:
-    """Whether a record says what the conversation is from there on, or that somebody goes on with it."""
+    """Whether a record changes the conversation from there on, or continues it."""
     return isinstance(record.body, (Decision, TurnOpened))
 
 
@@ -253,7 +265,8 @@ def _shown(records: Sequence[Record]) -> dict[int, None]:
 
 
 def undone_last(decisions: Mapping[int, Decision]) -> str:
-    """What the last decision in force that can be undone is: `compaction` or `rewind`. Raises InputError if none is."""
+    """Which kind of decision undo takes back: `compaction` or `rewind`, whichever is in force and came last. Raises
+    InputError if there is none."""
     found = [decision.action for _, decision in sorted(decisions.items())]
     last = next((action for action in reversed(found) if action == "rewind" or action in SIZING), "")
     if not last:
@@ -265,14 +278,17 @@ def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
     """The decision that pins message record `n`. Raises InputError if there is no such message, or it was rewound."""
     found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
     if not found or found[0].message is None:
-        raise InputError(f"record {n!r} of session {session_id!r} is no message that could be pinned")
+        raise InputError(f"record {n!r} of session {session_id!r} is not a message, so it cannot be pinned")
     if gone := Rewinds.of(store.of_kinds(session_id, ("decision",))).by(n):
-        raise InputError(f"record {n} of session {session_id!r} was taken back by decision {gone}: go back to it first")
+        raise InputError(
+            f"record {n} of session {session_id!r} was taken back by the rewind in record {gone}, so it cannot be "
+            "pinned; undo that rewind first"
+        )
     return Decision("pin", first=n, last=n, why=why)
 
 
 def unpins_for(decisions: Mapping[int, Decision], n: int) -> list[Decision]:
-    """The decisions that take back the pins of message record `n`. Raises InputError if there is none."""
+    """The decisions that undo the pins of message record `n`. Raises InputError if it is not pinned."""
     pins = [number for number, decision in decisions.items() if (decision.action, decision.first) == ("pin", n)]
     if not pins:
         raise InputError(f"record {n!r} is not pinned")

@@ -22,7 +22,7 @@ _PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
 
 
 def parts_of(content: Content) -> tuple[Part, ...]:
-    """Content as parts. Raises InputError for what is neither text nor a part."""
+    """Content as parts of a message. Raises InputError if it is neither text nor a part."""
     if isinstance(content, str):
         return (Text(content),)
     if isinstance(content, _PARTS):
@@ -42,21 +42,21 @@ def parts_of(content: Content) -> tuple[Part, ...]:
 
 
 def message_given(message: Message) -> Message:
-    """`message`, if it is one of ours; else InputError."""
+    """`message`, if it is a turnlog.Message; else InputError."""
     if isinstance(message, Message):
         return message
-    what = "`user(text)` and the like take what was said, `extend([message])` a message as a provider's request has it"
-    raise InputError(f"`add` takes a turnlog.Message, not {type(message).__name__}: {what}")
+    what = "use user(text) or assistant(text) for text, and extend([message]) for a message in a provider's format"
+    raise InputError(f"add() takes a turnlog.Message, not {type(message).__name__}; {what}")
 
 
 def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed:
-    """Several messages: canonical ones, or those of a request to the target's provider. Raises InputError for what is
-    neither, FormatError where they cannot be read."""
+    """Several messages: turnlog.Message objects, or messages in the format of the target's provider. Raises InputError
+    for anything else, FormatError if they cannot be read."""
     several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
     found = list(messages) if several else []
     if several and all(isinstance(message, Message) for message in found):
         return Parsed(messages=tuple(found), configuration=Configuration())
-    what = "messages are a list, of turnlog.Message or as a provider's request has them (`body['messages']`)"
+    what = "messages must be a list, of turnlog.Message or in a provider's format (`body['messages']`)"
     if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
         raise InputError(f"{what}, not {messages!r:.200}")
     speaker = provider(target().provider)
@@ -68,17 +68,18 @@ def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed
 
 
 def target_given(target: Target) -> Target:
-    """`target`, if it is one; else InputError, also for a setting that its provider does not have."""
+    """`target`, if it is a Target; raises InputError otherwise, and for a setting that its provider does not have."""
     if not isinstance(target, Target):
-        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(target).__name__}")
+        raise InputError(f"target must be what turnlog.target(PROVIDER, MODEL) returns, not {type(target).__name__}")
     if target.settings:
         settings_given(target.settings, target)
     return target
 
 
 def settings_given(settings: Collection[str], target: Target, held: Collection[str] = ()) -> None:
-    """Raises InputError for names that are no settings of the target's provider, or that mean an argument of
-    `Session.configure`. Those in `held` are on record already; a compatible server may have settings of its own."""
+    """Raises InputError for names that are not settings of the target's provider, or that are arguments of
+    `Session.configure`. Names in `held` are on record already and allowed; a compatible server may have settings of its
+    own."""
     check_settings(settings)
     speaker = provider(target.provider)
     for name in settings:
@@ -96,7 +97,7 @@ _ARGUMENTS = ("tools", "budget", "strategy")
 
 
 def _meant(name: str, speaker: Provider) -> str:
-    """What a name may have been meant for: a setting of that name elsewhere, or one that is spelled nearly so."""
+    """A hint for a wrong name: where a setting of that name belongs, or a name that is spelled nearly the same."""
     common = {**{one: (one,) for one in speaker.settings - NOT_SETTINGS}, **speaker.setting_paths}
     near = get_close_matches(name, common, 1, 0.7)
     if not near:

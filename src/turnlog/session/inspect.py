@@ -1,4 +1,4 @@
-"""How full a session's window is, and what became of its messages."""
+"""How full a session's window is, and how requests show its messages."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ class WindowUse:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the conversation as it stands, system text and tools included."""
+        """The tokens of the conversation now, including system text and tools."""
         with self._context.lock:
             self._context.refresh()
             return self._context.tokens(self._target_or(None)).tokens
 
     @property
     def available(self) -> int:
-        """Tokens left of the budget before older messages have to leave."""
+        """The tokens left before older messages are left out."""
         self._context.refresh()
         return self._compactor.marks(self._target_or(None)).trigger - self.tokens
 
     @property
     def prediction(self) -> Prediction:
-        """How many tokens the next request will be billed, estimated from counts and past bills."""
+        """The tokens that the next request will be billed for, estimated from counts and past bills."""
         with self._context.lock:
             self._context.refresh()
             target = self._target_or(None)
@@ -83,8 +83,8 @@ class WindowUse:
         budget: Budget | int | None = None,
         strategy: Strategy | str | None = None,
     ) -> Breakdown:
-        """The tokens of the conversation as it stands, by what they are, beside the budget. `target`, `budget` and
-        `strategy` stand in for the session's own."""
+        """The tokens of the conversation by kind (system, tools, user, ...), and the budget. `target`, `budget` and
+        `strategy` are used instead of the session's own."""
         with self._context.lock:
             terms, found = (
                 self._context.terms(budget, strategy),
@@ -111,9 +111,9 @@ class WindowUse:
 
 
 def explained(store: Store, session_id: str, target: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
-    """As `Session.explain`, counted for a target; without one, as for an unknown model."""
+    """As `Session.explain`, with tokens counted for a target; without a target, as for an unknown model."""
     if also is not None and not isinstance(also, Mapping):
-        raise InputError(f"also is a dict from record number to decision, not {type(also).__name__}")
+        raise InputError(f"explain(also=...) must be a dict from record number to Decision, not {type(also).__name__}")
     counter = counter_for(target.provider, target.model) if target else counter_for("")
 
     def count(message: Message) -> int:

@@ -1,7 +1,7 @@
-"""What a session reads of its log when it opens: landmarks, the beginning, the newest part.
+"""What a session reads of its log when it is opened: landmarks, the beginning, the newest part.
 
-Landmarks (decisions, settings, system text) count however far back they are. Of the messages, only those are read
-that the next request could show; a gap may remain in their midst.
+Landmarks (decisions, settings, system text) are read however old they are. Of the messages, only those that the next
+request could contain are read; records between the beginning and the newest part may stay unread: the gap.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..view.tool_calls import LEDGER, Standing, fate_of
 from ..view.types import Edit, Shown, starts_turn
 
 _REACH = 2
-"""How much of a conversation is kept in memory and looked at when something is decided: so many times the limit."""
+"""How much of a conversation is kept in memory for making decisions, as a multiple of the limit."""
 
 _LEAST_REACH = 20_000
-"""Tokens kept in memory, however small the budget."""
+"""The least number of tokens kept in memory, however small the budget is."""
 
 _UNAIMED_REACH = 200_000
 """Tokens kept in memory of a session that has no target."""
@@ -39,8 +39,8 @@ _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
 
 _RESULTS_WITHIN = 200
-"""So many records behind a pinned call its result is looked for, and ahead of a result its call, where what lies
-between is not at hand."""
+"""How many records after a pinned call are searched for its result, and before a pinned result for its call, in the
+part of the log that is not in memory."""
 
 _NOTHING = Message("user", ())
 
@@ -49,15 +49,15 @@ class Sizes(Protocol):
     """Counts tokens. `turnlog.requests.size.Sizing` is what does."""
 
     def record(self, record: Record) -> int:
-        """Tokens of what a record shows as it stands."""
+        """The tokens of a record as requests show it now."""
 
     def message(self, message: Message) -> int:
         """Tokens of any message."""
 
 
 class Window(Struct, frozen=True):
-    """Records that are at hand, oldest first; `gap` names the first and last of those in their midst that are not,
-    `within` the numbers of those that are at hand in it all the same."""
+    """Records in memory, oldest first. `gap` is the first and last number of those between them that are not; `within`
+    are the numbers in the gap that are in memory all the same."""
 
     records: tuple[Record, ...]
     gap: tuple[int, int] | None
@@ -65,12 +65,12 @@ class Window(Struct, frozen=True):
 
 
 def reach_for(limit: int) -> int:
-    """How many tokens are kept in memory for requests of so many."""
+    """How many tokens are kept in memory for requests of at most this many tokens."""
     return max(_LEAST_REACH, _REACH * limit)
 
 
 def usual_reach(now: Configuration) -> int:
-    """The same for the requests that a configuration stands for."""
+    """The same for the requests of a configuration."""
     if not (now.provider and now.model):
         return _UNAIMED_REACH
     window = now.input_limit or target(now.provider, now.model).input_limit
@@ -86,11 +86,12 @@ def read_window(
     sizes: Sizes,
     reach: int,
 ) -> Window:
-    """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest block, and of
-    the beginning less than half as many besides; what is pinned, the task and what the user said last are always at
-    hand. `marks` are the log's landmarks.
+    """The records that requests of the log up to `last` are made from. At most `reach` tokens are read of the newest
+    part, unless one turn is larger, and less than half as many of the beginning; pinned messages, the task and the last
+    user message are always included. `marks` are the log's landmarks.
 
-    Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
+    Sizes are those of the messages as requests show them: a conversation that fits after masking and cutting is read
+    whole.
     """
     log = _Log(store, session_id, decisions, sizes)
     newest: list[Record] = []
@@ -129,7 +130,7 @@ def gap_tokens(
     decisions: Mapping[int, Decision],
     sizes: Sizes,
 ) -> int:
-    """What of the conversation stands in a gap, if there is one, and is not at hand, in tokens. Reads all of it."""
+    """The tokens of the part of the conversation that lies in the gap and is not in memory. Reads all of it."""
     if gap is None:
         return 0
     log = _Log(store, session_id, decisions, sizes)
@@ -192,8 +193,8 @@ def _is_own_word(record: Record) -> bool:
 
 
 def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
-    """The first records of the log, ahead of record `begin`: up to the task, and on as far as `room` tokens reach. No
-    call is among them without its result, if that can be helped."""
+    """The first records of the log, before record `begin`: up to the task, and further until `room` tokens are reached.
+    If possible, no call is among them without its result."""
     oldest: list[Record] = []
     task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
     ahead = True  # of the user's own words: what was said in his name is an agent's
@@ -214,8 +215,8 @@ def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
 
 
 def _block_begin(records: Sequence[Record]) -> int | None:
-    """Where the first whole block begins among records, oldest first: what stands before it may belong to what is not
-    at hand."""
+    """The index at which the first whole block begins among records, oldest first: records before it may belong to a
+    block that is not in memory."""
     before: Shown | None = None
     for i, record in enumerate(records):
         for shown in as_shown(record):
@@ -226,8 +227,8 @@ def _block_begin(records: Sequence[Record]) -> int | None:
 
 
 def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
-    """Of what stands `ahead` of the newest records, the last first, what belongs to them: calls that they answer behind
-    a user's word."""
+    """Of the records `ahead` of the newest ones, the last first: those that belong to them, which are calls whose
+    results come after a user message."""
     pairing, wanted = Pairing(), set[str]()
     for record in newest:
         pairing.see(record.message or _NOTHING)
@@ -248,7 +249,7 @@ def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Rec
 
 
 def _pinned(log: _Log, decisions: Mapping[int, Decision], gap: tuple[int, int]) -> list[Record]:
-    """What is pinned in a gap, and what stays with it."""
+    """The pinned records in a gap, and the records that stay with them."""
     numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
     found: dict[int, Record] = {}
     for n in sorted(numbers):
@@ -297,12 +298,12 @@ _NONE = Configuration()
 
 
 class Landmarks(Struct, frozen=True):
-    """What of a log counts however far back it stands.
+    """The records of a log that matter however old they are.
 
-    `system` are the messages with system text, `configuration` the one in force. `decisions` are those in force, by
-    record number, `lasting` those among them that views show something of; `past` those in force and among them what
-    took others back: what the next decision has regard to. `rewinds` and `told` (an edit for each that lasts) follow
-    from them. Decisions on which none of that depends any more may be missing.
+    `system` are the messages with system text, `configuration` is the one in force. `decisions` are those in force, by
+    record number; `lasting` are those among them that requests still show an effect of; `past` are those in force and
+    those that took others back, which the next decision needs. `rewinds` and `told` (an edit for each of `lasting`)
+    follow from them. Decisions that none of this depends on may be missing.
     """
 
     system: tuple[Record, ...]
@@ -315,7 +316,7 @@ class Landmarks(Struct, frozen=True):
 
 
 def read_landmarks(store: RecordStore, session_id: str) -> Landmarks:
-    """The landmarks of a log. Of its decisions, reads back to the newest that says which earlier ones still count."""
+    """The landmarks of a log. Decisions are read back to the newest one that lists the earlier ones still in force."""
     configuration = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
     system = tuple(store.of_kinds(session_id, ("system",)))
     made = _decisions(store, session_id)
@@ -335,7 +336,7 @@ def read_landmarks(store: RecordStore, session_id: str) -> Landmarks:
 
 
 def _decisions(store: RecordStore, session_id: str) -> list[Record]:
-    """The decisions of a log, oldest first, but for those that count no more."""
+    """The decisions of a log, oldest first, without those that no longer matter."""
     found: list[Record] = []
     for record in store.of_kinds(session_id, ("decision",), reverse=True):
         found.append(record)
@@ -348,8 +349,8 @@ def _decisions(store: RecordStore, session_id: str) -> list[Record]:
 
 
 def _earlier(record: Record, since: Sequence[Record]) -> list[int] | None:
-    """The numbers of the decisions ahead of a decision that still count, as it says; None if it does not, or what was
-    decided `since` then may have made others count again."""
+    """The numbers of the earlier decisions that still matter, as listed in a decision; None if it has no list, or if a
+    decision `since` then may have put others in force again."""
     body = record.body
     if not isinstance(body, Decision) or EARLIER not in body.detail or record.n in ended_decisions(since[::-1]):
         return None
@@ -364,7 +365,7 @@ def _earlier(record: Record, since: Sequence[Record]) -> list[int] | None:
 
 
 def _outline(decision: Decision) -> Decision:
-    """A decision of which no view shows anything, without its summary, which takes most of the room."""
+    """A decision without effect on requests, without its summary, which is by far its largest field."""
     if _SUMMARY not in decision.detail:
         return decision
     detail = {key: value for key, value in decision.detail.items() if key != _SUMMARY}

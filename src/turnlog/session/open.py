@@ -45,17 +45,19 @@ def open(
     budget: Budget | int | None = None,
     settings: Settings | None = None,
 ) -> Session:
-    """Open a session, or create it if there is none of that id.
+    """Open a session, or create it if the store has no session with that id.
 
-    Without an id, one is made from the time and the settings' `title`: without its secrets, and in an encrypted store
-    without any of it. `store` is an open store or the path of one; None is the one that the settings name. `target` is
-    what requests are made for, `tools` are what the model may call, and `budget` is how large a request may be: tokens,
-    or a Budget. A session that is opened again keeps those it had unless others are given here: `Session.changes` says
-    what differs, `Session.resumed` what a crash left half-done.
+    Without an id, an id is made from the time and the `title` in the settings. Secrets are removed from it; in an
+    encrypted store the title is not used. `store` is an open store or the path of a store; None is the store that the
+    settings name. `target` is the provider and model that requests are made for, `tools` are the tools that the model
+    may call, and `budget` is the most tokens of a request, or a Budget. A session that is opened again keeps its
+    target, tools and budget unless others are given here: `Session.changes` lists the differences, `Session.resumed`
+    what a crash left unfinished.
 
-    Everything else is a setting (docs/configuration.md). Without `settings`, files and the environment say what holds;
-    `turnlog.load_settings(strategy="mask")` is that with one setting changed, `turnlog.Settings(strategy="mask")` the
-    defaults with one changed. Raises InputError, and StoreError for what the store cannot do.
+    Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
+    variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
+    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, and StoreError if
+    the store cannot be opened or written.
     """
     _check(session_id, store, target, budget, settings)
     tools = None if tools is None else read_tools(tools)
@@ -82,13 +84,14 @@ def open(
 
 
 def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any) -> None:
-    """Raises InputError for wrong arguments of `open`, before there is a session: a mistake leaves no empty one."""
+    """Raises InputError for wrong arguments of `open` before a session is created, so that a mistake leaves no empty
+    session."""
     if not isinstance(session_id, str):
-        raise InputError(f"a session id is a string, not {type(session_id).__name__}")
+        raise InputError(f"session_id must be a string, not {type(session_id).__name__}")
     if store is not None:
         store_given(store)
     if not isinstance(settings, (Settings, NoneType)):
-        raise InputError(f"settings are turnlog.Settings, not {type(settings).__name__}")
+        raise InputError(f"settings must be turnlog.Settings, not {type(settings).__name__}")
     if target is not None:
         target_given(target)
     if budget is not None:
@@ -99,8 +102,9 @@ def _check_open(store: Any) -> None:
     """Raises InputError for a key that would do nothing: the store is open already, and not encrypted."""
     if not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore)) and not store.encrypted:
         raise InputError(
-            "key: this store is open already and not encrypted; give the key to open_store, a path as the store, or "
-            "load_settings(key='none')"
+            "key: a key has no effect on a store object that is already open; pass the key to open_store(), pass the "
+            "store's path instead of the object, or switch the configured key off with "
+            "settings=load_settings(key='none')"
         )
 
 
@@ -112,8 +116,8 @@ def _check_new(
     tools: tuple[Tool, ...] | None,
     budget: Budget | int | None,
 ) -> None:
-    """Raises InputError for a new session that could not be configured so, before it is made: with tools or a budget
-    but no target, or with what no record can hold."""
+    """Raises InputError, before it is created, for a new session that could not be configured: with tools or a budget
+    but no target, or with values that cannot be recorded."""
     given = "budget" if budget is not None else "tools" if tools else ""
     if target is None and not given:
         return
@@ -125,19 +129,19 @@ def _check_new(
         pass
     if target is None and not said.provider:
         raise InputError(
-            f"{given}: a new session has no target that this could be for; open it with "
+            f"{given}: a new session needs a target before it can have {given}; give "
             "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
         )
     admitted(Configuration(settings={} if target is None else target.settings, tools=tools or ()))
 
 
 def _home(place: Store | str | Path, said: Settings) -> Store:
-    """The store in which the session is kept."""
+    """The store that the session is kept in."""
     return open_store(place, durability=said.durability, key=said.key) if isinstance(place, (str, Path)) else place
 
 
 def _in_memory(place: Store | str | Path, session_id: str, said: Settings) -> Store:
-    """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
+    """A store in memory with a copy of the session from `place`, if it is there. Nothing is written to `place`."""
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
@@ -173,7 +177,8 @@ def _configure(
     tools: tuple[Tool, ...] | None,
     system: str | None,
 ) -> None:
-    """Record what the session is to be like, as far as it is not; `usual` holds for what is not given."""
+    """Record the configuration asked for, as far as it differs; `usual` are the values used if an argument is not
+    given."""
     target = usual.target if target is None else target
     if target is not None and not _has(session, target):
         session.switch(target, reason="resumed with another target" if session.target else "opened")
@@ -193,7 +198,7 @@ def _configure(
 
 
 def _clear_up(store: Store, limits: Limits) -> None:
-    """Delete what has to go. A session that can be opened is not kept from anybody because that fails."""
+    """Delete the sessions beyond the limits. An error here does not prevent a session from being opened."""
     now = datetime.now(UTC)
     try:
         if limits and is_over(store, limits, now):
@@ -238,7 +243,7 @@ def _has(session: Session, target: Target) -> bool:
 
 
 def _new_id(store: Store, title: str) -> str:
-    """An id of the title and the time. Ids stand in the clear: of what `store` keeps from view they tell nothing."""
+    """An id made from the title and the time. Ids are not encrypted, so an id contains nothing that `store` hides."""
     while isinstance(store, RedactingStore):
         title, store = store.redactor.text(title)[0], store.store
     if store.encrypted:

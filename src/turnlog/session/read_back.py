@@ -1,4 +1,4 @@
-"""What a view left out, read back: by whoever holds the session, and by the model itself through a tool."""
+"""Reading back what requests leave out: by a program, and by the model itself through a tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = 1_000
 _TO_THE_END = 1 << 62
 
 _DIGITS = 19
-"""Of a number in a text: those of more are none that a record could have."""
+"""The most digits of a record number in a text; a number with more cannot be one."""
 
 _NAMED = re.compile(r"(?i)(?:record\s+)?(?:#?(\d+)|\[#?(\d+)\]|\(#?(\d+)\))")
 """A record as summaries and placeholders name it, and models after them: `#4`, `(#4)`, `[4]`, `record 4`."""
@@ -68,11 +68,11 @@ def _no_blob(sha256: str) -> bytes:
 
 
 def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int] | None = None) -> str:
-    """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1. A line of
-    over 1,000 characters counts as one for each 1,000, so that it can be read in pieces.
+    """The text of message record `n` as it is on record; with `lines`, from the first to the last line number, counted
+    from 1. A line of over 1,000 characters counts as one line for each 1,000, so that it can be read in parts.
 
-    Media are named, as they are no text, and so is what only its provider can read. Raises InputError if there is no
-    such message, or no such lines.
+    Media, and parts that only their provider can read, are named. Raises InputError if there is no such message, or if
+    it has no such lines.
     """
     return _read(_message(store, session_id, n), n, lines)
 
@@ -102,7 +102,7 @@ def _read(message: Message, n: int, lines: tuple[int, int] | None) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The lines of a text with their ends, long ones in pieces."""
+    """The lines of a text with their line ends; long lines are split."""
     for line in text.split("\n"):
         starts = range(0, max(1, len(line)), _LINE)
         for start in starts:
@@ -110,12 +110,14 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
-    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error: of a record
-    without any text it is not. Raises InputError if it is a call of another tool."""
+    """The text that answers a call of `READ_BACK`, and whether it is what the call asked for and not an error; it is an
+    error if the record has no text. Raises InputError for a call of another tool."""
     if not isinstance(call, ToolCall):
-        raise InputError(f"a call is one of an answer's `tool_calls`, not {type(call).__name__}")
+        raise InputError(f"call must be a ToolCall, one of `Answer.tool_calls`, not {type(call).__name__}")
     if call.name != READ_BACK.name:
-        raise InputError(f"call {call.id!r} is one of {call.name!r}: answer it with `tool_result`")
+        raise InputError(
+            f"call {call.id!r} calls the tool {call.name!r}, not {READ_BACK.name!r}; answer it with tool_result()"
+        )
     asked = call.arguments if isinstance(call.arguments, dict) else {}
     first, last = asked.get("first_line"), asked.get("last_line")
     lines = None if first is None and last is None else (_number(first, 1), _number(last, _TO_THE_END))
@@ -132,7 +134,7 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
 
 
 def _record(value: Any) -> int:
-    """The number of a record, also as one is named where it is told of; 0 for what is none."""
+    """The number of a record, given as a number or as text that names it; 0 if it is not the number of a record."""
     named = _NAMED.fullmatch(value.strip()) if isinstance(value, str) else None
     return _number(next(filter(None, named.groups())) if named else value, 0)
 
@@ -147,14 +149,14 @@ def _number(value: Any, default: int) -> int:
 
 
 def _texts(message: Message) -> list[str]:
-    """What a message says, without its reasoning unless it is nothing else."""
+    """The text of a message, without its reasoning unless it has nothing else."""
     parts = list(leaf_parts(message.parts))
     texts = [_told(part) for part in parts if not isinstance(part, Reasoning)]
     return texts or ["[reasoning: it cannot be read back]"] * bool(parts)
 
 
 def _holds_no_text(message: Message) -> bool:
-    """Whether a message holds something, and nothing of it is read back."""
+    """Whether a message has content, but none that can be read back."""
     kinds = set(map(type, leaf_parts(message.parts)))
     return bool(kinds) and kinds.isdisjoint((Text, ToolCall))
 

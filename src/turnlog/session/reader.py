@@ -1,4 +1,4 @@
-"""What a session's log says, read when asked for; nothing is written."""
+"""Reading a session's log: records, turns, calls, contradictions. Nothing is written or remembered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswere
 from ..view.turns import TurnInfo, turns_of
 
 _BEGINNING = 8
-"""A session's first records, among which its source stands."""
+"""How many of a session's first records are searched for its source."""
 
 _ABOUT_CALLS = ("message", "partial", "tool_started", "tool_finished", "approval", "decision")
 
@@ -32,7 +32,7 @@ class SessionLog:
     def records(self, first: int = 1) -> Iterator[Record]:
         """The records from number `first` on, oldest first."""
         if not isinstance(first, int):
-            raise InputError(f"first is the number of a record, not {first!r}")
+            raise InputError(f"first must be the number of a record, not {first!r}")
         return self._store.read(self.id, first=first)
 
     def newest(self) -> Iterator[Record]:
@@ -44,47 +44,48 @@ class SessionLog:
         return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds], reverse=reverse)
 
     def turns(self) -> list[TurnInfo]:
-        """Every turn, oldest first: recorded ones, and where none was, what each message of the user began."""
+        """Every turn, oldest first: the recorded turns; where no turn was recorded, each user message begins one."""
         return turns_of(self.records())
 
     def calls(self) -> list[CallInfo]:
-        """Every tool call, oldest first, and what became of it."""
+        """Every tool call, oldest first, with its outcome."""
         return calls_of(self._store.of_kinds(self.id, _ABOUT_CALLS))
 
     def unfinished(self) -> list[CallInfo]:
-        """The calls that no result on record answers. Requests answer them with what is known; `standing` says it."""
+        """The calls without a result on record. Requests contain a stand-in result for each; `CallInfo.standing` tells
+        what is known of the call."""
         return unanswered(self.calls())
 
     def tools_used(self) -> list[ToolUse]:
-        """What was done with each tool: calls, outcomes, times, tokens of results."""
+        """For each tool: its calls, their outcomes and times, and the tokens of its results."""
         return tools_used(self.calls())
 
     def validate(self, *, strict: bool = False) -> list[Inconsistency]:
-        """What in the log does not go together; kinds as in `turnlog.view.consistency.inconsistencies`. Bytes on disk
-        are another matter: see `turnlog verify`."""
+        """Records that contradict each other; the kinds are listed at `turnlog.view.consistency.inconsistencies`. To
+        check the bytes on disk, use `turnlog verify`."""
         return inconsistencies(self.records(), strict=strict)
 
     @property
     def source(self) -> str:
-        """From where the session was opened when that was first said (`config.settings.SOURCES`); empty if it never
-        was."""
+        """The `source` setting under which the session was first opened (`interactive`, ...); empty if none was
+        given."""
         return source_of(self._store, self.id)
 
     @property
     def message_count(self) -> int:
-        """How many messages the log holds."""
+        """The number of messages in the log."""
         return self._store.info(self.id).messages
 
     @property
     def redacted(self) -> dict[str, int]:
-        """How many secrets were replaced by marks in what was recorded, by kind. Those of checkpoints count in the
-        answer that followed."""
+        """The number of secrets that marks replaced in the records, by kind. Checkpoints of streams are not counted:
+        the answer that followed them is."""
         counted = (record for record in self.records() if not isinstance(record.body, StreamCheckpoint))
         return dict(sum((Counter(record.redacted) for record in counted), Counter()))
 
     @property
     def redactor(self) -> Redactor | None:
-        """What replaces secrets in what is recorded; None if nothing does."""
+        """The redactor that replaces secrets before records are stored; None if there is none."""
         return self._store.redactor if isinstance(self._store, RedactingStore) else None
 
     @property
@@ -94,8 +95,8 @@ class SessionLog:
 
 
 def source_of(store: RecordStore, session_id: str) -> str:
-    """From where a session was opened when that was first said, read from its first records alone; empty where they do
-    not say it, or are damaged, which others tell of. Raises SessionNotFound."""
+    """The `source` setting under which a session was first opened, read from its first records only; empty if they do
+    not have it, or are damaged (which reading the session reports). Raises SessionNotFound."""
     try:
         for record in store.read(session_id, last=_BEGINNING):
             if isinstance(record.body, SessionOpened):
@@ -106,6 +107,6 @@ def source_of(store: RecordStore, session_id: str) -> str:
 
 
 def was_resumed(store: RecordStore, session_id: str) -> bool:
-    """Whether it is on record that a session was opened again. Raises as `Store.of_kinds`."""
+    """Whether a record shows that a session was opened again. Raises as `Store.of_kinds`."""
     openings = store.of_kinds(session_id, ("session_opened",))
     return any(isinstance(record.body, SessionOpened) and record.body.resumed for record in openings)

@@ -1,4 +1,4 @@
-"""What comes in goes on record first: messages with their size, answers with their bill."""
+"""Recording what comes in: messages with their size, answers with their bill."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ from .reader import SessionLog
 from .state import Context
 
 _RACES = 8
-"""So often somebody else may append first to what names its own number."""
+"""How often another process may append first if the new record contains its own number."""
 
 
 class Journal:
-    """The writing side of one session. `tell` is told of what was put on record, with the target that was asked if it
-    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream, `by_lines` as in
-    `Checkpoints`."""
+    """The writing side of one session. `tell` is called with the records appended and, for an answer, its target;
+    `checkpoint` is the number of seconds between two checkpoints of a stream; `by_lines` as in `Checkpoints`."""
 
     def __init__(
         self,
@@ -60,13 +59,13 @@ class Journal:
         return bool(self._streams)
 
     def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
-        """Put these on record, all or none. With `expected`, the number of the last record as the caller knows it,
+        """Append these records, all or none. With `expected`, the number of the last record as the caller knows it,
         raises Conflict if somebody else appended since."""
         return self._append(bodies, expected=expected)
 
     def append_at(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
-        """Put on record what `make` makes of the number that the first of it gets, and of all that is on record before
-        that. If other processes append all the time, raises Conflict, or unless `exact` goes behind what came last."""
+        """Append the records that `make` returns for the number that the first of them gets, and for the records before
+        it. If other processes keep appending, raises Conflict or, unless `exact`, appends after the newest record."""
         for left in reversed(range(_RACES)):
             try:
                 with self._context.lock:  # no other thread appends meanwhile
@@ -138,7 +137,7 @@ class Journal:
         parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
-            raise InputError("a tool result holds text and media only")
+            raise InputError("a tool result may contain only text and media")
         return ToolResult(
             call_id=found.id,
             name=found.name,
@@ -150,15 +149,17 @@ class Journal:
     def _no_call(self, call: ToolCall | str) -> str:
         calls = SessionLog(self._store, self._id).unfinished()
         waiting = ", ".join(f"{info.call.id!r} of {info.call.name!r}" for info in calls)
-        found = f"open calls are {waiting}" if waiting else "no call is open"
         named = call.id if isinstance(call, ToolCall) else call
-        return f"no call of session {self._id!r} has the id {named!r}: {found}; `add` takes a result of any other call"
+        return (
+            f"session {self._id!r} has no call with the id {named!r} (open calls: {waiting or 'none'}); to record a "
+            "result without its call, use add()"
+        )
 
     def record_of(self, call: ToolCall) -> int:
-        """The number of the record that holds a call: if none has it word for word, the newest of its id and name, as
-        a tool may have changed its arguments since. Raises InputError if there is none."""
+        """The number of the record that contains a call. If no record has it unchanged, the newest with its id and
+        name, as a tool may have changed the arguments since. Raises InputError if there is none."""
         if not isinstance(call, ToolCall):
-            raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
+            raise InputError(f"call must be a ToolCall, one of `Answer.tool_calls`, not {type(call).__name__}")
         changed = 0
         for n, message in self._newest():
             named = [part for part in message.parts if isinstance(part, ToolCall) and _is_named_as(part, call)]
@@ -170,7 +171,7 @@ class Journal:
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
 
     def tool_of(self, record: int, call_id: str) -> str:
-        """The name of the tool that a call of record `record` is of; empty if it cannot be told."""
+        """The name of the tool called in record `record`; empty if it is not known."""
         with self._context.lock:
             at_hand = next((one.message for one in self._context.newest() if one.records[0] == record), None)
         with suppress(TurnlogError):  # damage, which others tell of
@@ -180,7 +181,7 @@ class Journal:
         return ""
 
     def _newest(self) -> Iterator[tuple[int, Message]]:
-        """The messages on record, newest first: those at hand, then, where some are hidden or not at hand, all."""
+        """The messages on record, newest first: those in memory, then, if some are hidden or not in memory, all."""
         with self._context.lock:
             self._context.refresh()
             at_hand = list(self._context.newest())
@@ -267,8 +268,8 @@ class Journal:
             return self._context.binding(asked)
 
     def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
-        """The answer with its calls told apart, under the names that the tools were given: a provider that does not
-        take those is sent others, which nobody else knows."""
+        """The answer with unique call ids, and with the tools' own names: a provider that does not accept a name was
+        sent another one, which only this request knows."""
         reply = told_apart(reply)
         names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
         called = {part.name for part in (*reply.message.parts, *reply.fragments) if isinstance(part, ToolCall)}
@@ -287,7 +288,8 @@ class Journal:
         return msgspec.structs.replace(reply, message=message, fragments=named(reply.fragments))
 
     def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
-        """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""
+        """The usage record of a request, with the count made before it was sent; `size` is the size of the answer on
+        record."""
         counter = counter_for(asked.provider, asked.model)
         sent, self._context.asked = self._context.asked, None
         counted = sent if sent is not None and sent.counter == counter.id else None
@@ -301,7 +303,7 @@ class Journal:
 
 
 def _says_anything(reply: Reply) -> bool:
-    """Whether a stream was one of its provider's at all: what another provider streams holds no known words."""
+    """Whether a stream was in its provider's format: a stream of another provider has no keys that this one knows."""
     return bool(reply.message.parts or reply.fragments or reply.model or reply.response_id or reply.stop)
 
 

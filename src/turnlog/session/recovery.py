@@ -1,4 +1,4 @@
-"""What a crash left half done: found when a session is opened, recorded, and reported."""
+"""What a crash left unfinished: found when a session is opened, recorded, and reported."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from .session import Session
 
 TOUCHED = "recovered files"
-"""Topic of the note that names files which a turn left open changed without a record."""
+"""Topic of the note that lists files which an unfinished turn changed without a record."""
 
 
 class Change(Struct, frozen=True, repr_omit_defaults=True):
-    """One thing that is not as it was. `name` says which tool, setting or field; `before` and `after` are as text,
-    empty where there was or is none."""
+    """A difference between two configurations. `name` is the tool, setting or field; `before` and `after` are its
+    values as text, empty if it did not exist."""
 
     what: Literal["model", "setting", "tool", "system text", "budget", "strategy", "limit", "turnlog"]
     name: str = ""
@@ -60,14 +60,13 @@ class Change(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Recovered(Struct, frozen=True, repr_omit_defaults=True):
-    """What was found half-done when a session was opened again.
+    """What was unfinished when a session was opened again.
 
-    `turn` is the turn that was open, as it was; it is closed as failed. `answer` is the number of the record that now
-    holds what had come of an answer, 0 if none was being streamed. `calls` are the calls without a result in that
-    turn, or, where no turn was recorded, since the user's last word: `standing` of each says whether it may have run.
-    `files` are files under a folder that was watched whose times say that they changed since that turn began, while
-    what changed in them is not on record: nobody knows when it broke off, so what was changed by others afterwards is
-    among them. What was deleted there is not known.
+    `turn`: the turn that was open, as it was then; it is now closed as failed. `answer`: the number of the new record
+    with the part of an answer that had arrived, 0 if no answer was being streamed. `calls`: the calls without a result
+    in that turn or, if no turn was recorded, since the last user message; `standing` of each tells whether it may have
+    run. `files`: files in the watched folder that were modified after the turn began and whose changes are not on
+    record. They may include changes made by others after the crash. Deleted files are not listed.
     """
 
     turn: TurnInfo | None = None
@@ -92,9 +91,9 @@ class Recovered(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Resumed(Struct, frozen=True, repr_omit_defaults=True):
-    """What the opening of a session that was there found: at record `record`, with what half-done, and what is not as
-    it was when the session was last configured: in the arguments given, in the table of models, of turnlog. `source` is
-    from where it was opened, where that was said."""
+    """What opening an existing session found. `record` is its last record then; `recovered` is what a crash left
+    unfinished; `changes` are differences to the last configuration: in the arguments, the table of models, or the
+    version of turnlog. `source` is the `source` setting, if one was given."""
 
     record: int
     recovered: Recovered = Recovered()
@@ -114,14 +113,15 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Situation(NamedTuple):
-    """What a session is like at some moment."""
+    """The configuration and the system text of a session at some moment."""
 
     configuration: Configuration
     system_text: str
 
 
 def situation_of(session: Session) -> Situation:
-    """What a session is like now, as kept on disk: changes show values cut short, perhaps in the middle of a secret."""
+    """The configuration and the system text now, with secrets replaced as on disk: differences show values cut short,
+    perhaps in the middle of a secret."""
     return Situation(session._events.as_kept(session.configuration), session._configurer.system_text)
 
 
@@ -135,7 +135,7 @@ def changes_of(was: Situation, now: Situation) -> tuple[Change, ...]:
 
 
 def environment_of(provider: str, model: str) -> Environment:
-    """What a configuration for a provider's model is made in; both are empty where there is no target."""
+    """The environment of a configuration: the version of turnlog and, for a target, the limits of its model."""
     if not (provider and model):
         return Environment(__version__)
     usual = make_target(provider, model)
@@ -143,7 +143,7 @@ def environment_of(provider: str, model: str) -> Environment:
 
 
 def changes_since(was: Environment | None, now: Environment | None) -> list[Change]:
-    """What of the environment is not as a configuration's snapshot says; nothing where there is no snapshot."""
+    """The differences between the environment and the one recorded with a configuration; none if none was recorded."""
     if was is None or now is None or was == now:
         return []
     found = []
@@ -160,7 +160,7 @@ def changes_since(was: Environment | None, now: Environment | None) -> list[Chan
 
 
 def changes_between(before: Configuration, after: Configuration) -> list[Change]:
-    """What one configuration has that another had not, or had otherwise."""
+    """The differences between two configurations."""
     if before == after:
         return []
     found: list[Change] = []
@@ -188,9 +188,9 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
 def begin(
     session: Session, configure: Callable[[], object] = lambda: None, *, created: bool = False, source: str = ""
 ) -> None:
-    """Open a session: `configure` it, record what a crash left half-done, and tell listeners how it was opened.
+    """Open a session: `configure` it, record what a crash left unfinished, and report to listeners how it was opened.
 
-    `source` is from where, put on record first; `created` says that the session is new.
+    `source` is the `source` setting, recorded first; `created` tells that the session is new.
     """
     journal, events, context = session._journal, session._events, session._context
     before = context.last
@@ -211,8 +211,8 @@ def begin(
 
 
 def answer_unfinished(session: Session) -> list[CallInfo]:
-    """Record, for every call without a result, one that says what is known of it: what requests say anyway. A real
-    result that comes later takes its place. Returns the calls."""
+    """Record a stand-in result for every call that has none: the same text that requests contain for it. A real result
+    recorded later replaces it. Returns the calls."""
     found, log = session.log.unfinished(), session.log
     rewinds = Rewinds.of(session._store.of_kinds(session.id, ("decision",)))
     fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
@@ -223,7 +223,7 @@ def answer_unfinished(session: Session) -> list[CallInfo]:
 
 
 def calls_left_open(backwards: Iterable[Record]) -> list[CallInfo]:
-    """The calls without a result since the user's last word, where no turn was recorded then. `backwards` gives
+    """The calls without a result since the last user message, if no turn was recorded for them. `backwards` gives
     records, the last first."""
     newest: list[Record] = []
     asked: set[str] = set()
@@ -273,14 +273,15 @@ _NEAR = 500
 """So many of the newest records are looked through for the opening of a turn before all are."""
 
 _RACES = 8
-"""So often somebody else may append first."""
+"""How often another process may append first."""
 
 _MARKS = ("turn_opened", "turn_closed")
 
 
 def recover(session: Session) -> Recovered:
-    """Record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody closed.
-    Returns what was found: of several that open a session at once, one records it and the others find nothing."""
+    """Record the part of an unfinished answer as an interrupted answer, and close as failed a turn that was left open.
+    Returns what was found: if several processes open a session at the same time, one records it and the others find
+    nothing."""
     for _ in range(_RACES):
         with suppress(Conflict):
             return _recovered(session)
@@ -288,9 +289,9 @@ def recover(session: Session) -> Recovered:
 
 
 def _recovered(session: Session, *, exact: bool = True) -> Recovered:
-    """See `recover`. If `exact`, raises Conflict where somebody else appends meanwhile.
+    """See `recover`. If `exact`, raises Conflict if somebody else appends meanwhile.
 
-    Reads back to the newest opening of a turn.
+    Reads back to the newest record that opened a turn.
     """
     log, journal = session.log, session._journal
     near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
@@ -322,7 +323,7 @@ def _recovered(session: Session, *, exact: bool = True) -> Recovered:
 
 
 def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
-    """The newest opening of a turn, if there is one, and whether that turn was closed."""
+    """The newest record that opened a turn, if there is one, and whether that turn was closed."""
     closed: set[str] = set()
     for record in backwards:
         if isinstance(record.body, TurnClosed):

@@ -11,7 +11,8 @@ from ..errors import InputError, described
 
 
 class _Closer(NamedTuple):
-    """How a service is closed: what `aclose` gives may have to be awaited. `close` is None where nothing else does."""
+    """How a service is closed: the result of `aclose` may have to be awaited. `close` is None if it can only be closed
+    asynchronously."""
 
     name: str
     close: Callable[[], Any] | None
@@ -19,7 +20,7 @@ class _Closer(NamedTuple):
 
 
 class Services:
-    """The services of one session. `report` is told of each that fails to close, in a line for people."""
+    """The services of one session. `report` gets a line for each service that fails to close."""
 
     def __init__(self, report: Callable[[str], object]) -> None:
         self._report = report
@@ -30,8 +31,8 @@ class Services:
         self._closers.append(_Closer(getattr(close, "__qualname__", repr(close)), close, close))
 
     def attach(self, service: Any) -> Any:
-        """Take a service in: one with `close` or `aclose` as it is, another context manager by entering it. Returns
-        the service, or what entering it gives. Raises InputError for what can be neither closed nor entered."""
+        """Add a service: an object with `close` or `aclose` as it is; any other context manager is entered. Returns the
+        service, or what entering it returns. Raises InputError if it can be neither closed nor entered."""
         if self._closable(service):
             return service
         if _is_context(service, "__enter__", "__exit__"):
@@ -40,9 +41,11 @@ class Services:
             self._closers.append(_Closer(_name_of(service), leave, leave))
             return given
         if _is_context(service, "__aenter__", "__aexit__"):
-            raise InputError(f"{_name_of(service)} is entered asynchronously: `await session.aattach(...)` takes it")
+            name = _name_of(service)
+            raise InputError(f"{name} is an asynchronous context manager: use `await session.aattach({name})`")
         raise InputError(
-            f"{_name_of(service)} cannot live with a session: a service has close() or aclose(), or is entered"
+            f"attach: {_name_of(service)} cannot be closed with the session; give an object with close() or aclose(), "
+            "or a context manager"
         )
 
     async def aattach(self, service: Any) -> Any:
@@ -56,8 +59,8 @@ class Services:
         return given
 
     def close(self) -> None:
-        """Close all, the last first. What only an asynchronous call could close is reported as left open. Raises the
-        first error once all were tried; a note on it says what else failed."""
+        """Close all, the last first. A service that can only be closed asynchronously is reported as left open. Raises
+        the first error after all were tried; a note on it lists the other failures."""
         errors: list[BaseException] = []
         while self._closers:
             closer = self._closers.pop()
@@ -68,7 +71,7 @@ class Services:
         _raise_first(errors)
 
     async def aclose(self) -> None:
-        """As `close`, awaiting what has to be awaited."""
+        """As `close`, also for services that are closed asynchronously."""
         errors: list[BaseException] = []
         while self._closers:
             closer = self._closers.pop()
@@ -81,7 +84,7 @@ class Services:
         _raise_first(errors)
 
     def _closable(self, service: Any) -> bool:
-        """Take in what has a method to be closed by; False if it has none."""
+        """Add a service with a method to close it; False if it has none."""
         close = _method(service, "close")
         aclose = _method(service, "aclose") or close
         if aclose is None:

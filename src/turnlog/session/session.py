@@ -1,7 +1,7 @@
-"""A session: one log, opened for work. Each job of it is a module of this room; here they are put together.
+"""A session: one log, opened for work. Each of its jobs is a module of this package; this module puts them together.
 
-Everything said is appended as a record before anything else happens with it, and requests are made from the log, so
-that a session opened again after a crash makes the same one.
+Every message is appended as a record before anything else happens to it, and requests are made from the log. So a
+session that is opened again after a crash makes the same request.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ from .turn import OpenTurn, Turn
 
 
 class Session:
-    """One conversation. `turnlog.open` gives one; it is a context manager.
+    """One conversation, returned by `turnlog.open`; a context manager.
 
-    Threads may share it, and several processes may append to one: what others appended is seen at the next request.
-    `log` reads what is on record, `window` says how full the model's window is, `resumed` what opening found.
+    Threads may share a session, and several processes may append to the same one: records of other processes are seen
+    at the next request. `log` reads the records, `window` tells how full the model's window is, `resumed` what
+    opening an existing session found.
     """
 
     def __init__(
@@ -118,8 +119,8 @@ class Session:
         await self.aclose()
 
     def close(self) -> None:
-        """Close what was attached, the last first, and the store, if this session opened it. An open turn is closed as
-        failed. Failures are reported as warnings, and the first is raised when all is done."""
+        """Close the attached services, the last first, and the store, if this session opened it. An open turn is
+        closed as failed. Failures are reported as warnings; the first one is raised at the end."""
         self._services.on_close(self._turn.give_up)
         self._services.close()
 
@@ -129,8 +130,8 @@ class Session:
         await self._services.aclose()
 
     def attach(self, service: Any) -> Any:
-        """Close `service` (a model client, a tool) with this session. What has neither `close` nor `aclose` but is a
-        context manager is entered now and left then. Returns the service, or what entering it gives."""
+        """Close `service` (a model client, a tool) together with this session. A context manager without `close` and
+        `aclose` is entered now and left then. Returns the service, or what entering it returns."""
         return self._services.attach(service)
 
     async def aattach(self, service: Any) -> Any:
@@ -138,8 +139,9 @@ class Session:
         return await self._services.aattach(service)
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
-        """A new session that begins with this one's records up to number `at` (None: all), those taken back included.
-        It has the same summarizer and checkpoints; a turn that is open at `at` is closed as failed there."""
+        """A new session that begins with this one's records up to number `at` (None: all), including records that a
+        rewind took back. It has the same summarizer and the same pause between checkpoints; a turn that is open at
+        `at` is closed as failed in the new session."""
         info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
         made = Session(self._store, info, self._settings)
         if (hold := self._store.hold(new_id)) is not None:
@@ -148,8 +150,8 @@ class Session:
         return made
 
     def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
-        """Call `callback` with every event from now on, and with those of the opening if nobody listened before.
-        Returns a function that stops it. What a callback raises is logged, never raised here."""
+        """Call `callback` with every event from now on; the first callback also gets the events of opening the session.
+        Returns a function that stops this. Exceptions of a callback are logged and never raised."""
         return self._events.on(callback)
 
     def events(self) -> Feed:
@@ -159,68 +161,69 @@ class Session:
     # -- turns -----------------------------------------------------------------------------------
 
     def turn(self, content: Content, *, watch: str | Path | None = None) -> Turn:
-        """A turn that begins with what the user says, to be used in `with` or `async with`. With `watch`, changes of
-        files in that folder are recorded during the turn. One turn is open at a time."""
+        """A turn that begins with a user message of `content`, for use in `with` or `async with`. With `watch`, changes
+        of files in that folder are recorded during the turn. Only one turn can be open at a time."""
         return self._turn.made(Turn(self, self._journal, self._turn, content, watch))
 
     # -- recording -------------------------------------------------------------------------------
 
     def system(self, content: Content, *, replace: bool = False) -> Record:
-        """Record system text. With `replace`, it stands at the beginning of later requests, in place of the text that
-        stands there; a conversation that began without any has it from here on."""
+        """Record system text. With `replace`, this text replaces the system text at the beginning of later requests; if
+        there was none, it is added there."""
         if replace:
-            return self._configurer.replace_system(text_given("system text that replaces another", content))
+            return self._configurer.replace_system(text_given("system(..., replace=True): content", content))
         return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
-        """Record what the user said."""
+        """Record a user message."""
         return self.add(Message("user", parts_of(content)))
 
     def assistant(self, content: Content) -> Record:
-        """Record an answer made elsewhere; answers of SDK calls go to `receive`."""
+        """Record an assistant message with this content. For the response of an SDK call, use `receive`."""
         return self.add(Message("assistant", parts_of(content)))
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
-        """Record the result of a call, given as the call itself or its id. Raises InputError, which names the open
-        calls, if no call on record has that id; `add` takes such a result too."""
+        """Record the result of a tool call, given as the call itself or its id. Raises InputError, which names the open
+        calls, if no call on record has that id. To record a result whose call is not on record, use `add`."""
         return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
 
     def add(self, message: Message, *, model: str = "") -> Record:
-        """Record a canonical message."""
+        """Record a turnlog.Message. `model` names the model that wrote it."""
         return self._journal.append(MessageRecord(message_given(message), model=model))[0]
 
     def extend(self, messages: Iterable[Any], target: Target | None = None) -> tuple[Record, ...]:
-        """Record several messages at once, all or none: canonical ones, or those of a request to the provider of
-        `target` (None: the session's), as dicts or SDK objects. Tools and settings go to `configure`."""
+        """Record several messages at once, all or none: turnlog.Message objects, or messages in the format of
+        `target`'s provider (None: the session's target), as dicts or SDK objects. For tools and settings, use
+        `configure`."""
         found = messages_of(messages, lambda: self._configurer.target_or(target))
         for data in found.blobs.values():
             self._store.put_blob(data)
         return self._journal.append(*map(MessageRecord, found.messages))
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
-        """Record something that no model is ever sent."""
+        """Record a note, which is never sent to a model."""
         return self._journal.append(Note(topic, text, data))[0]
 
     def tool_started(self, call: ToolCall) -> Record:
-        """Record that a tool begins to run: if the process is killed, later requests say that it may have run."""
+        """Record that a tool begins to run. If the process is killed then, later requests say that it may have run."""
         record = self._journal.record_of(call)
         return self._journal.append(ToolStarted(call.id, record, call.name))[0]
 
     def tool_finished(
         self, call: ToolCall, outcome: Outcome = "ok", *, seconds: float = 0.0, reason: str = ""
     ) -> Record:
-        """Record that a tool ended. Its result is recorded with `tool_result`."""
+        """Record that a tool ended. Record its result with `tool_result`."""
         record = self._journal.record_of(call)
         return self._journal.append(ToolFinished(call.id, record, outcome, seconds, reason))[0]
 
     def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
-        """A media part of these bytes, kept in the store, to be used in a message."""
+        """A media part with these bytes, for use in a message. The bytes are put into the store now."""
         part = media_of(data, mime, name)
         self._store.put_blob(data)
         return part
 
     def files(self, root: str | Path = ".") -> FileRecorder:
-        """Records changes of files under `root`: one by one, or all during a `watch()`."""
+        """An object that records changes of files under `root`: one by one with `record`, or all during a `watch()`."""
         return FileRecorder(folder_given(root), self._journal.append, self._store.put_blob, self._watches)
 
     # -- configuration and decisions -------------------------------------------------------------
@@ -234,28 +237,29 @@ class Session:
         **settings: Any,
     ) -> Record:
         """Set the tools, the budget, the strategy, or request settings of the target's provider, for later requests.
-        What is not named stays as it is; a setting given as None is removed."""
+        Arguments that are not given change nothing; a setting given as None is removed."""
         return self._configurer.configure(tools, budget, strategy, settings)
 
     def switch(self, target: Target, *, reason: str = "") -> tuple[Loss, ...]:
-        """Make later requests for another target. Settings that both providers have, whatever the model, are carried
-        over, those of `target` laid over them. Returns what the target cannot take of the settings and of the
-        conversation so far. Switching back restores what it could not take of the conversation and the tools, except
-        what was decided for a smaller window (see `undo`); settings that only one provider has must be given again,
-        with `configure` or in the target."""
+        """Make later requests for another target. Settings that both providers know are kept; those in `target`
+        override them. Returns what the new target cannot take. Nothing is deleted: after switching back, messages and
+        tools are sent again. Not restored are decisions made for a smaller window (see `undo`) and settings that only
+        one provider has; set those again with `configure`, or give them in the target."""
         return self._configurer.switch(target, reason)
 
     def clear(self, *, reason: str = "cleared") -> Record:
-        """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
+        """Start the conversation afresh: later requests contain the system text, but no earlier message. The log keeps
+        every record."""
         self._context.refresh()
         return self._journal.append(Decision("clear", first=1, last=self._context.last, why=reason))[0]
 
     def rewind(
         self, *, turns: int | None = None, to: int | None = None, reason: str = "", dry_run: bool = False
     ) -> Rewind:
-        """Take back the last `turns` user turns, or everything after record `to`: the conversation is as it was then,
-        decisions included. Tools, settings and files on disk stay as they are. Returns what changes; with `dry_run`,
-        nothing does. Raises InputError while a turn is open, and where `to` is between a call and its result."""
+        """Take back the last `turns` user turns, or everything after record `to`. The conversation, with its
+        compactions, is then as it was at that point; tools, settings and files on disk do not change. Returns what
+        changes; with `dry_run` nothing is recorded. Raises InputError while a turn is open, and if `to` is between a
+        tool call and its result."""
         return self._rewinder.rewind(turns, to, reason, dry_run=dry_run)
 
     def compact(
@@ -267,15 +271,15 @@ class Session:
         strategy: Strategy | str | None = None,
         dry_run: bool = False,
     ) -> Compaction:
-        """Make the view smaller now, and say what left it. With `keep`, everything before the newest `keep` turns is
-        summarised; without, the strategy's steps are taken until the view is half as large. `target`, `budget` and
-        `strategy` stand in for the session's own; with `dry_run` nothing is recorded."""
+        """Make requests smaller now; returns what is left out. With `keep`, everything before the newest `keep` turns
+        is summarised; without it, the strategy's steps are applied until requests are half as large. `target`, `budget`
+        and `strategy` are used instead of the session's own; with `dry_run` nothing is recorded."""
         terms = self._context.terms(budget, strategy)  # first, as in `preview`
         return self._compactor.compact(self._configurer.target_or(target), keep, terms, dry_run=dry_run)
 
     def undo(self, what: Literal["", "compaction", "rewind"] = "") -> Record:
-        """Take back the last compaction or the last rewind, or whichever came last: what left is shown again. Raises
-        InputError if there is none, or if the conversation has gone on since the rewind."""
+        """Undo the last compaction, the last rewind, or (by default) whichever came last: the messages that it left out
+        are sent again. Raises InputError if there is none, or if the conversation continued after the rewind."""
         self._context.refresh()
         found = what or undone_last(self._context.decisions)
         if found not in ("compaction", "rewind"):
@@ -283,12 +287,12 @@ class Session:
         return self._rewinder.undo() if found == "rewind" else self._compactor.undo()
 
     def pin(self, n: int, *, reason: str = "pinned") -> Record:
-        """Keep message record `n` in every view, whatever has to leave. A message that has left comes back by `undo`,
-        not by this. Raises InputError if the record is no message, or was taken back."""
+        """Keep message record `n` in every request, whatever else is left out. Pinning does not bring back a message
+        that is already left out; `undo` does. Raises InputError if the record is not a message, or was taken back."""
         return self._journal.append(pin_for(self._store, self.id, n, reason))[0]
 
     def unpin(self, n: int) -> tuple[Record, ...]:
-        """Let message record `n` leave the view again if something must. Raises InputError if it is not pinned."""
+        """Allow message record `n` to be left out of requests again. Raises InputError if it is not pinned."""
         self._context.refresh()
         return self._journal.append(*unpins_for(self._context.decisions, n))
 
@@ -297,9 +301,9 @@ class Session:
     def request(self, target: Target | None = None) -> Request:
         """The next request: valid for its target and within the budget.
 
-        Where older messages have to leave, the strategy's decisions are recorded first, unless `target` is another
-        than the session's. Raises BudgetError if what cannot be left out does not fit, InputError without a target, or
-        if a turn was made and never begun.
+        If older messages must be left out, the strategy's decisions are recorded first, unless `target` differs from
+        the session's. Raises BudgetError if the parts that cannot be left out do not fit, and InputError if there is no
+        target, or if a turn was made but not entered with `with`.
         """
         self._turn.check_begun()
         self._context.refresh()
@@ -314,14 +318,14 @@ class Session:
         budget: Budget | int | None = None,
         strategy: Strategy | str | None = None,
     ) -> Request:
-        """The request as it would be now, under another budget or strategy if one is given. Nothing is recorded and no
-        model is asked for a summary. Errors as for `request`."""
+        """The request as it would be now, with another budget or strategy if one is given. Nothing is recorded, and no
+        model is called for a summary. Raises the errors of `request`."""
         terms = self._context.terms(budget, strategy)  # first: it takes in what others recorded, such as another target
         return self._compactor.preview(self._configurer.target_or(target), terms)
 
     def view(self, target: Target | None = None) -> list[Shown]:
-        """The messages that the next request shows, with the records they come from. In a session without a target:
-        the conversation as it stands, unrepaired and uncut."""
+        """The messages of the next request, each with the numbers of the records it comes from. In a session without a
+        target: the messages of the conversation, neither repaired nor shortened."""
         if target is None and self.target is None:
             return select(self.history())[0]
         return list(self.request(target).view)
@@ -329,36 +333,37 @@ class Session:
     def receive(self, answer: Any, target: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
 
-        `target` is the one that was asked, if it was not the session's own. A stream that ends early is recorded as far
-        as it came, marked as interrupted; an error of the stream itself is raised again after that. Raises FormatError,
-        and records nothing, for what is no answer: an error body, with what it says.
+        `target` is the target of the request, if it was not the session's own. A stream that ends early is recorded up
+        to that point and marked as interrupted; an error raised by the stream is raised again after that. Raises
+        FormatError, and records nothing, if `answer` is not an answer but, for example, an error body.
         """
         return self._journal.receive(answer, self._configurer.target_or(target))
 
     async def areceive(self, chunks: AsyncIterable[Any], target: Target | None = None) -> Answer:
-        """Record an answer that is streamed asynchronously, else as `receive`."""
+        """As `receive`, for an answer that is streamed asynchronously."""
         return await self._journal.areceive(chunks, self._configurer.target_or(target))
 
     # -- looking ---------------------------------------------------------------------------------
 
     def history(self) -> list[Record]:
-        """Every record, notes and decisions too, oldest first; `log` reads them one by one."""
+        """Every record, including notes and decisions, oldest first; `log` reads them one by one."""
         return list(self.log.records())
 
     def read_back(self, n: int, *, lines: tuple[int, int] | None = None) -> str:
-        """The text of message record `n`, whatever the view shows of it; with `lines`, from line to line, counted
-        from 1."""
+        """The whole text of message record `n`, even if requests shorten it or leave it out; with `lines`, only the
+        lines from the first to the second number, counted from 1."""
         return read_back(self._store, self.id, n, lines)
 
     def answer_read_back(self, call: ToolCall) -> Record:
-        """Answer a model's call of `turnlog.session.READ_BACK`: with the text it asked for, or with what is wrong with
-        the call. Raises InputError for a call of another tool."""
+        """Record the result of a model's call of `turnlog.session.READ_BACK`: the text that it asks for, or a message
+        about what is wrong with the call. Raises InputError for a call of another tool."""
         text, found = read_back_for(self._store, self.id, call)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 
     def explain(self, also: Mapping[int, Decision] | None = None, target: Target | None = None) -> Explanation:
-        """What became of every message of the conversation, by which decisions, and how many tokens that saves, for a
-        target. `also` are decisions as if they were on record: those of a dry run."""
+        """For every message of the conversation: whether requests contain it, which decisions left it out or shortened
+        it, and how many tokens that saves. Tokens are counted for `target` (None: the session's). `also`: decisions to
+        count in although they are not on record, such as `decisions` of a dry run of compact()."""
         self._context.refresh()
         return explained(self._store, self.id, self.target if target is None else target_given(target), also)
 
@@ -369,22 +374,23 @@ class Session:
 
     @property
     def target(self) -> Target | None:
-        """The target of requests unless another is named: the last one on record."""
+        """The target of requests if no other is given: the last one on record."""
         return self._configurer.target
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What is not as it was when this session was opened, by the arguments of its opening or since."""
+        """What has changed against the configuration that was on record before this session was opened: by the
+        arguments of `turnlog.open`, and since."""
         return changes_of(self._found, situation_of(self))
 
     @property
     def usage(self) -> Usage:
-        """What all requests of this session were billed, summed."""
+        """The tokens that all requests of this session were billed for, summed."""
         return total_usage(self._store.usage(self.id))
 
     @property
     def cost(self) -> Cost:
-        """The list price of all requests, each at its own model's."""
+        """The cost of all requests, each at the list price of its model."""
         return total_cost(self._store.usage(self.id))
 
     # -- inside ----------------------------------------------------------------------------------

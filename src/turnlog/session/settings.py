@@ -52,17 +52,18 @@ class _Place(NamedTuple):
 
 
 def load_settings(**arguments: Any) -> Settings:
-    """The settings that files and the environment say, and `arguments` over them; None says nothing.
+    """The settings from configuration files and environment variables. `arguments` override them; an argument that is
+    None is ignored.
 
-    Raises InputError, which names the file or variable, the key, what was found and what is allowed.
+    Raises InputError, which names the file or variable, the key, the value found and the values allowed.
     """
     return loaded(arguments).settings
 
 
 def settings_for(store: object, given: Settings | None = None) -> Settings:
-    """The settings for `store`, a path or a Store; None is the one that they name. They are those `given`, else what
-    files and the environment say. What a project says of its own store does not hold for another. Raises as
-    `load_settings`."""
+    """The settings for `store`, a path or a Store; None is the store that the settings name. `given` are used if there
+    are any, else configuration files and environment variables. Keys that a project's file sets for its own store do
+    not apply to another store. Raises as `load_settings`."""
     said = load_settings() if given is None else given
     return said if store is None else said.for_other_stores or said
 
@@ -110,12 +111,12 @@ def _patterns(before: dict[str, str], more: dict[str, str], place: _Place) -> di
 
 def user_file(environment: Mapping[str, str] | None = None) -> Path:
     """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder.
-    Raises InputError for the home of a user that there is not."""
+    Raises InputError if the user of `~user` does not exist."""
     named = (os.environ if environment is None else environment).get(VARIABLE)
     try:
         return Path(named).expanduser() if named else config_folder() / "config.toml"
     except RuntimeError as error:
-        raise InputError(f"{VARIABLE}: found {named!r}, allowed is a file; there is no such home") from error
+        raise InputError(f"{VARIABLE}: {named!r} names the home folder of a user that does not exist") from error
 
 
 def project_file(folder: Path | None = None) -> Path | None:
@@ -206,7 +207,9 @@ def _variables(environment: Mapping[str, str]) -> _Place:
         near = difflib.get_close_matches(capitals, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85)
         if capitals in _known_variables() or near:
             meant = capitals if capitals in _known_variables() else near[0]
-            raise InputError(f"there is no variable {name}; did you mean {meant}?")
+            raise InputError(
+                f"the environment variable {name} is set, but turnlog has no such setting; did you mean {meant}?"
+            )
     found: dict[str, Any] = {}
     for key, about in keys().items():
         variable = f"{_PREFIX}{key.upper()}"
@@ -232,7 +235,7 @@ def _said_of(key: str, text: str, error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    return f"{key}: found {short!r}, allowed is {keys()[key].kind.allowed}"
+    return f"{key}: {short!r} is not allowed; allowed: {keys()[key].kind.allowed}"
 
 
 def _check_project(place: _Place, folder: Path) -> None:
@@ -247,7 +250,7 @@ def _check_project(place: _Place, folder: Path) -> None:
         except OSError as error:
             raise InputError(f"{where}: store: {error.filename} cannot be looked into: {error.strerror}") from error
         if path is None or outside == path:
-            raise InputError(f"{where}: store: found {store!r}, allowed is a place inside the project's folder")
+            raise InputError(f"{where}: store: {store!r} is not allowed; allowed: a place inside the project's folder")
         if outside:
             raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
     for key in place.said:

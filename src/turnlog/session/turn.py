@@ -143,7 +143,7 @@ class Turn:
             raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
         self._slot.take(self)
         if self._over:  # by a listener that was told of what was recovered
-            raise InputError("the session was closed before the turn had begun")
+            raise InputError("the session was closed while this turn was being opened; open the session again")
         try:
             if self._watch is not None:
                 files = self._stack.enter_context(self._session.files(self._watch))
@@ -181,14 +181,14 @@ class Turn:
         return self.__exit__(kind, error, trace)
 
     def cancel(self, reason: str = "") -> None:
-        """End the turn as cancelled: a stream that is being received stops at its next chunk, whatever else is asked
-        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread, also before
-        the block is entered."""
+        """End the turn as cancelled: a stream that is being received stops at its next chunk, every other method of the
+        turn raises TurnCancelled, and its `with` block ends without an exception. May be called from any thread, also
+        before the block is entered."""
         if not self._over and self._cancelled is None:
             self._cancelled = reason
 
     def abandon(self) -> None:
-        """Close a turn whose session goes: it is never left."""
+        """Close an open turn as failed, because its session is closed before its `with` block ends."""
         if not self._over and not self._opened:
             self._over = "failed"
             self._slot.release()
@@ -288,12 +288,12 @@ class Turn:
 
     @property
     def status(self) -> str:
-        """Where it stands: a `turnlog.view.turns.TurnStatus`."""
+        """`processing`, `awaiting_approval`, `awaiting_tool_result`, `completed`, `failed` or `cancelled`."""
         return "cancelled" if self._cancelled is not None and not self._over else self.info.status
 
     @property
     def awaiting(self) -> tuple[CallInfo, ...]:
-        """The calls that it waits for; `awaits` of each says whether for approval or its result."""
+        """The calls that the turn waits for; `awaits` of each is `approval` or `result`."""
         return self.info.awaiting
 
     # -- inside ----------------------------------------------------------------------------------
@@ -376,5 +376,5 @@ class Turn:
         self._check()
         info = self._open_call(call)
         if info is not None and (info.result or info.started):
-            raise InputError(f"call {call.id!r} of {call.name!r} is past approval: {info.standing}")
+            raise InputError(f"call {call.id!r} of {call.name!r} can no longer be approved or denied: {info.standing}")
         return self._journal.append(Approval(call.id, state, self._journal.record_of(call), by, reason), *more)

@@ -16,7 +16,7 @@ from time import time_ns
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import CorruptRecord, InputError, SessionNotFound
+from ..errors import CorruptRecord, SessionNotFound
 from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
@@ -38,7 +38,7 @@ from ..log.store import (
     utc_now,
 )
 from .blob_gc import unused
-from .blobs import Put, fits, is_blob_name, named, whole_blob
+from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
 from .locks import LocalHolds
 from .records import (
     blob_names,
@@ -48,6 +48,7 @@ from .records import (
     damage_in,
     fork_point,
     is_said,
+    no_such_record,
     number_drafts,
     numbered,
     of_any,
@@ -355,11 +356,11 @@ class BaseStore(Store):
                         continue
                     needed |= names
                     if missing := sorted(names - blobs.keys()):
-                        what = f"it needs blobs that are not there: {', '.join(missing)}"
+                        what = f"it needs blobs that are not in the store: {', '.join(missing)}"
                         problems.append(Problem(log.info.id, n, what))
         damaged = [name for name in sorted(blobs) if session_id is None or name in needed]
         damaged = [name for name in damaged if not fits(name, self._blob(name) or b"")]
-        return [*problems, *(Problem("", 0, f"the bytes of blob {name} are not those of its name") for name in damaged)]
+        return [*problems, *(damaged_blob(name) for name in damaged)]
 
     def rewrite(
         self,
@@ -374,7 +375,7 @@ class BaseStore(Store):
             check_unchanged(self.read, session_id, was)
             for n, raw in records.items():
                 if not 1 <= n <= log.info.records or decode_record(raw).n != n:
-                    raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
+                    raise no_such_record(session_id, n)
             logs = {each.key: each for each in self._logs()}
             for key, first, last in self._segments(log):
                 changed = {n: raw for n, raw in records.items() if first <= n <= last}

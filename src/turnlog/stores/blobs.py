@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..errors import BlobMissing, CorruptRecord
 from ..log.messages import sha256_hex
+from ..log.store import Problem
 from .folders import refusals, write_whole
 
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -50,12 +51,17 @@ def named(raw: bytes, blobs: Container[str]) -> set[str]:
     return {name for name in map(bytes.decode, names_in(raw)) if name in blobs}
 
 
+def damaged_blob(name: str) -> Problem:
+    """The problem of a blob whose bytes do not have the hash that is its name."""
+    return Problem("", 0, f"blob {name} is damaged: its bytes do not have the SHA-256 that is its name")
+
+
 def whole_blob(name: str, data: bytes | None, place: object) -> bytes:
     """`data`, what the store at `place` has under that name. Raises BlobMissing, CorruptRecord."""
     if data is None:
         raise BlobMissing(f"there is no blob {name!r} in {place}")
     if not fits(name, data):
-        raise CorruptRecord(f"the bytes of blob {name} are damaged in {place}")
+        raise CorruptRecord(f"blob {name} in {place} is damaged; restore the store from a copy")
     return bytes(data)
 
 

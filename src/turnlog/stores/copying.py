@@ -15,11 +15,12 @@ _BATCH = 500
 
 
 def copy_store(source: Store, target: Store) -> int:
-    """Copy what `target` does not have of `source`; how many records that were.
+    """Copy the records that `target` does not have from `source`; returns how many were copied.
 
-    Records keep their bytes, numbers and times, sessions that are kept stay so, and forks go on sharing what they
-    share; only the day on which a fork was made becomes that of the copy. What was interrupted goes on where it
-    stopped. Raises InputError where a session of the target says something else than that of the source.
+    Records keep their bytes, numbers and times; sessions protected from gc (`turnlog keep`) stay protected; forks still
+    share records with their parents. Only the time at which a fork was made becomes the time of the copy. A copy that
+    was interrupted continues where it stopped. Raises InputError if a session in the target has other records than the
+    same session in the source.
     """
     copied = sum(_copy(source, target, info) for info in _parents_first(source))
     for name in sorted(source.inventory().kept):  # last, as it cannot be told of a damaged store

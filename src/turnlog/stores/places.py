@@ -59,16 +59,16 @@ def _on_disk(
 ) -> stores.FilesStore | stores.SqliteStore:
     path = local_path(place)
     if path is None:
-        raise InputError(f"no store of this kind is known: {place!r}; name a file, {_SQLITE_URL}FILE or files:FOLDER")
+        raise InputError(f"store: {place!r} is not a store on disk; give a file, {_SQLITE_URL}FILE or files:FOLDER")
     if place.startswith(_FILES_URLS):
         return stores.FilesStore(path, durability=durability, read_only=read_only, sealed=sealed)
     return stores.SqliteStore(path, durability=durability, read_only=read_only, sealed=sealed)
 
 
 def local_path(path_or_url: str) -> Path | None:
-    """The file or folder of a store; None for `:memory:` and URLs of no kind that is known.
+    """The file or folder of a store; None for `:memory:` and for other URLs.
 
-    Raises InputError if the name is empty, or none that a file can have.
+    Raises InputError if the name is empty, or cannot be the name of a file.
     """
     place = path_or_url
     for url in (_SQLITE_URL, *_FILES_URLS):
@@ -79,33 +79,34 @@ def local_path(path_or_url: str) -> Path | None:
         if "://" in place or place == ":memory:":
             return None
     if not place:
-        raise InputError("the store has no name; name a file, or a folder after files:")
+        raise InputError("store: the name is empty; give a file, or a folder after files:")
     if "\0" in place:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a name without a NUL character")
+        raise InputError(f"store: {path_or_url!r} contains a NUL character, which file names cannot have")
     try:
         os.fsencode(place)
     except UnicodeEncodeError as error:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a name that a file can have") from error
+        raise InputError(f"store: {path_or_url!r} contains characters that file names cannot have here") from error
     return Path(place)
 
 
 def store_given(place: Any) -> None:
     """Raises InputError for what is neither a path nor a store."""
     if not isinstance(place, (str, Path)) and (isinstance(place, type) or not hasattr(place, "hold")):
-        raise InputError(f"a store is a path (str or Path) or an open store, not {place!r}")
+        raise InputError(f"store must be a path (str or Path) or an open store, not {place!r}")
 
 
 def default_path() -> Path:
-    """Where the user's own store is: `turnlog/turnlog.db` in the data folder of the system's custom (see `places`)."""
+    """The path of the user's own store: `turnlog/turnlog.db` in the user's data folder (`XDG_DATA_HOME`,
+    `~/.local/share` or `LOCALAPPDATA`)."""
     return data_folder() / "turnlog.db"
 
 
 def placed(path_or_url: str, folder: Path) -> str:
-    """The place of a store that was written down in a file of `folder`: from there, with `~` for the home. Raises
-    InputError as `local_path`, and for the home of a user that there is not."""
+    """The path of a store that is named in a file in `folder`: relative paths start there, `~` is the home folder.
+    Raises InputError as `local_path`, and if the user of `~user` does not exist."""
     kind = next((url for url in (_SQLITE_URL, *_FILES_URLS) if path_or_url.startswith(url)), "")
     path = local_path(path_or_url)
     try:
         return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"
     except RuntimeError as error:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a place that there is; no such home") from error
+        raise InputError(f"store: {path_or_url!r} names the home folder of a user that does not exist") from error

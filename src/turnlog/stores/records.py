@@ -112,6 +112,22 @@ def check_free(session_id: str, taken: str) -> None:
         raise SessionIdError(f"session id {session_id!r} differs from {taken!r} by case only; take another")
 
 
+def damaged_session(session_id: str, error: CorruptRecord) -> CorruptRecord:
+    """`error` with the session named and what to do, unless it names the session already."""
+    if repr(session_id) in str(error):
+        return error
+    return CorruptRecord(
+        f"session {session_id!r}: {error}; `turnlog verify {session_id}` lists the damage: restore the store from a "
+        "copy, or fork the session before it",
+        record=error.record,
+    )
+
+
+def no_such_record(session_id: str, n: int) -> InputError:
+    """The error for bytes that cannot replace record `n`."""
+    return InputError(f"session {session_id!r} has no record {n}, or the bytes given for it encode another record")
+
+
 def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was: Mapping[int, bytes] | None) -> None:
     """Raises Conflict unless `read` gives the records `was` with these bytes."""
     if not was:

@@ -40,17 +40,18 @@ def _read_number(value: Any) -> int:
 _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "max_age": (read_age, AGES),
     "max_size": (read_size, SIZES),
-    "max_sessions": (_read_number, "a number from 1"),
+    "max_sessions": (_read_number, "a whole number, at least 1"),
     "compress_after": (read_age, AGES),
 }
 """What makes a limit of what is given for it, and in words what that takes."""
 
 
 class Limits(Struct, frozen=True, repr_omit_defaults=True):
-    """What may stay: sessions appended to within `max_age`, `max_size` bytes on disk, `max_sessions`. None: no limit.
-    What stays and was not appended to within `compress_after` is packed.
+    """How much a store may contain: sessions with a new record within `max_age`, `max_size` bytes on disk,
+    `max_sessions` sessions. None: no limit. Sessions that stay and had no new record within `compress_after` are
+    compressed.
 
-    Raises InputError for what is none. Ages and sizes may be given as `"30d"` and `"500MB"`.
+    Raises InputError for a value that is not a limit. Ages and sizes may be given as `"30d"` and `"500MB"`.
     """
 
     max_age: timedelta | None = None
@@ -66,7 +67,7 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
             try:
                 force_setattr(self, name, read(given))
             except ValueError as error:
-                raise InputError(f"{name}: found {given!r}, allowed is {allowed}") from error
+                raise InputError(f"{name}: {given!r} is not allowed; allowed: {allowed}") from error
 
     def __bool__(self) -> bool:
         limits = self.max_age, self.max_size, self.max_sessions, self.compress_after
@@ -100,10 +101,10 @@ class Plan(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Collected(Struct, frozen=True, repr_omit_defaults=True):
-    """What went, or with `dry_run` would go. `before` and `after` are the bytes that the store takes on disk, after a
-    dry run as estimated; `swept` are the blobs that nothing refers to any more. `over` names the limits that are
-    still passed, because what is left may not go. `compressed` are the sessions that were packed; what a dry run
-    says of `after` and of what goes by size does not count on the room that they give."""
+    """What `collect` deleted, or with `dry_run` would delete. `before` and `after` are the bytes of the store on disk,
+    in a dry run estimated; `swept` are the blobs that no record refers to any more. `over`: limits that are still
+    exceeded, because the sessions left must not be deleted. `compressed`: the sessions that were compressed. In a dry
+    run, `after` and the choice of sessions by size ignore what compressing would save."""
 
     dry_run: bool
     gone: tuple[Gone, ...]

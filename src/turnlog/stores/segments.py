@@ -35,10 +35,18 @@ def segments_of_log(
         end = min(end, shared)
         found = find(base)
         if found is None:
-            raise CorruptRecord(f"record {shared} was kept in log {base}, which is gone", record=shared)
+            raise CorruptRecord(
+                f"record {shared} is missing: the session that this one was forked from is no longer in the store "
+                f"(internal log {base})",
+                record=shared,
+            )
         # Each log begins after the one below it; anything else would go round in circles.
         if found[0] >= shared:
-            raise CorruptRecord(f"log {base} cannot hold record {shared}", record=shared)
+            raise CorruptRecord(
+                f"record {shared} is missing: the session that this one was forked from does not have it (internal log "
+                f"{base})",
+                record=shared,
+            )
         key, (shared, base) = base, found
 
 

@@ -76,7 +76,7 @@ def parse_query(query: str) -> tuple[Term, ...]:
         if words:
             terms.append(Term(words, bool(star) if plain is None else plain.endswith("*")))
     if not terms:
-        raise InputError(f'query: {query!r} holds no word to search for; name one, or a "phrase", or a begin*')
+        raise InputError(f'query: {query!r} contains no word; give words, "phrases" or beginnings (umbrel*)')
     return tuple(terms)
 
 

@@ -26,7 +26,7 @@ def decompressed(frame: bytes) -> bytes:
     try:
         data: bytes = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MOST_BYTES)
     except zstandard.ZstdError as error:
-        raise CorruptRecord(f"a pack cannot be read: {error}") from error
+        raise CorruptRecord(f"a compressed pack is damaged: {error}") from error
     return data
 
 
@@ -36,9 +36,9 @@ def size_of_frame(head: bytes) -> int:
     try:
         size: int = zstandard.frame_content_size(head)
     except zstandard.ZstdError as error:
-        raise CorruptRecord(f"a pack cannot be read: {error}") from error
+        raise CorruptRecord(f"a compressed pack is damaged: {error}") from error
     if size < 0:
-        raise CorruptRecord("a pack cannot be read: it does not say how much it holds")
+        raise CorruptRecord("a compressed pack is damaged: its size is missing")
     return size
 
 
@@ -71,7 +71,7 @@ def parted(data: bytes) -> list[bytes]:
         colon = data.find(b":", place, place + 12)
         length = data[place:colon] if colon > 0 else b""
         if not length.isdigit() or colon + 1 + int(length) > len(data):
-            raise CorruptRecord("a pack cannot be read: what is in it has no end")
+            raise CorruptRecord("a compressed pack is damaged: its content is cut off")
         place = colon + 1 + int(length)
         raws.append(data[colon + 1 : place])
     return raws

@@ -21,9 +21,10 @@ TIMEOUT = 5.0
 
 
 class Attempt(Struct, frozen=True):
-    """What came of it: the text, who made it, and who failed before. `text` and `summarizer` are empty if all failed.
+    """The result of `attempt`: the summary, the summarizer that wrote it, and those that failed before. `text` and
+    `summarizer` are empty if all failed.
 
-    `remembered` says that it was on record already: nobody was asked.
+    `remembered`: the summary was already on record, so no summarizer was called.
     """
 
     text: str = ""

@@ -65,9 +65,9 @@ _NEVER = 1 << 62
 
 
 class Digest:
-    """The offline summarizer: no model, no clock, no chance.
+    """The offline summarizer. It uses no model, no clock and no random numbers.
 
-    With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
+    `memory` caches what was found in each text for the next digest; the result is the same, only faster.
     """
 
     id = "digest/7"
@@ -81,7 +81,8 @@ class Digest:
             self._memory.read_ahead(with_calls(messages))
 
     def summarize(self, material: Material, /) -> str:
-        """Quotes and facts of `material`, in nearly all of the room; "" if there is none for a title."""
+        """Quotes and facts from `material`, nearly `material.target` tokens long; "" if there is not even room for a
+        title."""
         draft = _Draft(material, Memory() if self._memory is None else self._memory)
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)

@@ -72,10 +72,10 @@ class LogLedger:
 
 
 def key_of(summarizer_id: str, material: Material) -> str:
-    """What stands for the summary of `material` by a summarizer: the same content gives the same key.
+    """The key under which a summarizer's summary of `material` is stored: the same content gives the same key.
 
-    What else stays in the view (`kept`) is no part of it: that grows while a summary is computed ahead.
-    Raises InputError if a message is none that a log can hold.
+    `material.kept` is not part of the key, because it grows while a summary is computed in advance. Raises InputError
+    if a message cannot be recorded.
     """
     lines = [
         f"{len(summarizer_id)} {summarizer_id}",

@@ -30,24 +30,25 @@ class ModelSummarizer:
 
         summarizer = ModelSummarizer(ask, name=MODEL)
 
-    `name` is what results are kept by: another model, another name. `input_limit` is the most tokens that a
-    prompt may have, counted as the session counts; leave room where the model's own counting differs. With
-    `reflective` the summary lists the user's previous requests only, for models that reason by themselves.
+    Stored summaries are found again by `name`: use another name for another model. `input_limit` is the most tokens of
+    a prompt, counted as the session counts; leave some room if the model counts differently. With `reflective` the
+    summary lists only the user's previous requests, for models that reason by themselves.
 
-    `call` is made in a thread of its own, and may raise whatever it raises. Give its client a time limit
-    too: a call that is no longer waited for cannot be ended from outside.
+    `call` runs in a thread of its own and may raise any exception. Set a time limit on its client too: turnlog stops
+    waiting for a slow call, but cannot end it.
     """
 
     def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
         """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
         if not callable(call) or is_async(call):
             raise InputError(
-                "call: give a plain function from a prompt to a text; of an asynchronous client, the sync one"
+                "call must be a function that takes a prompt and returns a text, not asynchronous; use the synchronous "
+                "client of your SDK"
             )
         if not isinstance(name, str) or not name:
-            raise InputError("name: name the model, results are kept by it")
+            raise InputError("name: give the model's name; stored summaries are found again by it")
         if not isinstance(input_limit, int) or input_limit <= 0:
-            raise InputError(f"input_limit: {input_limit!r} is no number of tokens")
+            raise InputError(f"input_limit must be a whole number of tokens, at least 1, not {input_limit!r}")
         self._call = call
         self._input_limit = input_limit
         self._reflective = reflective
@@ -60,31 +61,36 @@ class ModelSummarizer:
         return self._id
 
     def summarize(self, material: Material, /) -> str:
-        """What the model answers. Raises what `call` raises, and InputError if `input_limit` is too small."""
+        """The model's answer. Raises any exception of `call`, and InputError if `input_limit` is too small."""
         return self._call(prompt_for(material, limit=self._input_limit, reflective=self._reflective))
 
 
 def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
-    """What is to be asked before the offline digest: a summarizer, or a plain function that asks a model, named
-    after itself. The digest itself is no rung: it is asked in any case, last. Raises InputError for what could be
-    asked for no summary: said here, it is not found out by a digest hours later."""
+    """The summarizers to try before the offline digest, which always comes last: one or none. A plain function that
+    asks a model becomes a ModelSummarizer with the function's name. Raises InputError at once for an object that cannot
+    summarise."""
     if given is None or type(given) is Digest:
         return ()
     if isinstance(given, type):
-        raise InputError(f"a summarizer is an object: give {given.__name__}(...), not the class")
+        raise InputError(f"summarizer: give an instance, {given.__name__}(...), not the class")
     summarizer: Any = given
     if not hasattr(summarizer, "summarize"):
         if callable(given):
             return (ModelSummarizer(given, name=_name_of(given)),)
-        raise InputError(f"a summarizer has a method `summarize`, or is a function of a prompt; {given!r} is neither")
+        raise InputError(
+            f"summarizer: give an object with a method `summarize`, or a function that takes a prompt, not {given!r}"
+        )
     name = type(given).__name__
     if not callable(summarizer.summarize):
-        raise InputError(f"{name}.summarize is no method: give one from a material to a text")
+        raise InputError(f"{name}.summarize must be a method that takes a Material and returns a text")
     if is_async(summarizer.summarize):
-        raise InputError(f"{name}.summarize is asynchronous: give a plain method from a material to a text")
+        raise InputError(f"{name}.summarize must not be asynchronous: give a method that returns a text")
     made_by = getattr(summarizer, "id", None)
     if not isinstance(made_by, str) or not made_by.strip():
-        raise InputError(f"{name}.id is to be a name, which results are kept by, not {made_by!r}")
+        raise InputError(
+            f"{name}.id must be a non-empty string (name and version), not {made_by!r}; stored summaries are found "
+            "again by it"
+        )
     return (summarizer,)
 
 

@@ -33,8 +33,8 @@ class _Entry(Struct, gc=False):
 
 
 class Memory:
-    """Notes by the content of their messages: of the last digest and of what was read ahead of the next, and no more.
-    And verdicts on words. What is remembered says the same as what is made anew."""
+    """A cache for Digest: notes of the messages of the last digest and of those read ahead of the next one, and which
+    words matter. It changes no result."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, _Entry] = {}

@@ -12,13 +12,13 @@ from ..view.types import Shown
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What is to be summarised, and how long the text may be.
+    """The messages to summarise, and how long the summary may be.
 
-    `messages` are the originals, oldest first, with their record numbers; where a summary is renewed, they may
-    be all that the one before covered and what is new. `previous` is the summary that this one takes the place
-    of, "" if there was none. `kept` stays in the view besides and need not be said again. `target` is the most
-    tokens that the text may have, as `count` counts a text. `size` is how many tokens leave the view for it, 0 if that
-    is not known. `news` are those of the messages that `previous` does not tell of: all of them if there is none.
+    `messages` are the originals, oldest first, with their record numbers. `previous` is the earlier summary that this
+    one replaces, "" if there is none. If an earlier summary is renewed, `messages` may hold all that it covered and the
+    new ones; `news` are the messages that `previous` does not cover (all of them without `previous`). `kept` are
+    messages that stay in requests; the summary need not repeat them. `target` is the most tokens of the summary,
+    counted with `count`. `size` is the number of tokens that the summary replaces, 0 if it is not known.
     """
 
     messages: tuple[Shown, ...]
@@ -31,7 +31,7 @@ class Material(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, wanted: Wanted, count: Callable[[str], int]) -> Material:
-        """The material of a summary that a view wants."""
+        """The material of a summary that a compaction asks for."""
         return cls(
             messages=tuple(wanted.messages),
             target=wanted.target,
@@ -44,11 +44,12 @@ class Material(Struct, frozen=True, kw_only=True):
 
 
 class Summarizer(Protocol):
-    """Makes a text of messages. It may raise whatever it raises: the caller has other ways to make room."""
+    """Writes a summary of messages. It may raise any exception: the caller has other ways to make room."""
 
     @property
     def id(self) -> str:
-        """Name and version; results are kept by it, so a change of what it says changes the version."""
+        """Name and version. Stored summaries are found again by it, so change the version whenever the summaries
+        change."""
         ...
 
     def summarize(self, material: Material, /) -> str:

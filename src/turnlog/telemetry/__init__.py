@@ -1,7 +1,7 @@
 """OpenTelemetry spans for what happens in a session: turns, model answers, tools.
 
 They follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; your OpenTelemetry SDK decides
-where the spans go. Nothing imports this room.
+where the spans go. No other package imports this one.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def attach(
     own redactor or, where it has none, by the default one; `content` may be another. Raises InputError.
     """
     if not isinstance(session, Session):
-        raise InputError(f"spans are made of a turnlog.Session, not of {type(session).__name__}")
+        raise InputError(f"session must be a turnlog.Session, not {type(session).__name__}")
     text_given("agent", agent)
     if not isinstance(content, (bool, Redactor)):
-        raise InputError(f"content is True, False or a turnlog.Redactor, not {type(content).__name__}")
+        raise InputError(f"content must be True, False or a turnlog.Redactor, not {type(content).__name__}")
     redactor = content if isinstance(content, Redactor) else session.log.redactor or Redactor()
     made = SessionSpans(
         trace.get_tracer("turnlog", __version__, tracer_provider, SCHEMA_URL),

@@ -1,6 +1,6 @@
 """Checks shipped with the package, for people who write their own store or provider.
 
-`turnlog.testing.strategies` has the Hypothesis strategies and needs Hypothesis. The product never imports this room.
+`turnlog.testing.strategies` has the Hypothesis strategies and needs Hypothesis. No other package imports this one.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class FactoredCounter:
 
     def _spelled(self, text: str, factor: float) -> int:
         if self._texts is not None:
-            return tokens_said(self._texts(text), "`texts` is a function from a text to its tokens")
+            return tokens_said(self._texts(text), "texts()")
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
         rest = count_pieces(_VOCABULARY, _BLOB.sub("", text) if blobs else text)
         return ceil(rest * factor + blobs * self._family.base64 - 0.5)

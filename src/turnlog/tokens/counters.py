@@ -44,14 +44,15 @@ def counter_for(provider: str, model: str = "") -> Counter:
 
 
 def checked_counter(counter: Any, wanted: str) -> Counter:
-    """Try a counter on one word. Raises InputError, which says what is `wanted`, if it cannot count."""
+    """Try a counter on one word. Raises InputError if it cannot count; `wanted` is the text for an object that is not a
+    counter."""
     missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
     if missing or isinstance(counter, type):
-        lacks = f": it has no {', '.join(map(repr, missing))}" if missing else ", but a class: make one of it"
-        raise InputError(f"{wanted}; {counter!r} is neither{lacks}")
+        lacks = f"has no {', '.join(map(repr, missing))}" if missing else "is a class; give an instance of it"
+        raise InputError(f"{wanted}; {counter!r} {lacks}")
     if not isinstance(counter.id, str) or not counter.id:
-        raise InputError(f"{wanted}; the 'id' of this one is {counter.id!r}, not its name and version")
-    found = _Checked(counter, wanted)
+        raise InputError(f"counter: its id is {counter.id!r}; it must be a non-empty string, the name and version")
+    found = _Checked(counter)
     found.messages((WORD,))
     found.frame(system=True, tools=False)
     found.text("a word")
@@ -61,9 +62,8 @@ def checked_counter(counter: Any, wanted: str) -> Counter:
 class _Checked:
     """A counter given by the user. Each of its answers is checked: a wrong one would cause errors far from here."""
 
-    def __init__(self, counter: Any, wanted: str) -> None:
+    def __init__(self, counter: Any) -> None:
         self._counter = counter
-        self._wanted = wanted
 
     @property
     def id(self) -> str:
@@ -72,7 +72,7 @@ class _Checked:
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return tokens_said(self._counter.text(text), self._wanted)
+        return tokens_said(self._counter.text(text), "counter: text()")
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
         """Messages as part of a request."""
@@ -88,12 +88,12 @@ class _Checked:
 
     def _tally(self, name: str, said: Any) -> Tally:
         if not isinstance(said, Tally):
-            raise InputError(f"{self._wanted}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
+            raise InputError(f"counter: {name}() returned {said!r}; it must return a turnlog.tokens.Tally")
         for tokens in said.parts.values():
-            tokens_said(tokens, self._wanted)
+            tokens_said(tokens, f"counter: {name}()")
         if said.certainty not in CERTAINTIES:
             words = ", ".join(CERTAINTIES)
-            raise InputError(f"{self._wanted}; {name!r} of this one is {said.certainty!r}, which is none of {words}")
+            raise InputError(f"counter: {name}() returned the certainty {said.certainty!r}; it must be one of {words}")
         return said
 
 

@@ -62,14 +62,14 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
         )
 
 
-def tokens_said(said: Any, wanted: str) -> int:
-    """Check a number of tokens that a counter returned. Raises InputError, which says what is `wanted`."""
+def tokens_said(said: Any, call: str) -> int:
+    """Check a number of tokens that `call`, a function given by the user, returned. Raises InputError."""
     try:
         tokens = operator.index(said)
     except TypeError:
         tokens = -1
     if tokens < 0:
-        raise InputError(f"{wanted}; this one returned {said!r}, where a whole number from 0 on is wanted")
+        raise InputError(f"{call} returned {said!r}; it must return a whole number, at least 0")
     return tokens
 
 

@@ -29,10 +29,11 @@ class Share(Struct, frozen=True):
 
 
 class Breakdown(Struct, frozen=True):
-    """A conversation as it stands, by what its tokens are, beside its budget.
+    """The tokens of a conversation by kind, and its budget.
 
-    `marks` are the limit, trigger and goal of `budget`, in the same tokens: where counts are estimated, a margin
-    smaller than in billed ones. `certainty` and `counter` say how far to trust the counts, as in `turnlog.count`.
+    `shares`: the tokens of each kind. `marks`: limit, trigger and goal of `budget` in counted tokens; if counts are
+    estimates, a margin has been subtracted. `certainty` and `counter`: how far to trust the counts, as in
+    `turnlog.count`.
     """
 
     provider: str

@@ -18,7 +18,7 @@ from .turns import LEFT_OPEN
 
 
 class Inconsistency(Struct, frozen=True, repr_omit_defaults=True):
-    """Something that does not go together: a short stable `kind`, a sentence, the records concerned."""
+    """A contradiction between records: a short stable `kind`, a sentence, the records concerned."""
 
     kind: str
     detail: str
@@ -26,13 +26,14 @@ class Inconsistency(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[Inconsistency]:
-    """What does not go together in a log, by record.
+    """The contradictions in a log, by record.
 
-    Kinds: `orphan` (a result of no call), `duplicate` (a second real result), `unanswered` (a call that the
-    conversation went past without a result), `ledger` (a tool or an approval of a call that is not there), `turn`,
-    `decision` (of records that it cannot cover), `unknown` (written by a newer turnlog). With `strict` also what may
-    be so for a while or does no harm: calls and turns that are open at the end, `outcome` (result and ledger do not
-    agree), `approval` (a call ran that was not allowed to), `time` (the clock went back).
+    Kinds: `orphan` (a result without a call), `duplicate` (a second real result), `unanswered` (the conversation
+    continued after a call without a result), `ledger` (a tool run or an approval of a call that does not exist), `turn`
+    (opened twice or while another is open, closed twice or without having been opened), `decision` (names records that
+    it cannot be about), `unknown` (written by a newer turnlog). With `strict` also findings that may be temporary or
+    harmless: calls and turns that are open at the end, `outcome` (the result and the record of the tool's end differ),
+    `approval` (a call ran although it was not allowed to), `time` (the clock went back).
     """
     records = list(records)
     calls = calls_of(records)

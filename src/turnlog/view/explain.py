@@ -19,19 +19,20 @@ from .fold import as_decided, as_shown
 from .types import Shown
 
 Fate = Literal["kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
-"""`kept`: shown as it is on record. `masked`: its tool results are a line each. `cut`: giant outputs show beginning
-and end. `placeholder`: images are a line each. `summarised`: a summary that is shown stands for it. `left out`:
-nothing of it is shown. `rewound`: it was taken back."""
+"""How requests show a message. `kept`: as it is on record. `replaced`: with another text. `masked`: each of its tool
+results is one line. `cut`: of giant outputs, only the beginning and the end. `placeholder`: each image is one line.
+`summarised`: a summary covers it. `left out`: not at all. `rewound`: not at all, because it was taken back."""
 
 _FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder", "replaced": "replaced"}
 
 
 class Account(Struct, frozen=True, repr_omit_defaults=True):
-    """What became of a message.
+    """How requests show one message.
 
-    `n` is its record, `by` are the decisions that made it so, in order; of a message that is kept, those that pinned
-    it. `tokens` is its size, `shown` what of that is left in requests. A summary's own size is no part of either. What
-    was rewound saves nothing: it is no longer part of the conversation.
+    `n`: its record. `fate`: kept, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`: the
+    decisions that caused it, in order; for a kept message, those that pinned it. `tokens`: its size; `shown`: how many
+    of them requests still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of
+    the conversation.
     """
 
     n: int
@@ -42,12 +43,13 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def saved(self) -> int:
-        """Tokens that requests are smaller by."""
+        """The tokens that requests save with this message."""
         return 0 if self.fate == "rewound" else self.tokens - self.shown
 
 
 class Ruling(Struct, frozen=True, repr_omit_defaults=True):
-    """A decision on record: its number and time, and the decision that ended it, 0 while it holds."""
+    """A decision on record: its number and time, and the number of the decision that ended it, 0 while it is in
+    force."""
 
     n: int
     time: str

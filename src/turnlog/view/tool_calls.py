@@ -56,14 +56,14 @@ def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict
 
 
 class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
-    """A call and what became of it. Numbers are those of records, 0 where there is none.
+    """A tool call, its run and its result. Numbers are those of records, 0 if there is no such record.
 
-    `record` holds the call, at `time`. `approval` is the last word on whether it may run, `approved_by` whose.
-    `started` and `finished` are its entries in the ledger of tools, `seconds` how long it ran by that. `result`
-    answers it; `synthetic` says that no tool made that result. `outcome` is the result's, else what the ledger
-    knows (`aborted` for a tool that never came to its end), None where nothing is known. `reason` is why it ended
-    so or was denied. `tokens` are those of the result, as counted when it was recorded. `rewound` is the decision that
-    took the call back: nothing waits for its result any more.
+    `record`: the message with the call, recorded at `time`. `approval`: the last decision on whether it may run, made
+    by `approved_by`. `started` and `finished`: the records that the tool began and ended; `seconds`: how long it ran.
+    `result`: the record of its result; `synthetic`: that result was not made by a tool. `outcome`: that of the result,
+    else of the `finished` record; `aborted` if it started and never finished; None if unknown. `reason`: why it ended
+    so or was denied. `tokens`: the size of the result, as counted when it was recorded. `rewound`: the rewind that took
+    the call back; its result is no longer waited for.
     """
 
     call: ToolCall
@@ -86,16 +86,16 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def awaits(self) -> Literal["", "approval", "result"]:
-        """What has to come next: somebody's approval, a result, or nothing any more."""
+        """What the call waits for: `approval`, `result`, or "" if it waits for nothing."""
         if self.result or self.rewound:
             return ""
         return "approval" if self.approval == "asked" and not self.started else "result"
 
     @property
     def standing(self) -> str:
-        """How far the call has come, for people."""
+        """The state of the call, as text for people."""
         if self.result:
-            return f"answered in record {self.result}" + (" by no tool" if self.synthetic else "")
+            return f"answered in record {self.result}" + (" (not by a tool)" if self.synthetic else "")
         if self.finished:
             return f"ended ({self.outcome}), but its result is not on record"
         if self.started:
@@ -105,8 +105,8 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
-    """What was done with one tool. `seconds` is the sum and `longest` the longest of the `timed` runs whose time
-    is on record; `result_tokens` are those of real results, as far as they were counted."""
+    """The calls of one tool. `timed` is the number of runs whose time is on record, `seconds` their sum and `longest`
+    the longest; `result_tokens` are the tokens of real results, as far as they were counted."""
 
     name: str
     calls: int = 0
@@ -118,8 +118,8 @@ class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def calls_of(records: Iterable[Record]) -> list[CallInfo]:
-    """Every call of a log, oldest first. Results go to calls by position, as in requests: a call that stands has none
-    that was taken back."""
+    """Every call of a log, oldest first. Results are matched to calls by position, as in requests; a result that was
+    taken back does not answer a call that was not."""
     records = list(records)
     by_number = {record.n: record for record in records}
     rewinds = Rewinds.of(records)

@@ -53,7 +53,7 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
     """Something of the conversation that this target cannot take, or takes in another place.
 
-    Its fields are those of `Edit`. A loss says nothing of damage: the log holds what was lost.
+    Its fields are those of `Edit`. A loss is not damage: the log still has what this request leaves out.
     """
 
     kind: str

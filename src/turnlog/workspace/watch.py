@@ -48,9 +48,9 @@ def folder_given(root: str | Path) -> str | Path:
     except (TypeError, UnicodeEncodeError):
         wrong = True
     if wrong:
-        raise InputError(f"a folder is given as a path (str or Path), not {root!r}")
+        raise InputError(f"the folder must be a path (str or Path), not {root!r}")
     if os.path.lexists(root) and not os.path.isdir(root):
-        raise InputError(f"{text!r} is no folder: name the folder that the file is in")
+        raise InputError(f"{text!r} is not a folder; give the folder that contains the file")
     from_here(root)
     return root
 
@@ -134,12 +134,12 @@ class FileRecorder:
         """
         for name, data in (("before", before), ("after", after)):
             if data is not None and not isinstance(data, bytes):
-                raise InputError(f"{name}: a file's content is bytes, not {type(data).__name__}; encode a text first")
+                raise InputError(f"{name} must be the file's content as bytes, not {type(data).__name__}; encode text")
         place, old = self.place(path), self.place(old_path) if old_path else ""
         if before == after and old in ("", place):
             return None
         if old and (before is None or after is None):
-            raise InputError("old_path: a file that was renamed was there before and is there after")
+            raise InputError("old_path: for a rename give the content before and after; one of them is None")
         action: Literal["modified", "created", "deleted", "renamed"] = (
             "renamed" if old else "created" if before is None else "deleted" if after is None else "modified"
         )
@@ -165,12 +165,14 @@ class FileRecorder:
         """A path as it is recorded: relative to the root, with `/`, links to folders under the root followed. Raises
         InputError if it is outside."""
         if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str):
-            raise InputError(f"a file is named by its path (str or Path), not {path!r}")
+            raise InputError(f"path must be the path of a file (str or Path), not {path!r}")
         for root in (str(self.root), self._real):
             place = relative_to(place_of(text, root), place_of(root))
             if is_inside(place):
                 return self._real_place(place)
-        raise InputError(f"{text!r} is no file inside of {str(self.root)!r}; name one under the root")
+        raise InputError(
+            f"{text!r} is not inside {str(self.root)!r}, or is part of .git; give the path of a file under that folder"
+        )
 
     def _real_place(self, place: str) -> str:
         """A place without links to folders under the root on its way: a watch tells it so, and git takes no other."""

@@ -375,7 +375,7 @@ def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:
         with closing(SqliteStore(tmp_path / "s.db")) as elsewhere:
             held = elsewhere.hold("s")
             assert held is not None
-            with pytest.raises(InputError, match="'s' is in use"):
+            with pytest.raises(InputError, match="'s' cannot be updated while it is open"):
                 sync_session(store, GROWN)
             assert raws(store) == before
             held.close()

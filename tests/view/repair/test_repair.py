@@ -183,7 +183,7 @@ def test_tools_that_nobody_declared_are_declared_from_their_calls() -> None:
     view = numbered(user("go"), assistant(CALL), user(RESULT))
     tools, edits = declare_tools(view, (), rules(CLAUDE))
     assert tools == (Tool("read", parameters={"type": "object", "properties": {}}),)
-    assert edits == [Edit("tool", "tool 'read' declared from its call", (2,))]
+    assert edits == [Edit("tool", "tool 'read' is called but not declared: declared for any arguments", (2,))]
 
 
 def test_a_tool_that_was_taken_away_stays_away() -> None:

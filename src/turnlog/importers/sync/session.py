@@ -30,15 +30,15 @@ from .growth import names_its_place, says_less, says_more
 from .own_records import OwnRecords, as_draft, can_be_renumbered, can_follow, is_own
 
 _TRIES = 8
-"""So often another process may import the same at the same time."""
+"""How often another process may import the same session at the same time."""
 
 
 class Synced(Struct, frozen=True):
-    """What became of an imported session: its id in the store, and how many records were added.
+    """The result of an import: the session's id in the store, and how many records were added.
 
-    `new`: it was not there. `continued`: it was, and got what is new. `unchanged`: all of it was there. `diverged`: its
-    id has another conversation, so it got an id of its own. `exposed`: what was there holds texts that are known as
-    secrets by now.
+    `new`: the session was not in the store. `continued`: it was, and new records were added. `unchanged`: all records
+    were there. `diverged`: another conversation has its id, so it got a new id. `exposed`: records imported earlier
+    contain secrets that are recognised only now; `turnlog scrub` removes them.
     """
 
     session: str
@@ -76,12 +76,12 @@ class _Overlap(Struct, frozen=True):
 
 
 def sync_session(store: Store, imported: Imported, redactor: Redactor | None = None) -> Synced:
-    """Append to `store` what it does not have of `imported`. A second time changes nothing.
+    """Append to `store` the records of `imported` that it does not have. A second call changes nothing.
 
-    `redactor` put marks into it: what was imported before that knew some secret is the same conversation, and stays.
+    `redactor` is the one that replaced secrets in `imported`: records stored earlier without marks count as the same.
 
-    Raises InputError if it holds what no record can, and where a session would have to be made again that
-    somebody uses; Conflict if others append all the time.
+    Raises InputError if a record cannot be stored, or if the session must be replaced but is in use; Conflict if others
+    keep appending.
     """
     check_session_id(imported.session_id)
     if imported.parent:
@@ -144,7 +144,8 @@ def _check(imported: Imported, shared: int) -> None:
             try:
                 check_readable(draft.body)
             except InputError as error:
-                raise InputError(f"{imported.session_id} cannot be kept: its record {number}: {error}") from error
+                where = f"record {number} made from the transcript"
+                raise InputError(f"session {imported.session_id!r} cannot be stored: {where}: {error}") from error
 
 
 def _title(now: str, imported: Imported) -> str | None:
@@ -227,8 +228,8 @@ def _make_again(store: Store, session_id: str, imported: Imported, overlap: _Ove
     alone = store.hold(session_id, alone=True)
     if alone is None:
         raise InputError(
-            f"session {session_id!r} is in use, and has to be made again, as its last answer was still being written "
-            "when it was imported: import it again when nobody has it open"
+            f"session {session_id!r} cannot be updated while it is open: its last answer was incomplete when it was "
+            "imported, so the session has to be replaced; close it and import again"
         )
     try:
         title, kept = store.info(session_id).title, session_id in store.inventory().kept

@@ -155,7 +155,7 @@ class StreamAssembler:
             case "error":
                 self._error = error_text(event.get("error")) or "the stream reported an error"
             case None:
-                raise FormatError("an event of the Messages API has a type", path="event.type")
+                raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
 
     def _count(self, usage: Any) -> None:
         """Usage is cumulative: later values replace earlier ones. A value that a later event omits or gives as 0

@@ -70,7 +70,7 @@ def _path(text: str, where: str) -> tuple[str | int, ...]:
         if match.group(1) is None:
             key = _ESCAPED.sub(r"\1", key)
         if (match.group(4) is not None and len(key) > _DIGITS) or len(steps) == _STEPS:
-            raise FormatError("no arguments are that long or that deep", path=f"{where}.jsonPath")
+            raise FormatError("the path has too many steps or too large an index", path=f"{where}.jsonPath")
         steps.append(int(key) if match.group(4) is not None else key)
     return tuple(steps)
 

@@ -197,7 +197,9 @@ class _Writer:
         name = result.name or (call.name if call else "") or "unknown_tool"
         if not result.name and FORMS.own(result.form) is not None:
             rule = "function_response.name: Name cannot be empty."
-            self.edits.append(Edit("name", f"result without a name named {name!r}", self.losses.records, rule))
+            self.edits.append(
+                Edit("name", f"tool result had no name; sent with the name {name!r}", self.losses.records, rule)
+            )
         call_id = call.sent_id if call else result.call_id
         inside = self.nested_media or FORMS.own(result.form) is not None
         nested: list[Any] = []

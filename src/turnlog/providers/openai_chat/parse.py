@@ -44,7 +44,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
         messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
         return Parsed(messages=messages, configuration=_configuration(body), blobs=reader.blobs)
     except RecursionError as error:
-        raise FormatError("nested too deeply to be read") from error
+        raise FormatError("the request body is nested too deeply to be read", path="body") from error
 
 
 class MessageReader:

@@ -66,7 +66,7 @@ def _without_duplicates(entries: list[Entry], losses: list[Loss]) -> list[Entry]
         again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
         if entry.id and not again:
             seen.add(entry.id)
-        if not again or _drop_id(entry, "it stands in the view before", losses):
+        if not again or _drop_id(entry, "an item with this id comes earlier in the request", losses):
             kept.append(entry)
         elif kept:
             kept[-1].open_end = True
@@ -90,11 +90,17 @@ def _may_stand(entry: Entry, follower: Entry | None, losses: list[Loss], stored:
     """Whether reasoning may stand before `follower`, the model's next item. Its id may be removed for that."""
     if follower is None:
         if entry.open_end:
-            losses.append(Loss("reasoning", "reasoning left out: what it led to is not in the view", entry.records))
+            losses.append(
+                Loss(
+                    "reasoning",
+                    "reasoning left out: the item that must follow it is not in this request",
+                    entry.records,
+                )
+            )
         return not entry.open_end
     own = follower.first and follower.after == entry.id and not follower.renamed
     nameless = stored and follower.type == "message" and not follower.id
-    return not entry.id or (own and not nameless) or _drop_id(entry, "what it led to does not follow", losses)
+    return not entry.id or (own and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
 
 
 def _without_missing_reasoning(entries: list[Entry], losses: list[Loss]) -> list[Entry]:
@@ -104,7 +110,7 @@ def _without_missing_reasoning(entries: list[Entry], losses: list[Loss]) -> list
         if entry.type == "reasoning":
             present.add(entry.id)
         missing = entry.type != "reasoning" and entry.id and entry.after and entry.after not in present
-        if not missing or _drop_id(entry, f"its reasoning {entry.after} is not in the view", losses):
+        if not missing or _drop_id(entry, f"its reasoning {entry.after} is not in this request", losses):
             kept.append(entry)
         elif kept:
             kept[-1].open_end = True

@@ -26,7 +26,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     try:
         return _parsed(body)
     except RecursionError as error:
-        raise FormatError("nested too deeply to be read") from error
+        raise FormatError("the request body is nested too deeply to be read", path="body") from error
 
 
 def _parsed(body: Mapping[str, Any]) -> Parsed:

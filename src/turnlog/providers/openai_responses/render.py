@@ -196,7 +196,12 @@ class _Writer:
         if said not in ("", kind) and not any(said in c.results for c in CALLS.values() if c.kind == result.kind):
             rule = f"No tool call found for {said} with call_id {result.call_id}."
             self.edits.append(
-                Edit("output", f"{said} of call {result.call_id} sent as {kind}, as its call asks", shown.records, rule)
+                Edit(
+                    "output",
+                    f"{said} of call {result.call_id} sent as {kind}, which its call requires",
+                    shown.records,
+                    rule,
+                )
             )
         item, lost = write_result(result, kind, self._blob)
         for part in lost:

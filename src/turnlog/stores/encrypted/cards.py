@@ -88,7 +88,7 @@ def read_card(vault: Vault, info: SessionInfo) -> Card:
     """The card in the place of a session's title. Raises CorruptRecord."""
     try:
         if not info.title.startswith(_MARK):
-            raise CorruptRecord("it is not encrypted")
+            raise CorruptRecord("the title is not encrypted, though the store is")
         held = base64.b64decode(info.title.removeprefix(_MARK), validate=True)
         opened = vault.open(held[:SALT_BYTES], ("card", info.id), held[SALT_BYTES:])
         return msgspec.json.decode(opened, type=Card)

@@ -71,19 +71,19 @@ class _Lock(Struct, frozen=True):
 
 
 def is_key_place(text: str) -> bool:
-    """Whether a text says where a key is, and is none itself."""
+    """Whether a text names the place of a key, and is not a key itself."""
     kind, _, where = text.partition(":")
     return text == ASK or (kind in _KINDS and where != "")
 
 
 def placed_key(text: str, folder: Path) -> str:
-    """The place of a key that was written down in a file of `folder`: from there, with `~` for the home. Raises
-    InputError for the home of a user that there is not."""
+    """The place of a key that is named in a file in `folder`: relative paths start there, `~` is the home folder.
+    Raises InputError if the user of `~user` does not exist."""
     kind, _, where = text.partition(":")
     try:
         return f"{kind}:{folder / Path(where).expanduser()}" if kind.endswith("file") else text
     except RuntimeError as error:
-        raise InputError(f"key: found {text!r}, allowed is a place that there is; no such home") from error
+        raise InputError(f"key: {text!r} names the home folder of a user that does not exist") from error
 
 
 def new_key() -> str:
@@ -109,7 +109,9 @@ def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, byte
         held = msgspec.json.decode(lock, type=_Lock)
         store, wrapped = bytes.fromhex(held.store), bytes.fromhex(held.wrapped)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise CorruptRecord(f"the lock of {place} cannot be read: {error}; restore the store from a copy") from error
+        raise CorruptRecord(
+            f"the encrypted key stored in {place} cannot be read: {error}; restore the store from a copy"
+        ) from error
     if held.v > LOCK_VERSION or held.cipher != "AES-256-GCM":
         raise NewerStore(f"{place} was encrypted by a newer turnlog ({held.cipher}, version {held.v}); upgrade turnlog")
     with extra():
@@ -121,7 +123,7 @@ def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, byte
     except (InvalidTag, ValueError) as error:
         what = "passphrase" if held.scrypt else "key"
         raise StoreKeyError(
-            f"the {what} does not open {place}: it is the wrong one; nothing was read or written"
+            f"the {what} does not open {place}, because it is the wrong one; nothing was read or written"
         ) from (error)
     return inside, store
 
@@ -129,12 +131,21 @@ def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, byte
 def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the store") -> bytes:
     wanted = lock.scrypt
     if isinstance(held, bytes) and wanted is not None:
-        raise StoreKeyError(f"{place} opens with a passphrase, not with a key: give turnlog.stores.Passphrase(...)")
+        raise StoreKeyError(
+            f"{place} was encrypted with a passphrase: give passphrase-file:PATH or passphrase-env:NAME, or in a "
+            "program turnlog.stores.Passphrase(...)"
+        )
     if isinstance(held, Passphrase):
         if wanted is None:
-            raise StoreKeyError(f"{place} is opened with a key, not with a passphrase: take key='file:PATH', or bytes")
+            raise StoreKeyError(
+                f"{place} was encrypted with a key, not with a passphrase: give file:PATH or env:NAME, or in a program "
+                "the key as bytes"
+            )
         if not 1 < wanted.n <= _MAX_SCRYPT_COST or wanted.r != 8 or wanted.p != 1:
-            raise CorruptRecord(f"the lock of {place} asks for scrypt with n={wanted.n}: that is none of ours")
+            raise CorruptRecord(
+                f"the key data of {place} is damaged: it names scrypt parameters that turnlog does not use "
+                f"(n={wanted.n}); restore the store from a copy"
+            )
         with extra():
             from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
@@ -152,7 +163,9 @@ def _key_of(source: KeySource) -> bytes | Passphrase:
         return _key_at(source)
     if not isinstance(source, bytes) or len(source) != KEY_BYTES:
         length = f"{len(source)} bytes" if isinstance(source, bytes) else type(source).__name__
-        raise InputError(f"key: a key is {KEY_BYTES} bytes, not {length}; words go into turnlog.stores.Passphrase(...)")
+        raise InputError(
+            f"key: a key must be {KEY_BYTES} bytes, not {length}; for a passphrase give turnlog.stores.Passphrase(...)"
+        )
     return source
 
 
@@ -162,8 +175,8 @@ def _key_at(place: str) -> bytes | Passphrase:
         raise InputError("key: 'ask' is for the command line; ask yourself and give turnlog.stores.Passphrase(...)")
     if not is_key_place(place):
         raise InputError(
-            "key: a text says where the key is: file:PATH, env:NAME, passphrase-file:PATH or passphrase-env:NAME "
-            "(what was given is not shown here)"
+            "key: a string must name the place of the key: file:PATH, env:NAME, passphrase-file:PATH or "
+            "passphrase-env:NAME; to pass the key itself, use bytes (the value given is not shown)"
         )
     if kind.endswith("file"):
         try:

@@ -15,7 +15,7 @@ from ...log.codec import decode_record, encode_record
 from ...log.records import Record, SealedRecord
 from ...log.store import Draft, RecordStore
 from ..blobs import names_in
-from ..records import row_kind
+from ..records import damaged_session, row_kind
 from ..zstd import compressed, decompressed, groups, joined, parted
 from .cards import Card
 from .vault import Vault
@@ -83,10 +83,12 @@ class Opener:
         try:
             record = decode_record(self._raw(held))
         except CorruptRecord as error:
-            raise CorruptRecord(f"record {held.n} of session {self._session_id!r}: {error}", record=held.n) from error
+            wrong = CorruptRecord(f"record {held.n}: {error}", record=held.n)
+            raise damaged_session(self._session_id, wrong) from error
         body = held.body
         if (record.n, record.time, row_kind(record.body)) != (held.n, held.time, getattr(body, "of", "")):
-            raise CorruptRecord(f"record {held.n} of session {self._session_id!r} is not what it says", record=held.n)
+            differs = "the number, time or kind inside the encrypted record differs from the one stored beside it"
+            raise CorruptRecord(f"record {held.n} of session {self._session_id!r}: {differs}", record=held.n)
         return record
 
     def all_of(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -95,29 +97,33 @@ class Opener:
 
     def _raw(self, held: Record) -> bytes:
         if not isinstance(body := held.body, SealedRecord):
-            raise CorruptRecord("it is not encrypted")
+            raise CorruptRecord("the record is not encrypted, though the store is")
         head = body.within or held.n
         if self._pack[0] != head:
             data = self._data(held if head == held.n else self._head(head))
             if data[:1] == b"r" and not body.within:
                 return data[1:]
             if data[:1] != b"z":
-                raise CorruptRecord(f"record {head}, which should hold it too, does not")
+                raise _not_in_pack(head)
             self._pack = head, parted(decompressed(data[1:]))
         if not 0 <= held.n - head < len(self._pack[1]):
-            raise CorruptRecord(f"record {head}, which should hold it too, does not")
+            raise _not_in_pack(head)
         return self._pack[1][held.n - head]
 
     def _head(self, n: int) -> Record:
         found = next(self._store.read(self._session_id, first=n, last=n), None)
         if found is None or not isinstance(found.body, SealedRecord):
-            raise CorruptRecord(f"record {n}, which should hold it too, does not")
+            raise _not_in_pack(n)
         return found
 
     def _data(self, held: Record) -> bytes:
         body = held.body
         assert isinstance(body, SealedRecord)  # looked at before
         return self._vault.open(self._card.salt(held.n), _bound(held.n, held.time, body.of, body.blobs), body.data)
+
+
+def _not_in_pack(head: int) -> CorruptRecord:
+    return CorruptRecord(f"it is stored in the pack of record {head}, which does not contain it")
 
 
 def _sealed(vault: Vault, card: Card, record: Record, data: bytes, *, within: int = 0) -> SealedRecord:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from ...errors import BlobMissing, Conflict, CorruptRecord, InputError, StoreKeyError
+from ...errors import BlobMissing, Conflict, CorruptRecord, StoreKeyError
 from ...log.codec import decode_record
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -21,7 +21,7 @@ from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem,
 from ..base import BaseStore
 from ..blobs import is_blob_name
 from ..key_slot import KeySlot
-from ..records import blob_names, check_expected, check_unchanged, fork_point, number_drafts, of_any
+from ..records import blob_names, check_expected, check_unchanged, fork_point, no_such_record, number_drafts, of_any
 from ..segments import Segment, unshared
 from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
@@ -70,7 +70,10 @@ class SealedStore(StoreWrapper):
         if lock is None:
             raise StoreKeyError(f"{store.path} is not encrypted")
         if not store.key_slot.write(new_lock(new, *unlocked(lock, key, store.path)), was=lock):
-            raise StoreKeyError(f"the key of {store.path} was changed by somebody else; nothing was changed here")
+            raise StoreKeyError(
+                f"another process changed the key of {store.path} at the same time; your new key was not set: run "
+                "rekey again with the present key"
+            )
 
     @property
     def encrypted(self) -> bool:
@@ -187,7 +190,7 @@ class SealedStore(StoreWrapper):
         info = self.store.info(session_id)
         for n, raw in records.items():
             if decode_record(raw).n != n or not 1 <= n <= info.records:
-                raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
+                raise no_such_record(session_id, n)
         names = [self._vault.blob_name(name) for name in blobs]
         check_unchanged(self.read, session_id, was)
         while True:

@@ -32,7 +32,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ..._platform.msgspec_init import ready
-from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
+from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
 from ...log.store import Problem
 from ..folders import make_private, refusals, write_whole
 from .heads import read_head, write_head
@@ -180,8 +180,8 @@ class LogFolder:
         lost = head.records - tail.records if head is not None else 0
         if rest <= 0 and lost <= 0:
             return None
-        torn = f"{rest} bytes of an unfinished append stand at the end of the log" if rest > 0 else ""
-        gone = f"it and those up to {head.records} were there and are gone" if head is not None and lost > 0 else ""
+        torn = f"{rest} bytes of an unfinished append are at the end of the log" if rest > 0 else ""
+        gone = f"records {tail.records + 1} to {tail.records + lost} were written and are missing" if lost > 0 else ""
         return Problem(card.session, tail.records + 1, "; ".join(filter(None, (torn, gone))))
 
     def set_aside(self, stem: str, file: BinaryIO, tail: Tail) -> None:
@@ -207,7 +207,9 @@ class LogFolder:
             file.seek(0)
             lines = file.read(tail.size)
             if len(lines) != tail.size:
-                raise StoreError(f"{self.file(stem)} cannot be packed: it was read in part only")
+                raise StoreError(
+                    f"{self.file(stem)} cannot be packed: fewer bytes were read than it has; run `turnlog verify`"
+                )
             return len(lines), pack_log(self.file(stem), lines) if lines else 0
 
     def size(self, stem: str) -> int:
@@ -321,13 +323,15 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
             make_private(folder.path)
             others = (name for name in os.listdir(folder.path) if name not in ("lock", "open", "sessions"))
             if not all(name.startswith(_MARKER) for name in others):
-                raise StoreError(f"{folder.path} is a folder of something else; name a new one, or a turnlog store")
+                raise StoreError(
+                    f"{folder.path} is not empty and not a turnlog store; name a new folder, or an existing store"
+                )
             folder.sessions.mkdir(mode=0o700, exist_ok=True)
             write_whole(marker, b'{"turnlog":"files","version":1}\n')
         held = json.loads(marker.read_bytes())
         version = held["version"] if held["turnlog"] == "files" else None
     except FileNotFoundError:
-        raise StoreError(f"there is no store at {folder.path}") from None
+        raise no_store(folder.path) from None
     except NotADirectoryError:
         raise StoreError(f"{folder.path} is a file; a store of files is a folder") from None
     except OSError as error:

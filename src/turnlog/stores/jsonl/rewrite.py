@@ -137,7 +137,7 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
 def _sum(line: bytes) -> str:
     found = read_line(line)
     if found is None:
-        raise CorruptRecord("a log that is being rewritten cannot be read; see `verify`")
+        raise CorruptRecord("the log has a damaged line, so it cannot be rewritten; `turnlog verify` names it")
     return found.sum
 
 
@@ -148,7 +148,9 @@ def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
     while len(done) < len(cards):
         ready = [stem for stem, card in cards.items() if stem not in done and card.base in done | {""}]
         if not ready:
-            raise CorruptRecord(f"{folder.path}: a log rests on one that is gone; see `verify`")
+            raise CorruptRecord(
+                f"{folder.path}: the log of a fork is missing the log it was forked from; `turnlog verify` names it"
+            )
         for stem in ready:
             yield stem, cards[stem]
         done.update(ready)

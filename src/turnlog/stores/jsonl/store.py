@@ -40,6 +40,7 @@ from ..records import (
     check_expected,
     check_free,
     check_unchanged,
+    damaged_session,
     fork_point,
     kind_finder,
     number_drafts,
@@ -147,7 +148,7 @@ class FilesStore(BaseStore):
             return _info(known.card, self._folder.tail(known.stem, file, known.card))
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """One whose card is damaged is listed with what its name says."""
+        """A session whose metadata file (.json) is damaged is listed by its file name."""
         self._check_open()
         found = []
         with self._lock:
@@ -244,7 +245,7 @@ class FilesStore(BaseStore):
             delete(self._folder, self._find_log(session_id).stem, expected)
 
     def keep(self, session_id: str, *, kept: bool = True) -> None:
-        """An empty file beside the log says so."""
+        """Marked by an empty file next to the log."""
         with self._changing():
             mark = self._folder.file(self._find_log(session_id).stem, "kept")
             if kept:
@@ -253,7 +254,7 @@ class FilesStore(BaseStore):
                 mark.unlink(missing_ok=True)
 
     def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """A file in the folder `open` says so while it lasts."""
+        """Marked by a file in the folder `open` for as long as the session is held."""
         return Hold() if self._read_only else self._hold_files.take(session_id, alone=alone)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
@@ -311,9 +312,9 @@ class FilesStore(BaseStore):
             for record in records:
                 self._check_open()
                 yield record
-        except CorruptRecord:
+        except CorruptRecord as error:
             self._find_log(session_id)  # deleted meanwhile, its log is cut to what forks read of it
-            raise
+            raise damaged_session(session_id, error) from error
 
     def _look_at_end(self, stem: str) -> None:
         """Report, and unless reading only set aside, what half an append left at the end of a log."""

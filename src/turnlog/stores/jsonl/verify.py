@@ -9,7 +9,7 @@ from ...errors import CorruptRecord, SessionNotFound
 from ...log.codec import decode_record
 from ...log.records import Record
 from ...log.store import Problem
-from ..blobs import BlobFolder, fits
+from ..blobs import BlobFolder, damaged_blob, fits
 from ..records import blob_names, damage_in, is_said, numbered
 from .files import Card, LogFolder, start_sum
 from .lines import checked, lines_forwards, read_line
@@ -151,11 +151,11 @@ class _Check:
                 self._add("", 0, f"{self._folder.sessions / name} belongs to no session")
 
     def blobs(self, *, everything: bool) -> None:
-        """Blobs whose bytes are not those of their name."""
+        """Add a problem for each blob that is damaged."""
         for name in sorted(self._known if everything else self._known & self._needed):
             data = self._blobs.get(name)
             if data is None or not fits(name, data):
-                self._add("", 0, f"the bytes of blob {name} are not those of its name")
+                self.problems.append(damaged_blob(name))
 
     def _add(self, session: str, record: int, what: str) -> None:
         self.problems.append(Problem(session, record, what))

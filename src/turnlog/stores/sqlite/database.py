@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
-from ...errors import CorruptRecord, StoreError
+from ...errors import CorruptRecord, StoreError, no_store
 from ..durability import Durability
 from ..folders import make_private
 from .packs import check_packs, lend_packs
@@ -73,7 +73,9 @@ class Database:
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
             except UnicodeError as error:  # SQLite's own words about damaged definitions, or damaged text
-                raise CorruptRecord(f"{self.path}: {error}; the file is damaged, `verify` says where") from error
+                raise CorruptRecord(
+                    f"{self.path}: {error}; the file is damaged; run `turnlog verify`, or restore it from a copy"
+                ) from error
 
     def writing(self) -> Transaction:
         """The connection inside a transaction that is committed at the end, or rolled back."""
@@ -148,7 +150,7 @@ class Database:
         with _opening:
             if not os.path.isfile(self.path):
                 if self.read_only:
-                    raise StoreError(f"there is no store at {self.path}")
+                    raise no_store(self.path)
                 _create_file(self.path)
             db = self._connect()
         try:
@@ -157,7 +159,10 @@ class Database:
             empty = outdated and not version_of(db)
             db.execute("commit")
             if empty and self.read_only:
-                raise StoreError(f"{self.path} is empty; open it for writing once")
+                raise StoreError(
+                    f"{self.path} is an empty file, not yet a store; import a session into it, or open it in a program "
+                    "without read_only"
+                )
             if not self.read_only:
                 self._prepare(db, outdated)
             check_packs(db)
@@ -234,14 +239,14 @@ class Database:
         except OSError:
             if for_writing:
                 raise StoreError(
-                    f"{self.path} was deleted or moved while it was open; this is not written, and what was in the "
+                    f"{self.path} was deleted or moved while it was open; nothing more is written, and records of the "
                     "last second may be lost: export what you need from here, and open the store again"
                 ) from None
         else:
             if self._file is None or not os.path.samestat(self._file, is_there):
                 raise StoreError(
-                    f"{self.path} was replaced by another file while it was open; nothing is read or written, and what "
-                    "was in the last second may be lost: open the store again"
+                    f"{self.path} was replaced by another file while it was open; nothing is read or written, and "
+                    "records of the last second may be lost: open the store again"
                 )
             self._next_check = monotonic() + _SECONDS_BETWEEN_CHECKS
 
@@ -366,7 +371,9 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """What went wrong in SQLite, in this package's errors."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and code & 0xFF in _DAMAGED:
-        return CorruptRecord(f"{path}: {error}; the file is damaged or no store, `verify` says where")
+        return CorruptRecord(
+            f"{path}: {error}; the file is damaged or not a store; run `turnlog verify`, or restore it from a copy"
+        )
     if code is not None and code & 0xFF in _LOCKED_AWAY:
         return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
     return StoreError(f"{path}: {error}")

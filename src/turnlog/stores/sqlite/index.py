@@ -141,7 +141,7 @@ def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tup
         ).fetchall():
             checksum = chain(checksum, raw)
             if checksum != stored:
-                raise CorruptRecord("a record does not match its checksum")
+                raise CorruptRecord(f"a record of session {row.id!r} does not match its checksum")
             record = decode_record(raw)
             entry = entry_of(record, names)
             if segment.key == row.no:

@@ -61,7 +61,10 @@ def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
         raws = [raw for _, raw in group]
         frame = compressed(joined(raws))
         if parted(decompressed(frame)) != raws:
-            raise StoreError(f"session {row.id!r} cannot be packed: what was compressed does not come back the same")
+            raise StoreError(
+                f"session {row.id!r} cannot be packed: decompressing gave other bytes; nothing was changed. Please "
+                "report this"
+            )
         made = db.execute("insert into packs (session, data) values (?, ?)", (row.no, frame)).lastrowid or 0
         ids = record_id(row.no, group[0][0]), record_id(row.no, group[-1][0])
         rows = db.execute("select id, kind, checksum from records where id between ? and ? order by id", ids).fetchall()
@@ -83,7 +86,7 @@ def unpack(db: sqlite3.Connection, no: int, *, last: int = 0xFFFFFFFF, whole: bo
         return
     found = db.execute(_PACKED, (record_id(no, 1), record_id(no, last))).fetchall()
     if whole and not all(raw for _, raw in found):
-        raise CorruptRecord("a packed record cannot be read; see `verify`")
+        raise CorruptRecord(f"a packed record of session number {no} cannot be read; `turnlog verify` names it")
     db.executemany("update records set record = cast(? as text) where id = ?", [(raw, at) for at, raw in found if raw])
     drop_packs(db, no)
 

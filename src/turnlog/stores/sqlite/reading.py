@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import CorruptRecord, SessionNotFound
 from ...log.records import Record
-from ..records import numbered
+from ..records import damaged_session, numbered
 from ..segments import Segment
 from .database import Database
 from .packs import held
@@ -60,8 +60,8 @@ class Reader:
                         first = record.n + 1
                     yield record
                 return
-            except CorruptRecord:
-                row, segments = self._rewritten(row)
+            except CorruptRecord as error:
+                row, segments = self._rewritten(row, error)
 
     def _once(
         self,
@@ -96,13 +96,13 @@ class Reader:
                     break
                 size = min(size * 2, _BATCH_ROWS)
 
-    def _rewritten(self, row: SessionRow) -> tuple[SessionRow, list[Segment]]:
-        """The session as it is now, if its checksums are others than they were: then what looked damaged was
-        rewritten while it was read. To be called while an error is handled, which is raised again if not."""
+    def _rewritten(self, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
+        """The session as it is now, if its checksums have changed: then the record that looked damaged was rewritten
+        while it was read. If they have not, `error` is raised, with the session named."""
         with self._database.reading() as db:
             now = find(db, row.id or "")
             if now.no != row.no or now == row:
-                raise
+                raise damaged_session(row.id or "", error) from error
             return now, segments_of(db, now)
 
     def _batch(

@@ -85,5 +85,8 @@ def _records_of(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
     """
     for no, raw in db.execute(f"select id >> 32, {held()} from records"):
         if not raw:
-            raise CorruptRecord("a packed record cannot be read, nor what media it needs; see `verify`")
+            raise CorruptRecord(
+                f"a packed record of session number {no} cannot be read, so its media are not known; `turnlog verify` "
+                "names it"
+            )
         yield no, raw

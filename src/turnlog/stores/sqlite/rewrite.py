@@ -43,7 +43,7 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
         at = SessionRow(*values[:-1])
         if at.no in changes or at.base in moved:
             if seal(at) != values[-1]:
-                raise CorruptRecord(f"the session row of {at.id!r} does not match its records; see `verify`")
+                raise CorruptRecord(f"the session row of {at.id!r} does not match its records; run `turnlog verify`")
             if at.no in changes:
                 unpack(db, at.no)  # a pack would keep what a record was
             moved[at.no] = _chain_anew(db, at, changes.get(at.no, {}), moved)
@@ -91,7 +91,9 @@ def _chain_anew(
     bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
     for n, stored, kept in db.execute(_ROWS, bounds).fetchall():
         if chain(old, kept) != stored:
-            raise CorruptRecord(f"record {n} of session {row.id!r} does not match its checksum; see `verify`", record=n)
+            raise CorruptRecord(
+                f"record {n} of session {row.id!r} does not match its checksum; run `turnlog verify`", record=n
+            )
         raw = changes.get(n, kept)
         old, new = stored, chain(new, raw)
         if n in changes:
@@ -100,7 +102,9 @@ def _chain_anew(
             db.execute(_CHECKSUM, (new, record_id(row.no, n)))
         pairs[n] = old, new
     if old != row.head:
-        raise CorruptRecord(f"the last records of session {row.id!r} are missing; see `verify`", record=row.records)
+        raise CorruptRecord(
+            f"the last records of session {row.id!r} are missing; run `turnlog verify`", record=row.records
+        )
     write(db, row._replace(head=new))
     return pairs
 

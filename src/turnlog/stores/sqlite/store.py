@@ -61,13 +61,13 @@ _UNPACKED = """select sessions.id from sessions join records on records.id = ses
 
 
 class SqliteStore(BaseStore):
-    """Logs in one SQLite file at `path`; it and its folder are made if they are not there.
+    """Logs in one SQLite file at `path`; the file and its folder are created if they do not exist.
 
-    `durability` says what an append survives (see `Durability`). With `read_only` nothing is
-    created or changed. Threads may share a store, and processes a file. `sealed` says that a SealedStore
-    stands in front: an encrypted store is opened with that only. Raises StoreKeyError, NewerStore, StoreError.
+    `durability` tells what an append survives (see `Durability`). With `read_only` nothing is created or changed.
+    Threads may share a store, and processes a file. `sealed`: the store is wrapped in a SealedStore; without it, an
+    encrypted store is refused. Raises StoreKeyError, NewerStore, StoreError.
 
-    What is deleted is overwritten in the file, which keeps its size until a `reclaim`. Blobs stay until a `sweep`.
+    Deleted records are overwritten in the file, which keeps its size until `reclaim`. Blobs stay until `sweep`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SqliteStore(BaseStore):
         self.path = from_here(path)
         real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
         if not real.name:
-            raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")
+            raise InputError(f"store: {str(path)!r} is not allowed; allowed: the name of a file")
         self._hold_files = HoldFolder(real.with_name(f"{real.name}-open"))
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
@@ -291,7 +291,7 @@ class SqliteStore(BaseStore):
             return pack(db, intact(db, session_id))
 
     def unpacked(self) -> frozenset[str]:
-        """What is appended to a packed session is at its end."""
+        """The sessions with records that are not compressed; in a packed session these are its newest ones."""
         with self._database.reading() as db:
             return frozenset(found for (found,) in db.execute(_UNPACKED))
 

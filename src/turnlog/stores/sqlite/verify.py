@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Problem
-from ..blobs import BlobFolder, fits
+from ..blobs import BlobFolder, damaged_blob, fits
 from ..records import blob_names, damage_in, kind_of, numbered, row_kind
 from ..segments import Segment
 from .packs import held
@@ -126,7 +126,9 @@ class _Check:
             ),
         )
         for (n,) in strays:
-            yield Problem(name, n, f"this record is none of {row.parent_records + 1} to {row.records}")
+            yield Problem(
+                name, n, f"this record lies outside the session's own records {row.parent_records + 1} to {row.records}"
+            )
 
     def _records(self, name: str, segment: Segment, head: bytes) -> Generator[Problem, None, tuple[bytes, int]]:
         """Check a run of records after the checksum `head`; the last checksum and the messages."""
@@ -174,13 +176,13 @@ class _Check:
         return names
 
     def blobs(self, *, everything: bool) -> Iterator[Problem]:
-        """Blobs whose bytes are not those of their name."""
+        """A problem for each blob that is damaged."""
         for name in sorted(self._known if everything else self._known & self._needed):
             found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
             with closing(found):
                 sort, data = found.fetchone() or ("blob", self._files.get(name))
             if sort != "blob" or data is None or not fits(name, data):
-                yield Problem("", 0, f"the bytes of blob {name} are not those of its name")
+                yield damaged_blob(name)
 
 
 def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:
@@ -226,4 +228,4 @@ def _has_numbers(row: SessionRow) -> bool:
 
 
 def _gap(name: str, first: int, last: int) -> Problem:
-    return Problem(name, first, "it is missing" if first == last else f"it and those up to {last} are missing")
+    return Problem(name, first, "it is missing" if first == last else f"records {first} to {last} are missing")

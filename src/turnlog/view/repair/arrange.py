@@ -35,7 +35,17 @@ _SAYS: dict[Standing, str] = {
     "approved": "The call was approved; by what is on record it has not run yet.",
 }
 
-_TOLD: dict[Standing, str] = {"asked": "waits for approval", "approved": "approved, not started"}
+_KNOWN: dict[Standing, str] = {
+    "ok": "it ended, but its result was not recorded",
+    "failed": "it failed, but its result was not recorded",
+    "timeout": "it ran out of time, and may have run",
+    "canceled": "it was canceled and did not run",
+    "aborted": "it was interrupted, and may have run",
+    "lost": "it may have run",
+    "asked": "it waits for approval",
+    "approved": "it was approved, but not started",
+}
+"""What is known of a call without a result, for edits."""
 
 
 def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
@@ -204,7 +214,9 @@ class _Arranger:
             return result
         if name != sendable_name(result.name, self.rules):
             records = self.view[at[0]].records
-            self.edits.append(Edit("name", f"result of {result.name!r} named {name!r} as its call", records))
+            self.edits.append(
+                Edit("name", f"tool result named {result.name!r} sent with the name of its call, {name!r}", records)
+            )
         return msgspec.structs.replace(result, call_id=call_id, name=name, kind=call.kind)
 
     def _place_answers(self, calls: list[tuple[At, ToolCall]], zone: range) -> None:
@@ -224,8 +236,8 @@ class _Arranger:
                 results.append(self._matching(result_at, part))
                 stands_right = source in zone and self._leads([result_at], zone)
                 if not stands_right or not in_order:
-                    place = "in the order of the calls" if stands_right else "directly behind its call"
-                    detail = f"result of {call.name!r} ({call.id}) stands {place}"
+                    place = "into the order of the calls" if stands_right else "directly behind its call"
+                    detail = f"result of {call.name!r} ({call.id}) moved {place}"
                     self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
             self.out.append(with_parts(shown, tuple(results)))
 
@@ -238,7 +250,7 @@ class _Arranger:
             sent = msgspec.structs.replace(call, id=self.new_ids.get(at, call.id))
             result = synthetic_result(sent, standing)
             self.out.append(Shown(Message("user", (result,)), records, "synthetic"))
-            detail = f"call of {call.name!r} ({call.id}) has no result: {_TOLD.get(standing, standing)}"
+            detail = f"call of {call.name!r} ({call.id}) has no result on record: {_KNOWN[standing]}"
             self.edits.append(Edit("unanswered", detail, records))
 
     def _rest_of(self, i: int) -> None:

@@ -220,7 +220,8 @@ class _Cleaner:
             self.edits.append(Edit("reasoning", "signed reasoning that was redacted left out", self.records))
             return None
         if rules.reasoning == "signed" and part.text and not part.signature:
-            self.edits.append(Edit("reasoning", "unsigned text of encrypted reasoning left out", self.records))
+            detail = "text of encrypted reasoning left out, as it has no signature; the encrypted part is sent"
+            self.edits.append(Edit("reasoning", detail, self.records))
             return msgspec.structs.replace(part, text="")
         return part
 
@@ -229,7 +230,7 @@ class _Cleaner:
         name = sendable_name(call.name, self.rules)
         if name != call.name:
             changes["name"] = name
-            self.edits.append(Edit("name", f"tool {call.name!r} called {name!r}", self.records))
+            self.edits.append(Edit("name", f"call of tool {call.name!r} sent with the name {name!r}", self.records))
         if call.raw is not None:
             raw = self.text(call.raw, "arguments")
             if raw is not call.raw:
@@ -243,7 +244,7 @@ class _Cleaner:
             changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
             changes["raw"] = None
             self.edits.append(
-                Edit("arguments", f"arguments of {name!r} are no JSON object: sent as 'input'", self.records)
+                Edit("arguments", f'arguments of {name!r} are no object: sent as {{"input": ...}}', self.records)
             )
         return msgspec.structs.replace(call, **changes) if changes else call
 

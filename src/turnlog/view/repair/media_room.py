@@ -112,9 +112,11 @@ class _Leaving:
             return part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)
         if not isinstance(part, Media) or (self.surplus <= 0 and (self.excess <= 0 or not base64_of(part))):
             return part
-        most = f"{self.room.count}" if self.surplus > 0 else f"{self.room.size:,} characters of base64"
+        by_count = self.surplus > 0
+        most = f"{self.room.count}" if by_count else f"{self.room.size:,} characters of base64"
         self.surplus -= 1
         self.excess -= base64_of(part)
-        why = f"{part.kind} beyond the {most} a request may hold{self.room.where}{without_extras(part.form)}"
-        self.losses.append(Loss("media", why, shown.records))
+        limit = f"{most} of them" if by_count else most
+        reason = f"a request may contain at most {limit}{self.room.where}{without_extras(part.form)}"
+        self.losses.append(Loss("media", f"{part.kind} left out: {reason}", shown.records))
         return Text(f"[{part.kind} left out: more than {most} in one request]")

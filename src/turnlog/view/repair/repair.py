@@ -149,7 +149,13 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
                 custom = native and part.kind == "custom"
                 schema = None if custom else {"type": "object", "properties": {}}
                 declared.append(Tool(part.name, parameters=schema, kind="custom" if custom else "function"))
-                edits.append(Edit("tool", f"tool {part.name!r} declared from its call", shown.records))
+                edits.append(
+                    Edit(
+                        "tool",
+                        f"tool {part.name!r} is called but not declared: declared for any arguments",
+                        shown.records,
+                    )
+                )
     return tuple(declared), edits
 
 
@@ -188,7 +194,7 @@ def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
         if signed is not None:
             first = next(j for j, part in enumerate(shown.message.parts) if isinstance(part, ToolCall))
             shown = with_parts(shown, (*shown.message.parts[:first], signed, *shown.message.parts[first + 1 :]))
-            what = f"call of {signed.name!r} carries the documented stand-in signature"
+            what = f"call of {signed.name!r} had no signature: sent with the placeholder that Google documents"
             losses.append(Loss("signature", what, shown.records))
         out.append(shown)
     return out
@@ -216,7 +222,7 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
         kept: list[Part] = []
         for part in reversed(shown.message.parts):
             if isinstance(part, Reasoning) and not followed:
-                edits.append(Edit("reasoning", "reasoning that nothing follows left out", shown.records))
+                edits.append(Edit("reasoning", "reasoning at the end of the answer left out", shown.records))
                 continue
             if not isinstance(part, Reasoning):
                 followed = not (isinstance(part, Opaque) and part.kind in rules.not_followers)
@@ -272,7 +278,7 @@ def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]
         elif isinstance(tail, Text) and not tail.text:
             parts.pop()
         elif isinstance(tail, Reasoning) and rules.reasoning_not_last:
-            edits.append(Edit("reasoning", "reasoning that nothing follows left out", shown.records))
+            edits.append(Edit("reasoning", "reasoning at the end of the answer left out", shown.records))
             parts.pop()
         else:
             return [*view[:-1], with_parts(shown, tuple(parts))]

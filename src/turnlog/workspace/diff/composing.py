@@ -34,7 +34,7 @@ def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
             start = hunk.old_start - 1 + shift if hunk.old_count else hunk.old_start + shift
             missing = start + hunk.old_count - len(lines)
             if start < end or length + missing > _LINES:
-                raise InputError(f"patch {number} goes back, or further than {_LINES:,} lines")
+                raise InputError(f"patch {number}: its hunks are out of order, or reach beyond line {_LINES:,}")
             end = start + hunk.new_count
             lines += range(length, length + missing)
             length += max(missing, 0)
@@ -73,9 +73,9 @@ def _replaced(lines: list[_Line], start: int, hunk: Hunk, known: dict[int, bytes
         line = lines[place]
         place += 1
         if text[1:2] == _UNKNOWN:
-            raise InputError(f"patch {number} is none of text")
+            raise InputError(f"patch {number} is not a text patch")
         if text[1:] != (known.setdefault(line, text[1:]) if isinstance(line, int) else line):
-            raise InputError(f"patch {number} does not fit what the ones before it leave")
+            raise InputError(f"patch {number} cannot be applied to the result of the patches before it")
         if text[:1] == b" ":
             made.append(line)
     return made

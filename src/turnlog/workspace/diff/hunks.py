@@ -206,5 +206,5 @@ def apply_hunks(data: bytes, hunks: Iterable[Hunk]) -> bytes:
         place = start + len(old)
     made += lines[place:]
     if any(not line.endswith(b"\n") for line in made[:-1]):
-        raise InputError("a line without a line end would stand before others")
+        raise InputError("the hunks would put a line without a line end before other lines; the diff does not fit")
     return b"".join(made)
