@@ -4,10 +4,12 @@ nothing. The judge is the shared statement of the rule (`binding.py`)."""
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import turnlog
 from thinking_sessions import MODELS, STEPS, STRATEGIES, Life, play
 from turnlog.log.messages import Reasoning
 
@@ -44,3 +46,28 @@ def test_thinking_is_not_left_out_for_nothing(
     thoughts = [block["thinking"] for block in sent if block["type"] == "thinking"]
     assert thoughts == [part.text for part in made if isinstance(part, Reasoning)]
     assert life.findings == []
+
+
+@settings(max_examples=EXAMPLES)
+@given(
+    st.sampled_from(("auto", "mask", "sliding")),
+    st.integers(2_500, 9_000),
+    st.lists(st.integers(0, 900), min_size=4, max_size=25),
+)
+def test_a_history_fitted_again_and_again_carries_no_stale_thinking(
+    binding: ModuleType, strategy: str, limit: int, sizes: list[int]
+) -> None:
+    """An agent that keeps its own list and fits it ahead of each request would be stuck at the first decision."""
+    fitter = turnlog.Fitter(max_tokens=limit, strategy=strategy)
+    talk = binding.Conversation(MODELS[0])
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Port the billing module."}]
+    for n, size in enumerate(sizes):
+        fitted = fitter.fit({"model": MODELS[0], "max_tokens": 100, "system": "You port code.", "messages": messages})
+        assert talk.sent(fitted.body) == []
+        answer = [
+            {"type": "thinking", "thinking": f"I think of {n}.", "signature": f"s{n}"},
+            {"type": "tool_use", "id": f"toolu_{n}", "name": "read", "input": {"n": n}},
+        ]
+        talk.answered(answer)
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": f"result {n} " + "word " * size}
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [result]}]

@@ -37,9 +37,14 @@ def build(
 ) -> Request:
     """The request for a view by a plan: valid for the plan's target, whatever the view holds. `fate` is what the log
     knows of calls without a result; `bindings` as for `Builder`."""
+    return Builder(plan, blob, bindings=bindings).request(conversation_of(view), fate or {})
+
+
+def conversation_of(view: Sequence[Shown]) -> Conversation:
+    """The conversation of a view that is built as a whole."""
     conversation = Conversation()
     conversation.items = [Item(shown, 0, shown, 0) for shown in view]
-    return Builder(plan, blob, bindings=bindings).request(conversation, fate or {})
+    return conversation
 
 
 class Builder:

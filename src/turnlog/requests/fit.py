@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
 from threading import RLock
 from typing import Any
 
@@ -29,8 +28,9 @@ from ..view.fold import as_decided
 from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
-from .build import build
+from .build import Builder, conversation_of
 from .count import tally_of
+from .fit_history import History
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
 from .repaired import tools_for
@@ -148,7 +148,7 @@ class Fitter:
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
         self._offline = Digest(Memory())
-        self._histories: list[_History] = []  # the one that was asked for last at the end
+        self._histories: list[History] = []  # the one that was asked for last at the end
         self._lock = RLock()  # one thread at a time: a history that is looked at must not change meanwhile
 
     def __repr__(self) -> str:
@@ -172,6 +172,7 @@ class Fitter:
         else:
             counting = _ByCounter(counter, ways, parsed.blob)
         history = self._history(parsed.messages, counting)
+        history.bind(ways)
         made = len(history.decisions)
         for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
             history.spare = spare
@@ -182,24 +183,27 @@ class Fitter:
                 history.forget(made)
         raise refusal
 
-    def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
+    def _within(self, history: History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
         """The request for a history, as far as its decisions go and what it has to leave free."""
         for _ in range(_ATTEMPTS):
             situation = self._decided(history, counting, aim, ways.rules)
             shown = [item.shown for block in situation.blocks for item in block.items]
-            made = build(ways, shown, counting.blob)
+            builder = Builder(ways, counting.blob, bindings=history.bindings)
+            conversation = conversation_of(shown)
+            made = builder.request(conversation, {})
             tokens = counting.request(made)
             limit = situation.marks.limit
             if tokens <= limit:
+                history.asked = builder.binding(builder.repaired(conversation, {}))
                 return _fitted(history, made, tokens, ways, counting)
             # A whole request may count more than its messages one by one: so much that something more has to go.
             history.spare += limit - situation.size + 1
         advice = ("a larger max_tokens", "less in the newest turn")
         raise BudgetError(limit, {"the request": tokens}, given=situation.given, advice=advice)
 
-    def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
+    def _history(self, messages: Sequence[Message], counting: _Counting) -> History:
         """The history that these messages go on with, and what is new of it taken in."""
-        found, same = _History(), 0
+        found, same = History(), 0
         for known in reversed(self._histories):
             begins = known.common(messages)
             if begins == len(known.seen):
@@ -214,7 +218,7 @@ class Fitter:
         found.take(messages, counting)
         return found
 
-    def _decided(self, history: _History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
+    def _decided(self, history: History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         items = [
             Item(shown, (size := history.size(shown, raw, counting)), raw, place, size)
@@ -242,7 +246,7 @@ class Fitter:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _means(self, history: _History, counting: _Counting, originals: Sequence[Shown]) -> Means:
+    def _means(self, history: History, counting: _Counting, originals: Sequence[Shown]) -> Means:
         def summarise(wanted: Wanted) -> Summary:
             material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
@@ -257,56 +261,7 @@ class Fitter:
         return Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
 
 
-class _History(Struct, eq=False):
-    """Messages, their sizes by one counter, and what was decided on them. `spare` tokens are left free, since whole
-    requests were found to count so much more than their messages."""
-
-    seen: list[Message] = []
-    sizes: list[int] = []
-    counter: str = ""
-    decisions: dict[int, Decision] = {}
-    spare: int = 0
-
-    def common(self, messages: Sequence[Message]) -> int:
-        """With how many of its messages these begin. System text in the same place counts as the same, whatever it
-        says, unless something in it was shortened: otherwise nothing is decided on it."""
-        for i, (own, one) in enumerate(zip(self.seen, messages, strict=False)):
-            if own != one and not (own.role == one.role == "system" and i + 1 not in self._shortened()):
-                return i
-        return min(len(self.seen), len(messages))
-
-    def _shortened(self) -> set[int]:
-        details = [decision.detail for decision in self.decisions.values()]
-        return {entry[0] for detail in details for key in ("texts", "cuts") for entry in detail.get(key, ())}
-
-    def until(self, same: int) -> _History:
-        """One of its own with the first messages of this, and the decisions that were made on these alone."""
-        made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
-        return _History(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare)
-
-    def take(self, messages: Sequence[Message], counting: _Counting) -> None:
-        """Take in the history as it is now."""
-        known = len(self.seen) if self.counter == counting.id else 0
-        for i, own in enumerate(self.seen[:known]):
-            if own.role == "system" and own != messages[i]:  # the others are the same
-                self.sizes[i] = counting.message(messages[i])
-        self.sizes[known:] = [counting.message(message) for message in messages[known:]]
-        self.seen, self.counter = list(messages), counting.id
-
-    def forget(self, made: int) -> None:
-        """Go back to so many decisions: a request that is refused leaves nothing behind."""
-        self.spare = 0
-        while len(self.decisions) > made:
-            self.decisions.popitem()
-
-    def size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
-        """Tokens of a message as it is shown."""
-        if shown is raw and shown.treatment == "verbatim":
-            return self.sizes[raw.records[0] - 1]
-        return counting.message(shown.message)
-
-
-def _fitted(history: _History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
+def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
     system = {n for n, message in enumerate(history.seen, start=1) if message.role == "system"}
     changes = tuple(
         Edit(decision.action, decision.why, (decision.first,), through=decision.last)

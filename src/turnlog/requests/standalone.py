@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ..errors import FormatError, InputError, text_given
 from ..log.messages import Message, Text, media_parts, not_json
+from ..log.records import Binding
 from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..providers import provider
@@ -21,10 +22,11 @@ from ..providers.gemini import is_interaction
 from ..providers.protocol import Parsed
 from ..providers.schema import check_depth
 from ..providers.sdk_objects import JSON_VALUES, plain_body
+from ..view.bound_reasoning import beginning, bindings_as_given
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import build
 from .request import Request
-from .translate import plan
+from .translate import Plan, plan
 
 
 class Violation(Struct, frozen=True, repr_omit_defaults=True):
@@ -135,7 +137,15 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     aim = aimed(parsed, to, model)
     foreign = parsed.configuration.provider != to
     ways = plan(parsed.configuration, aim, complete=foreign)
-    return parsed, build(ways, shown_messages(parsed), parsed.blob)
+    view = shown_messages(parsed)
+    return parsed, build(ways, view, parsed.blob, bindings=given_bindings(view, ways))
+
+
+def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
+    """What the reasoning in a body is bound to, as far as its provider binds it: to the body as it was given."""
+    if not ways.rules.reasoning_bound:
+        return {}
+    return bindings_as_given(view, beginning(ways.target.model, ways.local.tools), ways.rules.provider)
 
 
 @contextmanager

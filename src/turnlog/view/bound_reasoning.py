@@ -31,7 +31,7 @@ _DIGEST_BYTES = 12
 def beginning(model: str, tools: Iterable[Tool]) -> bytes:
     """The digest of what stands ahead of all messages in a request to a model. The order of tools makes no
     difference."""
-    declared = sorted(map(msgspec.msgpack.encode, tools))
+    declared = sorted(map(_encoded, tools))
     return _digest(b"\0".join((_VERSION, model.encode(), *declared)))
 
 
@@ -63,7 +63,14 @@ def _behind(ahead: bytes, message: Message) -> bytes:
         if not parts:
             return ahead
         message = msgspec.structs.replace(message, parts=parts)
-    return _digest(ahead + msgspec.msgpack.encode(message))
+    return _digest(ahead + _encoded(message))
+
+
+def _encoded(value: Message | Tool) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value)
+    except (OverflowError, UnicodeError):  # a number beyond 64 bits, or half of a character
+        return repr(value).encode("utf-8", "surrogatepass")
 
 
 def _digest(content: bytes) -> bytes:
@@ -75,6 +82,18 @@ def bindings_of(records: Iterable[Record]) -> Iterator[tuple[int, Binding]]:
     for record in records:
         if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.binding is not None:
             yield record.n, record.body.binding
+
+
+def bindings_as_given(view: Sequence[Shown], begin: bytes, provider: str) -> dict[int, Binding]:
+    """What the reasoning of each answer is bound to, if each was made behind just what stands ahead of it in `view`."""
+    made: dict[int, Binding] = {}
+    after = first = 0
+    for shown, digest in zip(view, Prefixes().of(begin, view), strict=False):
+        if has_reasoning(shown.message, provider):
+            n = shown.records[0]
+            made[n] = Binding(digest.hex(), after, first)
+            after, first = n, first or n
+    return made
 
 
 def has_reasoning(message: Message, provider: str) -> bool:
