@@ -38,11 +38,13 @@ WINDOWS = (400_000, 1_050_000)
 MINIMUM = {
     # https://platform.openai.com/docs/guides/prompt-caching: "1024 tokens or more"
     "openai": ((r"", 1024),),
-    # https://docs.claude.com/en/docs/build-with-claude/prompt-caching, "Cache limitations"
+    # https://docs.claude.com/en/docs/build-with-claude/prompt-caching, "Cache limitations"; of the 5.5 models by
+    # https://openrouter.ai/docs/cookbook/evaluate-and-optimize/model-migrations/claude-5-5
     "anthropic": (
         (r"claude-(opus-4-[56]|haiku-4-5)\b", 4096),
-        (r"claude-sonnet-4-6\b", 2048),
-        (r"claude-sonnet-4-5\b", 1024),
+        (r"claude-(opus-4-7|sonnet-4-6)\b", 2048),
+        (r"claude-(opus|sonnet|haiku)-5-5\b|claude-(opus|fable|mythos)-5\b", 512),
+        (r"claude-(opus-4-8|sonnet-4-5|sonnet-5)\b", 1024),
     ),
     # https://ai.google.dev/gemini-api/docs/caching, implicit caching
     "google": ((r"gemini-(2\.5|3)-flash(-preview)?$", 1024), (r"gemini-(2\.5|3|3\.1)-pro(-preview)?$", 4096)),

@@ -267,10 +267,12 @@ def test_tidy_settings(body: dict[str, Any], sanitized: dict[str, Any], count: i
 
 
 def test_tidy_knows_models_that_reason() -> None:
-    """Fails if a switch to a reasoning model sends settings that it refuses."""
-    body = {"model": "o3-mini", "messages": [], "max_tokens": 9, "temperature": 0.5, "top_p": 1, "stop": ["a"]}
-    result = PROVIDER.sanitize(body, target("openai-chat", "o3-mini"))
-    assert result.body == {"model": "o3-mini", "messages": [], "max_completion_tokens": 9, "top_p": 1}
+    """Fails if a switch to a reasoning model sends settings that it refuses, or drops stop sequences, which o3-mini
+    takes."""
+    for model, stop in (("gpt-5-mini", {}), ("o1-mini", {}), ("o3-mini", {"stop": ["a"]})):
+        body = {"model": model, "messages": [], "max_tokens": 9, "temperature": 0.5, "top_p": 1, "stop": ["a"]}
+        result = PROVIDER.sanitize(body, target("openai-chat", model))
+        assert result.body == {"model": model, "messages": [], "max_completion_tokens": 9, "top_p": 1, **stop}
     assert PROVIDER.sanitize({**body, "model": "gpt-4o"}, target("openai-chat", "gpt-4o")).edits == ()
 
 

@@ -49,6 +49,7 @@ _NOUNS = {
     "check": "check",
     "fit": "fit",
     "count": "count",
+    "models": "models",
     "exports": "export",
     "gc": "gc keep",
     "verify": "verify",

@@ -10,27 +10,33 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .catalog import CacheRules, ModelFacts, Prices, model_facts
+    from .abilities import Abilities
+    from .catalog import CacheRules, ModelFacts, Origin, Prices, model_abilities, model_facts, model_origins
     from .pricing import Cost, total_cost
     from .target import DEFAULT_MODELS, Target, UnknownModelWarning
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "catalog": "CacheRules ModelFacts Prices model_facts",
+            "abilities": "Abilities",
+            "catalog": "CacheRules ModelFacts Origin Prices model_abilities model_facts model_origins",
             "pricing": "Cost total_cost",
             "target": "DEFAULT_MODELS Target UnknownModelWarning",
         },
     )
 
 __all__ = [
+    "Abilities",
     "CacheRules",
     "Cost",
     "DEFAULT_MODELS",
     "ModelFacts",
+    "Origin",
     "Prices",
     "Target",
     "UnknownModelWarning",
+    "model_abilities",
     "model_facts",
+    "model_origins",
     "total_cost",
 ]

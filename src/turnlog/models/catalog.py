@@ -1,7 +1,8 @@
-"""What each model takes and costs: the shipped table, and the user's own file laid over it.
+"""What each model takes and costs: what is known of its family, the shipped table over it, and the user's own file over
+both.
 
 `data/models.json` is written by `scripts/models_table.py` and carries its date and source. The user's
-file has the same format and wins, entry by entry and field by field (docs/models.md). Both are read when a model is
+file has the same format and wins, entry by entry and field by field (docs/models.md). All are read when a model is
 first looked up.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,11 +19,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder
 from ..errors import InputError, text_given
+from .abilities import Abilities, family_entries
 
 VARIABLE = "TURNLOG_MODELS"
 """Environment variable that names the user's own file."""
@@ -49,17 +52,19 @@ class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     """How a model's prompt cache works.
 
     An `automatic` cache finds repeated prefixes itself, in a `marked` one the request marks where they end; None: no
-    cache, or unknown. Prefixes of fewer than `minimum` tokens are not cached.
+    cache, or unknown. Prefixes of fewer than `minimum` tokens are not cached. With `breakpoints`, an automatic cache
+    finds only prefixes that end where a request before had a breakpoint, which a request may set itself.
     """
 
     mode: Literal["automatic", "marked"] | None = None
     minimum: _Tokens | None = None
+    breakpoints: bool = False
 
 
 @ready
 class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An entry of the table. `provider` made the model; `input` and `output` are its limits in tokens,
-    `media` the kinds that it reads. None: not known."""
+    """What is known of a model. `provider` made it; `input` and `output` are its limits in tokens, `media` the kinds
+    that it reads. None: not known."""
 
     provider: Literal["openai", "anthropic", "google"] | None = None
     input: _Tokens | None = None
@@ -67,22 +72,32 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     media: tuple[Literal["image", "document", "audio", "video"], ...] | None = None
     cache: CacheRules = CacheRules()
     prices: Prices = Prices()
+    abilities: Abilities = Abilities()
 
 
 class Found(NamedTuple):
-    """An entry of the table, and its name there if that is not the model's own."""
+    """The facts of a model, and the name that the table has them under if that is not the model's own; `newer` than
+    that model or not."""
 
     facts: ModelFacts
     taken_for: str
+    newer: bool = False
+
+
+class Origin(NamedTuple):
+    """A fact about a model, such as `prices.input`, and where it comes from."""
+
+    name: str
+    value: Any
+    source: str
 
 
 _HIGHEST_PRICE = 1_000_000
 """Highest accepted price: a dollar per token. A higher one is a mistake."""
 
-_NESTED: dict[str, tuple[str, ...]] = {
-    "cache": CacheRules.__struct_fields__,
-    "prices": Prices.__struct_fields__,
-}
+_NESTED: dict[str, Struct] = {"cache": CacheRules(), "prices": Prices(), "abilities": Abilities()}
+"""The fields with facts of their own, as they are where nothing is known."""
+
 _VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
 _AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
@@ -97,15 +112,43 @@ def model_facts(model: str) -> ModelFacts | None:
     return found.facts if found else None
 
 
+def model_abilities(model: str) -> Abilities:
+    """What a model can do, as far as it is known. Raises InputError."""
+    return _abilities(model, os.environ.get(VARIABLE, ""))
+
+
+def known_models() -> dict[str, ModelFacts]:
+    """The facts of all models of the table and of the user's file, by name. Raises InputError."""
+    return {name: _facts(name, entry) for name, entry in sorted(_table(os.environ.get(VARIABLE, "")).items())}
+
+
 def find_model(model: str) -> Found | None:
     """A model's `facts`, and in `taken_for` the name they stand under: empty if that is its own.
 
     A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
     model. A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it goes on from; a tuned model to the one that it was made of, but for prices. Raises InputError if the
+    name that it goes on from; a tuned model to the one that it was made of, and a newer version to the newest known of
+    the same name, both but for prices. Raises InputError if the
     user's own file cannot be used, and for a model that is no text.
     """
     return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
+
+
+def model_origins(model: str) -> list[Origin]:
+    """All that is known of a model, and where each fact comes from. Raises InputError."""
+    found = find_model(model)
+    facts = found.facts if found else _facts(model, {})
+    sources: dict[str, str] = {}
+    for entry, source in (*family_entries(model), *_table_entries(model, found)):
+        for key, value in entry.items():
+            names = [f"{key}.{name}" for name in value] if key in _NESTED else [key]
+            sources |= dict.fromkeys(names, source)
+    told = []
+    for key in ModelFacts.__struct_fields__:
+        value = getattr(facts, key)
+        inner = [(f"{key}.{name}", fact) for name, fact in asdict(value).items()] if key in _NESTED else [(key, value)]
+        told += [Origin(name, fact, sources[name]) for name, fact in inner if name in sources and fact is not None]
+    return told
 
 
 def own_file() -> Path:
@@ -123,15 +166,35 @@ def _find(model: str, named: str) -> Found | None:
     names = _spellings(model)
     for name in names:
         if name in table:
-            return Found(msgspec.convert(table[name], ModelFacts), "")
+            return Found(_facts(model, table[name]), "")
+    for name in map(_undated, names):
+        if name in table:
+            return Found(_facts(model, table[name]), name)
+    older = next(filter(None, (_older(name, table) for name in names)), "")
+    if older:
+        return Found(replace(_facts(model, table[older]), prices=Prices()), older, newer=True)
     like = next(filter(None, (_closest(name, table) for name in names)), "")
     if like:
-        return Found(msgspec.convert(table[like], ModelFacts), like)
+        return Found(_facts(model, table[like]), like)
     tuned = next(filter(None, map(_TUNED.match, names)), None)
     base = _find(tuned[1], named) if tuned is not None else None
     if tuned is None or base is None:
         return None
     return Found(replace(base.facts, prices=Prices()), base.taken_for or tuned[1])
+
+
+@lru_cache(maxsize=1024)
+def _abilities(model: str, named: str) -> Abilities:
+    found = _find(model, named)
+    return found.facts.abilities if found else _facts(model, {}).abilities
+
+
+def _facts(model: str, entry: dict[str, Any]) -> ModelFacts:
+    """An entry of the table, laid over what is known of the families of the model."""
+    laid: dict[str, Any] = {}
+    for facts in (*(facts for facts, _ in family_entries(model)), entry):
+        laid = _laid_over(facts, laid)
+    return msgspec.convert(laid, ModelFacts)
 
 
 def _spellings(model: str) -> tuple[str, ...]:
@@ -141,19 +204,51 @@ def _spellings(model: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
 
 
+def _undated(name: str) -> str:
+    return _DATED.sub("", name)
+
+
 def _closest(name: str, table: dict[str, dict[str, Any]]) -> str:
     """The known name that `name` is a variant of; empty if there is none."""
-    short = _DATED.sub("", name)
+    short = _undated(name)
     if short in table:
         return short
     return max((key for key in table if name.startswith((key + "-", key + ".", key + ":"))), key=len, default="")
+
+
+_VERSION = re.compile(r"(?<=-)\d+(?:[-.]\d{1,2})*(?![\d\w])")
+
+
+def _older(name: str, table: dict[str, dict[str, Any]]) -> str:
+    """The newest known model of an older version that is called like this one otherwise; empty if there is none."""
+    family, version = _versioned(name)
+    if not version:
+        return ""
+    alike = ((known, key) for key in table for kind, known in [_versioned(key)] if kind == family and known <= version)
+    # Of previews with a name of their own (`-preview-tts`), what they are previews of comes first.
+    return max(alike, key=lambda each: (each[0], -len(each[1])), default=((), ""))[1]
+
+
+@lru_cache(maxsize=1024)
+def _versioned(name: str) -> tuple[str, tuple[int, ...]]:
+    """A name without date and version, and its version: `claude-opus-#` and (5, 5)."""
+    short = _undated(name)
+    found = _VERSION.search(short)
+    numbers = tuple(map(int, re.split(r"[-.]", found[0]))) if found else ()
+    return _VERSION.sub("#", short, count=1), numbers
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(_SHIPPED.read_bytes())
+    return held
 
 
 @cache
 def _table(named: str) -> dict[str, dict[str, Any]]:
     """All entries by name, the user's laid over ours. `named` is the file that the environment names, part of the cache
     key."""
-    ours: dict[str, dict[str, Any]] = json.loads(_SHIPPED.read_bytes())["models"]
+    ours: dict[str, dict[str, Any]] = _shipped()["models"]
     path = own_file()
     try:
         text = path.read_bytes()
@@ -166,8 +261,29 @@ def _table(named: str) -> dict[str, dict[str, Any]]:
 
 def _over(name: str, entry: dict[str, Any], ours: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A user's entry laid over our entry of that name, or of the closest name."""
-    below = ours.get(name) or ours.get(_closest(name, ours)) or {}
-    return {**below, **entry, **{key: {**below.get(key, {}), **entry.get(key, {})} for key in _NESTED}}
+    return _laid_over(entry, ours.get(name) or ours.get(_closest(name, ours)) or {})
+
+
+def _laid_over(entry: dict[str, Any], below: dict[str, Any]) -> dict[str, Any]:
+    """An entry laid over another one, field by field."""
+    nested = {key: {**below.get(key, {}), **entry.get(key, {})} for key in _NESTED if key in below or key in entry}
+    return {**below, **entry, **nested}
+
+
+def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, Any], str]]:
+    """The entries of the shipped table and of the user's file that a model's facts come from."""
+    if found is None:
+        return
+    shipped = _shipped()
+    path = own_file()
+    own = _own(path, path.read_bytes()) if path.exists() else {}
+    name = next(name for name in _spellings(found.taken_for or model) if name in own or name in shipped["models"])
+    below = name if name in shipped["models"] else _closest(name, shipped["models"])
+    if below:
+        other = f", of {below}" if below not in _spellings(model) else ""
+        yield shipped["models"][below], f"table of models ({shipped['source']}){other}"
+    if name in own:
+        yield own[name], str(path)
 
 
 def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
@@ -180,14 +296,14 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
     if not isinstance(models, dict):
         raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
     for name, entry in models.items():
-        for key, fields in _NESTED.items():
+        for key, nothing in _NESTED.items():
             if isinstance(entry, dict) and entry.get(key, ...) is None:  # none of it is known
-                entry[key] = dict.fromkeys(fields)
+                entry[key] = asdict(nothing)
         try:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:
             raise InputError(f"{path}: model {name!r}: {error}") from error
-        given = msgspec.structs.asdict(prices).items()
+        given = asdict(prices).items()
         wrong = [(kind, wanted) for kind, price in given if price is not None and (wanted := _wanted_price(price))]
         if wrong:
             raise InputError(f"{path}: model {name!r}: prices.{wrong[0][0]} must {wrong[0][1]}")

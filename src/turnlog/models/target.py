@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import InputError, UnknownProvider, text_given
-from .catalog import find_model, own_file
+from .abilities import Abilities
+from .catalog import find_model, model_abilities, own_file
 
 DEFAULT_MODELS = {
     "openai-chat": "gpt-4o",
@@ -68,8 +69,8 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     `document`, `audio`, `video`). `taken_for`: the similarly named model whose limits are used, if the model itself is
     not in the table. `known` is False if no similar model was found either; then the common limits of the provider are
     used. `settings` are top-level keys of the provider's request; they override those of the conversation. `base_url`
-    is the address of another server with the provider's API. A model there, or a model of another maker, is
-    `compatible`: settings that the provider does not know are passed on as they are.
+    is the address of another server with the provider's API. A model there, a model of another maker, or
+    one newer than the table is `compatible`: settings that turnlog does not know are passed on as they are.
     """
 
     provider: str
@@ -82,6 +83,11 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     settings: dict[str, Any] = {}
     base_url: str = ""
     compatible: bool = False
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the model takes and refuses, as far as it is known."""
+        return model_abilities(self.model)
 
     def __str__(self) -> str:
         return f"{self.provider} {self.model}" + (f" at {self.base_url}" if self.base_url else "")
@@ -148,7 +154,7 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
         taken_for=found.taken_for if found else "",
         settings=dict(settings),
         base_url=base_url,
-        compatible=bool(base_url) or found is None or found.facts.provider != _MAKERS[provider],
+        compatible=bool(base_url) or found is None or found.newer or found.facts.provider != _MAKERS[provider],
     )
     if made.taken_for or not made.known:
         _warn(made)

@@ -14,14 +14,6 @@ from .spelling import Forms
 FILES = "google"
 """The provider that file ids belong to. Both APIs take files of the Files API and of Cloud Storage."""
 
-# Models whose calls are signed (https://ai.google.dev/gemini-api/docs/thought-signatures) and whose
-# results may hold media inside (`functionResponse.parts`). The `-latest` names point at them.
-_GEMINI_3 = re.compile(r"gemini-([3-9]|\d\d)|gemini-(flash|flash-lite|pro)-latest")
-
-# These accept an empty text (recorded, 200); older ones say "required oneof field
-# 'data' must have one initialized field".
-_EMPTY_TEXT = re.compile(r"gemini-(2\.5|[3-9]|\d\d)")
-
 # https://ai.google.dev/gemini-api/docs/{image-understanding,audio,video-understanding,document-processing};
 # the aliases are those that recorded requests used. Others: "Unsupported MIME type: ...".
 INLINE_MAX = 100 * 1024 * 1024
@@ -44,16 +36,6 @@ MIMES = frozenset(
 NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_.:-]*"
 """Names of functions, at most `NAME_MAX` characters (google-genai, `FunctionDeclaration.name`)."""
 NAME_MAX = 128
-
-
-def is_gemini_3(model: str) -> bool:
-    """Whether `model` is of the third generation or later."""
-    return _GEMINI_3.search(model) is not None
-
-
-def takes_empty_text(model: str) -> bool:
-    """Whether `model` accepts a text of no characters."""
-    return _EMPTY_TEXT.search(model) is not None
 
 
 def input_media(kinds: frozenset[str]) -> frozenset[str]:

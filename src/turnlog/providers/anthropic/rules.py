@@ -1,34 +1,23 @@
 """What the Messages API accepts, by model.
 
 Sources: Messages API reference and error texts (tool use, extended thinking, vision, prefill),
-the `*Param` types of the anthropic SDK 2.12.0, and recorded requests answered with 200. The patterns below name the
-models that a rule holds for.
+the `*Param` types of the anthropic SDK 2.12.0, and recorded requests answered with 200.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...models.abilities import Abilities
 from ...models.target import Target
 from ...view.rules import Rules
 from .form import NAME
 from .parts import NO_OUTPUT
 
-# "This model does not support assistant message prefill. The conversation must end with a user message."
-_NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
-# Role "system" inside `messages`: after a user turn, before an assistant turn or last.
-_MID_SYSTEM = re.compile(r"claude-(fable-5|mythos|opus-4[-.]8|opus-5|sonnet-5)")
-# "The block is bound to a different conversation": models that check what stands ahead of their thinking, and all newer
-# ones (Messages API, preserved thinking and prefix checks, November 2026; Mythos 5.1 records it and does not check).
-_BINDING = re.compile(r"claude-((fable|mythos)-5-[1-9]|(opus|sonnet|haiku)-5-[5-9]|[a-z]+-([6-9]|[1-9]\d)\b)")
-# "too many images and documents: 601 + 0 > 600": models whose window is 1M tokens; all others 100.
-_MANY_MEDIA = _NO_PREFILL
-NO_SAMPLING = re.compile(r"claude-(fable|mythos|opus-4[-.][7-9]|opus-5|sonnet-5)")
-"""Models that refuse `temperature`, `top_p` and `top_k`."""
-ONE_SAMPLING = re.compile(r"claude-(opus-4[-.][1-9]|sonnet-4[-.][5-9]|haiku-4[-.][5-9])(?!\d)")
-"""Models that refuse `temperature` and `top_p` together."""
+_MANY_TOKENS = 1_000_000
+"""Models with a window of so many tokens take 600 images and documents, others 100 ("too many images and documents: 601
++ 0 > 600")."""
 
 IMAGE_MAX_BASE64 = 5_242_880
 """Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Checked by `render`:
@@ -37,6 +26,10 @@ IMAGE_MAX_SIDE = 8_000
 """Longest side of an image, in pixels ("At least one of the image dimensions exceed max allowed size: 8000 pixels")."""
 _REQUEST_MAX = 32 * 1024 * 1024
 """Largest request, in bytes (413 `request_too_large`)."""
+
+_INSTEAD = {"enabled": "adaptive", "disabled": "between_tools", "adaptive": "", "between_tools": "disabled"}
+"""What comes closest to a type of thinking that a model does not take: `between_tools` is the least that there is where
+thinking cannot be switched off."""
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DOCUMENTS = frozenset({"application/pdf", "text/plain", "text/markdown", "text/csv", "text/html", "text/xml"})
@@ -56,10 +49,19 @@ def _drops_itself(settings: Mapping[str, Any]) -> bool:
     return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
+def thinking_taken(kind: str, abilities: Abilities) -> str:
+    """The type of thinking that a model is sent if its settings ask for `kind`; empty for none."""
+    taken = abilities.thinking
+    if taken is None or kind in taken or kind not in _INSTEAD:
+        return kind
+    return _INSTEAD[kind] if _INSTEAD[kind] in taken else ""
+
+
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     """What `target.model` accepts, given the request's settings."""
-    thinking = thinking_type(settings)
-    no_prefill = _NO_PREFILL.search(target.model) or thinking in ("enabled", "adaptive")
+    abilities = target.abilities
+    thinking = thinking_taken(thinking_type(settings), abilities)
+    no_prefill = not abilities.prefill or thinking in ("enabled", "adaptive")
     media: frozenset[str] = frozenset()
     if "image" in target.input_media:
         media |= {"image"}
@@ -76,7 +78,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         first="any",
         last="user" if no_prefill else "any",
         strip_last=True,
-        system="top_or_after_user" if _MID_SYSTEM.search(target.model) else "top",
+        system="top_or_after_user" if abilities.system_midway else "top",
         call_id_pattern=r"[a-zA-Z0-9_-]+",
         call_id_unique="turn",
         name_pattern=r"[a-zA-Z0-9_-]{1,128}",
@@ -90,7 +92,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         own_answer_key="tool_use_id",
         reasoning="signed",
         reasoning_not_last=True,
-        reasoning_bound=bool(_BINDING.search(target.model)) and not _drops_itself(settings),
+        reasoning_bound=abilities.bound_thinking and not _drops_itself(settings),
         loop_needs_reasoning=thinking == "enabled",
         user_media=media,
         media_url_schemes=frozenset({"https"}),  # "Only HTTPS URLs are supported."
@@ -104,5 +106,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         # "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"
         many_media=20,
         many_media_side=2_000,
-        media_max_count=600 if _MANY_MEDIA.search(target.model) else 100,
+        media_max_count=600 if target.input_limit >= _MANY_TOKENS else 100,
     )

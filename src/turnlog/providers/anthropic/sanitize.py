@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...models.abilities import Abilities
+from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
 from . import sanitize_tools
 from .cache_marks import sanitize_marks
-from .rules import NO_SAMPLING, ONE_SAMPLING, thinking_type
+from .rules import thinking_taken, thinking_type
 from .sanitize_messages import finished, mended
 from .schema import BODY, MIN_BUDGET
 
@@ -29,9 +31,12 @@ def sanitize(request: Object, target: Target, edits: Edits) -> Object:
         body = sanitize_tools.from_calls(body, edits)
     if not body.get("model"):
         body = edits.put(body, "model", target.model, _MISSING)
+    abilities = model_abilities(str(body["model"]))
+    body = _thinking(body, abilities, edits)
     body = _max_tokens(body, target, edits)
-    for step in (_thinking_excludes, _sampling, _tool_choice):
-        body = step(body, edits)
+    body = _thinking_excludes(body, edits)
+    body = _sampling(body, abilities, edits)
+    body = _tool_choice(body, abilities, edits)
     return sanitize_marks(body, edits)
 
 
@@ -81,6 +86,20 @@ def _max_tokens(request: Object, target: Target, edits: Edits) -> Object:
     return request if limit == given else edits.put(request, "max_tokens", limit, rule)
 
 
+def _thinking(request: Object, abilities: Abilities, edits: Edits) -> Object:
+    """Ask for the type of thinking that comes closest to what the settings ask for, if the model does not take that."""
+    kind = thinking_type(request)
+    taken = thinking_taken(kind, abilities)
+    if taken == kind:
+        return request
+    rule = f'"thinking.type.{kind}" is not supported for this model.'
+    if not taken:
+        return edits.drop(request, "thinking", rule, reason=f"{request['model']} does not take {kind!r}")
+    kept = {key: value for key, value in request["thinking"].items() if key != "budget_tokens"}
+    detail = f"{kind!r} became {taken!r}: {request['model']} does not take it"
+    return edits.put(request, "thinking", {**kept, "type": taken}, rule, detail=detail)
+
+
 def _thinking_excludes(request: Object, edits: Edits) -> Object:
     """With a thinking budget, the API allows only temperature 1, no top_k and no forced tool choice."""
     if thinking_type(request) != "enabled":
@@ -91,29 +110,31 @@ def _thinking_excludes(request: Object, edits: Edits) -> Object:
     if request.get("top_k") is not None:
         rule = "`top_k` must be unset when thinking is enabled."
         request = edits.drop(request, "top_k", rule, reason="thinking is on")
+    return _unforced(request, "Thinking may not be enabled when tool_choice forces tool use.", "thinking is on", edits)
+
+
+def _unforced(request: Object, rule: str, reason: str, edits: Edits) -> Object:
+    """The request without a tool choice that forces a call."""
     choice = request.get("tool_choice")
-    if isinstance(choice, dict) and choice.get("type") in ("any", "tool"):
-        rule = "Thinking may not be enabled when tool_choice forces tool use."
-        auto = {**{key: value for key, value in choice.items() if key != "name"}, "type": "auto"}
-        detail = f"{choice['type']!r} became 'auto': thinking is on"
-        request = edits.put(request, "tool_choice", auto, rule, detail=detail)
-    return request
+    if not isinstance(choice, dict) or choice.get("type") not in ("any", "tool"):
+        return request
+    auto = {**{key: value for key, value in choice.items() if key != "name"}, "type": "auto"}
+    return edits.put(request, "tool_choice", auto, rule, detail=f"{choice['type']!r} became 'auto': {reason}")
 
 
-def _sampling(request: Object, edits: Edits) -> Object:
-    model = str(request.get("model", ""))
-    for key in ("temperature", "top_p", "top_k"):
-        if key in request and NO_SAMPLING.search(model):
+def _sampling(request: Object, abilities: Abilities, edits: Edits) -> Object:
+    for key in ("temperature", "top_p", "top_k") if abilities.sampling == "none" else ():
+        if key in request:
             rule = "sampling parameters are refused by the newest models"
-            request = edits.drop(request, key, rule, reason=f"{model} takes none")
+            request = edits.drop(request, key, rule, reason=f"{request['model']} takes none")
     both = request.get("temperature") is not None and request.get("top_p") is not None
-    if both and ONE_SAMPLING.search(model):
+    if both and abilities.sampling == "one":
         rule = "`temperature` and `top_p` cannot both be specified for this model."
         request = edits.drop(request, "top_p", rule, reason="temperature is set")
     return request
 
 
-def _tool_choice(request: Object, edits: Edits) -> Object:
+def _tool_choice(request: Object, abilities: Abilities, edits: Edits) -> Object:
     choice = request.get("tool_choice")
     if not isinstance(choice, dict) or choice.get("type") == "none":
         return request
@@ -125,4 +146,7 @@ def _tool_choice(request: Object, edits: Edits) -> Object:
     if choice.get("type") == "tool" and choice.get("name") not in names:
         rule = f"Tool '{choice.get('name')}' not found in provided tools"
         return edits.drop(request, "tool_choice", rule, reason=f"no tool {choice.get('name')!r}")
-    return request
+    if abilities.forced_tools:
+        return request
+    rule = "tool_choice that forces tool use is not supported for this model."
+    return _unforced(request, rule, f"{request['model']} cannot be forced", edits)

@@ -22,7 +22,7 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Edit, Shown
-from ..gemini import is_gemini_3, unsendable
+from ..gemini import unsendable
 from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
@@ -42,7 +42,7 @@ class _Call(Struct):
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view. Raises BlobMissing for missing media bytes, and nothing else."""
-    writer = _Writer(blob, nested_media=is_gemini_3(target.model))
+    writer = _Writer(blob, nested_media=target.abilities.signed_calls)
     leading = 0
     while leading < len(view) and _is_instruction(view[leading].message):
         leading += 1

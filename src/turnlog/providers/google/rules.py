@@ -15,8 +15,6 @@ from ..gemini import (
     NAME_MAX,
     NAME_PATTERN,
     input_media,
-    is_gemini_3,
-    takes_empty_text,
 )
 from .form import NAME, spelled
 from .parts import call_part
@@ -48,9 +46,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         name_pattern=NAME_PATTERN,
         name_max=NAME_MAX,
         arguments="object",
-        empty_text=takes_empty_text(target.model),
+        empty_text=target.abilities.empty_text,
         reasoning="own",
-        step_signature="skip_thought_signature_validator" if is_gemini_3(target.model) else "",
+        step_signature="skip_thought_signature_validator" if target.abilities.signed_calls else "",
         media_url_schemes=frozenset({"gs", "http", "https"}),
         user_media=media,
         assistant_media=media,  # no refusal by role is known

@@ -7,7 +7,6 @@ from typing import Any
 from ...log.messages import unchanged
 from ...models.target import Target
 from ..edits import Edits, Object, at, changed, sanitizer
-from ..gemini import is_gemini_3
 from ..schema import fit
 from .keys import find
 from .sanitize_ids import with_matching_ids
@@ -19,7 +18,7 @@ from .tools import lower_types
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
-    signs = is_gemini_3(target.model)
+    signs = target.abilities.signed_calls
     body = _schemas(_system(body, edits), edits)
     for key in ("systemInstruction", "contents"):
         body = changed(body, find(body, key), "", lambda content, path: mended(content, path, edits, signs=signs))
@@ -169,6 +168,6 @@ def _thinking(body: Object, target: Target, edits: Edits) -> Object:
     if thinking.get(budget) is None or thinking.get(level) is None:
         return body
     rule = "You can only set only one of thinking budget and thinking level."
-    surplus = budget if is_gemini_3(target.model) else level
+    surplus = budget if target.abilities.signed_calls else level
     thinking = edits.drop(thinking, surplus, rule, path=f"{key}.{inner}", reason="given twice")
     return {**body, key: {**config, inner: thinking}}

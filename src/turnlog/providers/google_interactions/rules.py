@@ -15,7 +15,6 @@ from ..gemini import (
     NAME_MAX,
     NAME_PATTERN,
     input_media,
-    takes_empty_text,
 )
 from .form import NAME
 from .schema import OWN_CALLS
@@ -67,7 +66,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         name_pattern=NAME_PATTERN,
         name_max=NAME_MAX,
         arguments="object",  # google-genai, FunctionCallStep.arguments
-        empty_text=takes_empty_text(target.model),
+        empty_text=target.abilities.empty_text,
         own_calls=frozenset(OWN_CALLS),
         own_answer=r"\w+_result",
         own_answer_key="call_id",

@@ -27,14 +27,13 @@ from ..spelling import spell
 from .form import FORMS, NAME, spelled
 from .media import media_wire
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
-from .rules import takes_custom
-from .schema import OPAQUE_FIELDS, takes_reasoning
+from .schema import OPAQUE_FIELDS
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view, with its losses. Raises BlobMissing for missing media bytes, and nothing else."""
-    custom = takes_custom(target.model)
-    writer = _Writer(blob, custom=custom, details=takes_reasoning(target.model))
+    custom = target.abilities.custom_tools
+    writer = _Writer(blob, custom=custom, details=target.abilities.replays_reasoning)
     for shown in view:
         writer.show(shown)
     writer.flush()

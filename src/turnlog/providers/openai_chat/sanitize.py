@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
-from .rules import FIXED_SAMPLING, RENAMED_LIMIT
 from .sanitize_messages import finished, mended, split
-from .schema import BODY, body_shape, takes_reasoning
+from .schema import BODY, body_shape
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
@@ -43,7 +43,7 @@ def _tool(tool: Object, path: str, model: str, edits: Edits) -> Object:
     schema = function.get("parameters") if isinstance(function, dict) else None
     if not isinstance(function, dict) or not isinstance(schema, dict) or not schema:
         return tool
-    if schema.get("type") == "object" or takes_reasoning(model):
+    if schema.get("type") == "object" or model_abilities(model).replays_reasoning:
         return tool
     rule = "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
     schema = edits.put(schema, "type", "object", rule, path=f"{path}.function.parameters", kind="tool")
@@ -78,15 +78,16 @@ def _limits(body: Object, model: str, edits: Edits) -> Object:
 
 def _habits(body: Object, model: str, edits: Edits) -> Object:
     """Drop or rename settings that reasoning models do not take."""
-    if RENAMED_LIMIT.search(model) and "max_tokens" in body:
+    abilities = model_abilities(model)
+    # "... Use 'max_completion_tokens' instead."
+    if abilities.max_completion_tokens and "max_tokens" in body:
         rule = "Unsupported parameter: 'max_tokens' is not supported with this model."
         edits.add("setting", "max_tokens", "sent as max_completion_tokens", rule)
         rest = {key: value for key, value in body.items() if key != "max_tokens"}
         body = {**rest, "max_completion_tokens": body["max_tokens"]}
-    fixed = FIXED_SAMPLING.search(model)
-    for key, default in _SAMPLING.items() if fixed else ():
+    for key, default in _SAMPLING.items() if abilities.sampling == "default" else ():
         if body.get(key, default) not in (default, None):
             body = edits.drop(body, key, f"Unsupported value: '{key}' with this model.")
-    if fixed and body.get("stop"):
+    if not abilities.stop and body.get("stop"):
         body = edits.drop(body, "stop", "Unsupported parameter: 'stop' is not supported with this model.")
     return body

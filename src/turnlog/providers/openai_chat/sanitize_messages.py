@@ -10,9 +10,9 @@ import re
 from typing import Any
 
 from ...log.messages import compact_json
+from ...models.catalog import model_abilities
 from ..edits import Edits, Object, changed
-from .rules import NO_SYSTEM
-from .schema import TEXT_TYPES, takes_reasoning
+from .schema import TEXT_TYPES
 
 _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
@@ -24,7 +24,7 @@ _INSTEAD = ("tool_calls", "function_call", "audio", "refusal")
 def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
     """The message with its role, images and calls in the documented form."""
     role, content = message.get("role"), message.get("content")
-    if role in ("system", "developer") and NO_SYSTEM.search(model):
+    if role in ("system", "developer") and not model_abilities(model).system_role:
         rule = f"'{role}' is not supported by {model}"
         message = edits.put(message, "role", "user", rule, path=path, kind="role")
     elif role == "function":
@@ -55,7 +55,7 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
     """A call with its type, and arguments as text."""
     function = call.get("function")
     kind = "function" if isinstance(function, dict) else "custom"
-    own = takes_reasoning(model) and isinstance(call.get("type"), str)  # e.g. `builtin_function`
+    own = model_abilities(model).replays_reasoning and isinstance(call.get("type"), str)  # e.g. `builtin_function`
     if isinstance(call.get(kind), dict) and call.get("type") != kind and not own:
         call = edits.put(call, "type", kind, "Missing required parameter.", path=path, kind="call")
     if not isinstance(function, dict) or isinstance(function.get("arguments"), str):

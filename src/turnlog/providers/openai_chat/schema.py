@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
+from ...models.catalog import model_abilities
 from ..schema import (
     ANY,
     CALL_OPTIONS,
@@ -34,17 +32,6 @@ TEXT_TYPES = ("text", "input_text", "output_text")
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
 """Types of content parts that hold media, under a key of the same name."""
-
-# Servers of these families require their own reasoning back (DeepSeek V3.2, Kimi K2 thinking, MiniMax M2: within tool
-# loops) or accept it; Gemini's compatible endpoint signs calls in `extra_content`. OpenAI refuses all of it.
-_TAKES_REASONING = re.compile(r"deepseek|kimi|moonshot|glm-|qwen|qwq|minimax|mimo|gemini|gpt-oss", re.IGNORECASE)
-
-
-@lru_cache
-def takes_reasoning(model: str) -> bool:
-    """Whether the servers of this model accept their own reasoning in requests."""
-    return bool(_TAKES_REASONING.search(model))
-
 
 # -- messages ------------------------------------------------------------------------------------
 
@@ -214,4 +201,4 @@ BODY = _body(compatible=True)
 
 def body_shape(model: str) -> Record:
     """A request body for `model`."""
-    return BODY if takes_reasoning(model) else _STRICT
+    return BODY if model_abilities(model).replays_reasoning else _STRICT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +11,6 @@ from .form import NAME
 from .item_types import CALLS, ELSEWHERE
 from .media import DOCUMENT_ENDINGS
 from .schema_tools import TOOLS_MAX
-
-SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
-"""Open models, whose reasoning text is replayed; OpenAI's own models take none: `Invalid
-'input[1].content': array too long. Expected an array with maximum length 0`."""
-
-FIXED_SAMPLING = re.compile(r"(^|/)(o1|o3|o4-mini|gpt-5)(-mini|-nano|-pro|-codex)?(-\d{4}-\d{2}-\d{2})?$")
-"""Models that refuse `temperature` and `top_p` (`Unsupported parameter: 'temperature' is not supported with this
-model.`). Later ones take them while reasoning is off, and are left alone."""
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 # OpenAI's guide to images: at most 500 in one request; not seen enforced.

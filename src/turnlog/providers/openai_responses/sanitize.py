@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
 from .item_types import ELSEWHERE
-from .rules import FIXED_SAMPLING
 from .sanitize_messages import finished, mended
 from .schema import BODY
 
@@ -61,7 +61,7 @@ def _settings(body: Object, target: Target, edits: Edits) -> Object:
     if body.get("tool_choice") not in (None, "auto", "none") and not _has_tools(body):
         body = edits.drop(body, "tool_choice", "Tool choice must be specified with 'tools' parameter.")
     model = body.get("model")
-    fixed = isinstance(model, str) and FIXED_SAMPLING.search(model)
+    fixed = isinstance(model, str) and model_abilities(model).sampling == "default"
     for key in ("temperature", "top_p") if fixed else ():
         if body.get(key, 1) not in (1, None):
             body = edits.drop(body, key, f"Unsupported parameter: '{key}' is not supported with this model.")

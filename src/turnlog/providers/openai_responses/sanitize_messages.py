@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...log.messages import compact_json
+from ...models.catalog import model_abilities
 from ..edits import Edits, Object, changed
 from .item_types import ID_MAY_GO, ID_PREFIX, id_fits, item_type
-from .rules import SHOWS_REASONING
 from .schema import ANSWER_PARTS, INPUT_PARTS
 
 _ROLES = ("user", "assistant", "system", "developer")
@@ -75,7 +75,7 @@ def finished(item: Object, path: str, model: str, edits: Edits) -> Object:
                 edits.add("part", f"{path}.content[{i}]", detail, rule)
         kept = [part for part in content if part["type"] in allowed]
         item = item if len(kept) == len(content) else {**item, "content": kept}
-    if kind == "reasoning" and content and not SHOWS_REASONING.search(model):
+    if kind == "reasoning" and content and not model_abilities(model).replays_reasoning:
         item = edits.drop(item, "content", "Array too long. Expected an array with maximum length 0.", path=path)
     if not id_fits(item) and (kind in ID_MAY_GO or kind.endswith("_call_output")):
         rule = f"Expected an id that begins with '{ID_PREFIX.get(kind, '')}'."

@@ -1,0 +1,60 @@
+"""The command `models`: what is known, from where, and of whom nothing is."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.models.catalog import VARIABLE, known_models
+
+
+def test_the_table_of_all_models(turnlog: Any) -> None:
+    """A model that is left out, or one row that cannot be read by a program."""
+    listed = turnlog("models")
+    rows = turnlog("models", "--json").rows
+    assert [row["model"] for row in rows] == list(known_models())
+    assert len(listed.out.splitlines()) == len(rows) + 2
+    (opus,) = (row for row in rows if row["model"] == "claude-opus-5-5")
+    assert (opus["input"], opus["abilities"]["bound_thinking"], Decimal(opus["prices"]["cached"])) == (
+        1_000_000,
+        True,
+        Decimal("0.2"),
+    )
+
+
+def test_one_model_with_the_sources(turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fact without its source, or the user's own entry under our name."""
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps({"models": {"claude-opus-5-5": {"input": 5, "abilities": {"prefill": True}}}}), "utf-8")
+    monkeypatch.setenv(VARIABLE, str(path))
+    (told,) = turnlog("models", "claude-opus-5-5", "--json").rows
+    assert told["facts"]["input"] == {"value": 5, "source": str(path)}
+    assert told["facts"]["abilities.prefill"] == {"value": True, "source": str(path)}
+    assert "prefix-checks" in told["facts"]["abilities.bound_thinking"]["source"]
+    lines = turnlog("models", "claude-opus-5-5").out.splitlines()
+    assert lines[lines.index(f"{path}:") + 1 :][:2] == ["  input: 5", "  abilities.prefill: yes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("claude-opus-7", "taken for claude-opus-5-5, without prices."),
+        ("gpt-4o-2031-01-01", "taken for gpt-4o."),
+        ("claude-nova-2", "only its family is known."),
+    ],
+)
+def test_a_guess_is_said_to_be_one(turnlog: Any, name: str, said: str) -> None:
+    """Facts of another model shown as if they were this one's."""
+    assert turnlog("models", name).out.splitlines()[0] == f"{name} is not in the table of models" + (
+        f": {said}" if said.startswith("taken") else f", {said}"
+    )
+
+
+def test_nothing_is_known(turnlog: Any) -> None:
+    """An empty page for a mistyped name."""
+    ended = turnlog("models", "nova-1")
+    assert ended.code == 2 and "nothing is known of the model 'nova-1'; write what it has to" in ended.err
