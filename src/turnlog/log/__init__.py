@@ -1,4 +1,4 @@
-"""What a log is: messages, records, their bytes, the budget they carry, and the store protocol.
+"""The log: messages, records, their bytes, the budgets that they contain, and the store protocol.
 
-Values without behaviour of their own. Imported from everywhere; imports `_platform` and `errors` only.
+These are values with little behaviour. Every package may import this one; it imports only `_platform` and `errors`.
 """

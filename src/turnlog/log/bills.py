@@ -1,4 +1,4 @@
-"""What was billed: usage records summed by model."""
+"""What providers billed: usage records summed by model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from functools import reduce
 from .records import Record, Usage, UsageRecord
 
 Bills = dict[str, Usage]
-"""What was billed, summed for each model by its name."""
+"""What was billed: the usage of each model, by the model's name."""
 
 
 def total_usage(bills: Bills) -> Usage:
-    """All of `bills`, summed."""
+    """The sum of all usage in `bills`."""
     return reduce(Usage.__add__, bills.values(), Usage())
 
 
 def usage_by_model(records: Iterable[Record]) -> Bills:
-    """What the usage records among `records` say, summed for each model."""
+    """The usage records among `records`, summed by model. Other records are ignored."""
     bills: Bills = {}
     for record in records:
         if isinstance(body := record.body, UsageRecord):

@@ -1,6 +1,6 @@
-"""What a user decides about size: how much of a window requests may fill, and what gives way first.
+"""The user's choices about size: how much of a window requests may fill, and what is left out first.
 
-Both are plain values that go on record with the configuration; `turnlog.view.compaction.decide` carries them out.
+Both are plain values and are recorded with the configuration; `turnlog.view.compaction.decide` applies them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from msgspec import Struct
 from ..errors import InputError
 
 _UNKNOWN_TRIGGER = 100_000
-"""Tokens at which to act for a model whose window is a guess."""
+"""The highest trigger, in tokens, for a model whose window is not known."""
 
 
 class Marks(Struct, frozen=True):
-    """A budget in tokens for one request: it never exceeds `limit`; above `trigger` something is done, down
-    to `goal`."""
+    """A budget in tokens for one request. A request never exceeds `limit`; one above `trigger` is made smaller, down to
+    `goal`."""
 
     limit: int
     trigger: int
@@ -150,12 +150,12 @@ PRESETS: dict[str, Strategy] = {
         Strategy("graded", ("summarise",), grades=(5_000, 15_000), trigger=5_000),
     )
 }
-"""Strategies by name. `codex` and `gemini-cli` do as these programs do, `spec` and `graded` as their users'
-descriptions of such systems say."""
+"""Strategies by name. `codex` and `gemini-cli` do what these programs do; `spec` and `graded` follow descriptions of
+such systems by their users."""
 
 
 def read_strategy(value: Strategy | str) -> Strategy:
-    """A strategy, given as itself or by the name of a preset. Raises InputError, which names the field."""
+    """A strategy, given as a `Strategy` or as the name of a preset. Raises InputError, which names the field."""
     if isinstance(value, str) and value in PRESETS:
         return PRESETS[value]
     if not isinstance(value, Strategy):
@@ -163,7 +163,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PRESETS)}"
         raise InputError(f"no strategy {value!r}: {hint}")
     try:
-        value = msgspec.convert(msgspec.structs.asdict(value), Strategy)  # nobody has looked at what it was made of
+        value = msgspec.convert(msgspec.structs.asdict(value), Strategy)  # its constructor checks no types
     except msgspec.ValidationError as error:
         raise InputError(f"strategy: {error}") from error
     for step in value.steps:
@@ -190,12 +190,12 @@ def read_strategy(value: Strategy | str) -> Strategy:
 
 
 def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
-    """A budget, given as itself, as the tokens of a whole request, or as a dict of its fields. Raises InputError,
+    """A budget, given as a `Budget`, as the tokens of a whole request, or as a dict of its fields. Raises InputError,
     which names the field."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = Budget(max_tokens=value)
     if isinstance(value, Budget):
-        value = msgspec.structs.asdict(value)  # nobody has looked at what it was made of
+        value = msgspec.structs.asdict(value)  # its constructor checks no types
     if isinstance(value, dict):
         for key in value.keys() - set(Budget.__struct_fields__):
             near = difflib.get_close_matches(str(key), Budget.__struct_fields__, 1)
@@ -227,7 +227,7 @@ def _check_marks(what: str, value: Budget | Strategy) -> None:
 
 
 class Terms(Struct, frozen=True):
-    """What is decided by, where that is not what the configuration says."""
+    """A budget and strategy to use instead of those in the configuration."""
 
     budget: Budget
     strategy: Strategy

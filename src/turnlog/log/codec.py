@@ -1,9 +1,9 @@
-"""Records to bytes and back: UTF-8 JSON, one object a record, described in docs/format.md.
+"""Encodes records as bytes and decodes them: UTF-8 JSON, one object per record, described in docs/format.md.
 
-The fast path is msgspec. What conversations hold and JSON does not is written as a *mark*, an
-object with one key: `{"$number": "NaN"}` for numbers that are not finite, `{"$text": [...]}` for a
-text whose surrogate halves would fuse, `{"$object": [[key, value], ...]}` for an object that would
-read as a mark itself. Lone surrogates are `\\udXXX` escapes. All come back as they were.
+The fast path is msgspec. Values that occur in conversations but cannot be written as JSON become a *mark*, an object
+with one key: `{"$number": "NaN"}` for a number that is not finite, `{"$text": [...]}` for a text whose surrogate halves
+would fuse, `{"$object": [[key, value], ...]}` for an object that would be read as a mark itself. Lone surrogates are
+written as `\\udXXX` escapes. Decoding restores all of them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .messages import Message, Part, Text, ToolResult, Unknown
 from .records import Body, MessageRecord, Record, UnknownRecord
 
 FORMAT_VERSION = 1
-"""Version of the record format. A reader keeps what a newer one wrote and it does not know."""
+"""Version of the record format. A reader keeps content of a newer version that it does not know."""
 
 DEPTH_LIMIT = 200
-"""How deep arrays and objects of a record may nest, envelope included. A fixed number, so that what
-was written under a shallow call stack can be read under a deep one (CPython allows 1,000 in all)."""
+"""The deepest nesting of arrays and objects in a record, envelope included. It is a fixed number, so that a record
+written under a shallow call stack can be read under a deep one (CPython allows 1,000 levels in all)."""
 
 _MARKS = frozenset({"$number", "$text", "$object"})
 _MARK_BYTES = b'{"$'
 _DOLLARS = 64
-"""So many dollars are looked at one by one."""
+"""How many dollar signs are looked at one by one."""
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NULL = re.compile(rb"[:,\[]null")
 _FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
@@ -47,7 +47,7 @@ class _Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 @ready
 class _Loose(msgspec.Struct, frozen=True):
-    """An envelope whose body may be of a newer version."""
+    """An envelope whose body may come from a newer version."""
 
     v: int
     n: int
@@ -69,9 +69,9 @@ _PART_TYPES = _tags(Part)
 
 
 def encode_record(record: Record) -> bytes:
-    """The bytes of a record: those it was read from if it was read, else a fresh encoding.
+    """The bytes of a record: the original bytes if it was read from a store, else a new encoding.
 
-    Raises InputError if the record nests deeper than `DEPTH_LIMIT` or holds what is no JSON value.
+    Raises InputError if the record is nested deeper than `DEPTH_LIMIT` or contains a value that is not JSON.
     """
     if record.raw is not None:
         return record.raw
@@ -82,15 +82,15 @@ def encode_record(record: Record) -> bytes:
 
 
 def encode_body(n: int, time: str, body: Body, redacted: dict[str, int]) -> bytes:
-    """The bytes of the record with these fields. Raises TypeError, ValueError, OverflowError or RecursionError for what
-    no record can hold."""
+    """The bytes of the record with these fields. Raises TypeError, ValueError, OverflowError or RecursionError if a
+    record cannot contain them."""
     return _encode(_Envelope(FORMAT_VERSION, n, time, body, redacted))
 
 
 def _encode(envelope: _Envelope) -> bytes:
     try:
         encoded = _encoder.encode(envelope)
-        if _holds_text_alone(envelope) or _is_plain(encoded):
+        if _is_text_only(envelope) or _is_plain(encoded):
             return encoded
     except UnicodeEncodeError:  # a lone surrogate
         pass
@@ -101,9 +101,9 @@ def _encode(envelope: _Envelope) -> bytes:
         return json.dumps(marked, separators=(",", ":")).encode("ascii")
 
 
-def _holds_text_alone(envelope: _Envelope) -> bool:
-    """Whether it is a message in which no JSON of somebody else's making stands: then there is nothing to look for
-    in its bytes, which takes several times as long as encoding them."""
+def _is_text_only(envelope: _Envelope) -> bool:
+    """Whether the record is a message without JSON that came from outside. Then its bytes need no search for marks,
+    which takes several times as long as encoding."""
     body = envelope.body
     if type(body) is not MessageRecord or envelope.redacted:
         return False
@@ -124,10 +124,10 @@ def _are_text(parts: Sequence[Part]) -> bool:
 
 
 def _is_plain(encoded: bytes) -> bool:
-    """Whether nothing in `encoded` needs a closer look, decided by looking at the bytes alone.
+    """Whether `encoded` certainly needs no marks and is not too deep, decided from the bytes alone.
 
-    msgspec writes a number that is not finite as null: no null, no such number, and the word in a text is mostly none.
-    No more brackets than `DEPTH_LIMIT`: no deeper nesting.
+    msgspec writes a number that is not finite as null: without a null there is no such number, and texts rarely contain
+    the word. With at most `DEPTH_LIMIT` brackets, the nesting cannot be deeper than that.
     """
     return (
         (b"null" not in encoded or _NULL.search(encoded) is None)
@@ -137,8 +137,8 @@ def _is_plain(encoded: bytes) -> bool:
 
 
 def _may_hold_marks(encoded: bytes) -> bool:
-    """Whether an object with one of our marks may be in there. Dollars are mostly few, and one is found at once, where
-    the three bytes that a mark begins with take longer than all the rest of decoding."""
+    """Whether the bytes may contain an object that looks like a mark. Most records have few dollar signs, and finding a
+    single byte is fast; searching for the three bytes that begin a mark takes longer than the whole decoding."""
     at = encoded.find(b"$")
     for _ in range(_DOLLARS):
         if at < 0:
@@ -150,7 +150,7 @@ def _may_hold_marks(encoded: bytes) -> bool:
 
 
 def _mark(value: Any, room: int = DEPTH_LIMIT) -> Any:
-    """`value` with marks in place of what JSON cannot hold."""
+    """`value` with marks instead of the values that JSON cannot represent."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$number": "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
     if isinstance(value, str):
@@ -171,15 +171,15 @@ def _fuses(text: Any) -> bool:
 
 
 def decode_record(raw: bytes) -> Record:
-    """The record that `raw` encodes, with `raw` kept on it.
+    """The record that `raw` encodes; its field `raw` keeps the bytes.
 
-    Raises CorruptRecord if `raw` is no record. Kinds and parts of a newer version are no damage:
-    they come back as `UnknownRecord` and `Unknown`.
+    Raises CorruptRecord if `raw` is not a record. Kinds and parts of a newer version are not damage: they are returned
+    as `UnknownRecord` and `Unknown`.
     """
     if not _may_hold_marks(raw):
         try:
             known = _decoder.decode(raw)
-        except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: see closer
+        except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: the slow path decides
             pass
         else:
             return Record(n=known.n, time=known.t, body=known.body, raw=raw, redacted=known.redacted)
@@ -191,7 +191,7 @@ def decode_record(raw: bytes) -> Record:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _unmark(value: Any) -> Any:
@@ -210,11 +210,11 @@ def _unmark(value: Any) -> Any:
 
 
 def _known_body(loose: _Loose) -> Body:
-    """The body as one of our kinds, or as unknown if a newer version may have written it."""
+    """The body as one of the known kinds, or as `UnknownRecord` if a newer version may have written it."""
     kind = loose.body.get("kind")
     try:
         body: Body = msgspec.convert(_keep_unknown_parts(loose.body), Body)
-    except (ValueError, RecursionError) as error:  # UnicodeEncodeError: a surrogate in a field's name
+    except (ValueError, RecursionError) as error:  # UnicodeEncodeError: a surrogate in the name of a field
         if not isinstance(kind, str) or (kind in _KINDS and loose.v <= FORMAT_VERSION):
             raise CorruptRecord(f"record {loose.n} is damaged: {error}", record=loose.n) from error
         return UnknownRecord(name=kind)
@@ -222,8 +222,8 @@ def _known_body(loose: _Loose) -> Body:
 
 
 def as_message(holder: Any) -> Message:
-    """A message that stands in a field of any JSON, with `Unknown` parts for those that a newer version may have
-    written. Raises msgspec.ValidationError."""
+    """A message from a field of any JSON. Parts that a newer version may have written become `Unknown` parts. Raises
+    msgspec.ValidationError."""
     try:
         return msgspec.convert(holder, Message)
     except msgspec.ValidationError:
@@ -231,7 +231,7 @@ def as_message(holder: Any) -> Message:
 
 
 def _keep_unknown_parts(holder: dict[str, Any]) -> dict[str, Any]:
-    """A body, message or part whose parts of an unknown type stand as `Unknown` parts."""
+    """A body, message or part in which each part of an unknown type is replaced by an `Unknown` part."""
     kept = dict(holder)
     for key in ("parts", "fragments"):
         if isinstance(parts := holder.get(key), list):

@@ -1,9 +1,9 @@
-"""Canonical content: what a conversation consists of, whoever the provider.
+"""Canonical content: what a conversation consists of, for every provider.
 
-Values here are frozen and have no identity: number, time and position live on the record around
-them. A value says what was said; how a provider spelled it lives in its `Form`, which only that
-provider reads again. None can hold itself, so they do without the garbage collector (`gc=False`),
-which would walk the tens of thousands of them in a long window again and again.
+The values are frozen and have no identity: number, time and position belong to the record that contains them. A value
+holds the content; how a provider spelled it is in its `Form`, which only that provider reads. No value can contain
+itself, so they are not tracked by the garbage collector (`gc=False`), which would otherwise scan the tens of thousands
+of them in a long window again and again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 ARGUMENTS_DEPTH = 100
-"""Levels of nesting that arguments may have and still be taken apart. A record holds 200, its own
-envelope and the marks of docs/format.md included; text holds any."""
+"""The deepest nesting of arguments that are parsed; deeper ones stay text. A record allows 200 levels, including its
+envelope and the marks of docs/format.md; text has no such limit."""
 
 _HOLDERS = (Mapping, list, tuple)
 
@@ -30,12 +30,12 @@ Outcome = Literal["ok", "failed", "timeout", "canceled", "aborted", "lost"]
 
 
 class Form(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
-    """How one provider spelled a value: what a same-provider rendering needs to be identical.
+    """How one provider spelled a value, so that a rendering for the same provider is identical.
 
-    `provider` is the only reader. `shape` is a word of that provider's own (`"string"`, `"list"`,
-    `"null"`, ...). `delta` is the difference between the provider's default rendering and what was
-    seen, in the notation of `turnlog.providers.spelling`; unknown keys ride along in it. Content
-    (texts, arguments, media) never stands in a form.
+    Only `provider` reads it. `shape` is that provider's own word (`"string"`, `"list"`, `"null"`, ...). `delta` is the
+    difference between the provider's default rendering and what was received, in the notation of
+    `turnlog.providers.spelling`; it also contains unknown keys. A form never contains content (texts, arguments,
+    media).
     """
 
     provider: str
@@ -44,17 +44,17 @@ class Form(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults
 
 
 class Text(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
-    """Plain text. May hold anything a Python string can, lone surrogates and NUL included."""
+    """Plain text. It may contain anything that a Python string can, including lone surrogates and NUL."""
 
     text: str
     form: Form | None = None
 
 
 class Media(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="media"):
-    """An image, document, audio or video: bytes by hash, a URL, or a provider's file id.
+    """An image, document, audio or video, given by the hash of its bytes, by a URL, or by a provider's file id.
 
-    Exactly one of `sha256` (hex digest of the bytes, which live in the store's blobs), `url` and
-    `file_id` (valid at `provider` only) is set. `size` is the number of bytes, 0 if unknown.
+    Exactly one of these is set: `sha256` (the hex digest of the bytes, which are a blob in the store), `url`, or
+    `file_id` (valid only at `provider`). `size` is the number of bytes, 0 if unknown.
     """
 
     kind: Literal["image", "document", "audio", "video", "file"]
@@ -71,10 +71,10 @@ class Media(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
 class Reasoning(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="reasoning"
 ):
-    """A model's reasoning, opaque and bound to the provider that made it.
+    """A model's reasoning: opaque, and usable only by the provider that made it.
 
-    `text` is what it shows of its thinking, `summary` the pieces of a summary. `signature` or
-    `encrypted` is the provider's proof or blob, never edited. `id` is the provider's item id.
+    `text` is the thinking that the provider shows, `summary` the parts of its summary. `signature` and `encrypted` are
+    the provider's proof and its encrypted content; they are never edited. `id` is the provider's item id.
     """
 
     provider: str
@@ -91,12 +91,12 @@ class ToolCall(
 ):
     """A model's call of a tool.
 
-    `id` pairs it with its result; ids are not unique in real logs, so pairing goes by position.
-    `arguments` is the parsed JSON; `raw` the text as the model wrote it, set only where it is not
-    the compact JSON of `arguments` (see `raw_arguments`). A `custom` call has free text in `raw`
-    and no arguments; a `shell` call has its action object in `arguments`. Other kinds are a
-    provider's own client-side calls (`apply_patch`, `computer`, `tool_search`, ...), action in
-    `arguments`. `signature` is a signature of `provider`. `item_id` is the provider's item id.
+    `id` connects it with its result; ids are not unique in real logs, so calls and results are paired by position.
+    `arguments` is the parsed JSON; `raw` is the text that the model wrote, set only if it differs from the compact JSON
+    of `arguments` (see `raw_arguments`). A `custom` call has free text in `raw` and no arguments; a `shell` call has
+    its action object in `arguments`. Other kinds are a provider's own client-side calls (`apply_patch`, `computer`,
+    `tool_search`, ...), with the action in `arguments`. `signature` was made by `provider`. `item_id` is the provider's
+    item id.
     """
 
     id: str
@@ -111,7 +111,7 @@ class ToolCall(
 
     @property
     def raw_arguments(self) -> str:
-        """The arguments as text: what the model wrote, else compact JSON."""
+        """The arguments as text: as the model wrote them, else as compact JSON."""
         return compact_json(self.arguments) if self.raw is None else self.raw
 
 
@@ -120,8 +120,8 @@ class ToolResult(
 ):
     """The answer to a tool call: parts and outcome.
 
-    `call_id` and `name` are those of the call (`name` may be empty where a provider does not say).
-    `synthetic` marks a result that nobody's tool produced.
+    `call_id` and `name` are those of the call (`name` is empty if the provider does not report it). `synthetic` marks a
+    result that no tool produced.
     """
 
     call_id: str
@@ -136,7 +136,7 @@ class ToolResult(
 class Opaque(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="opaque"
 ):
-    """A provider's own item or block, kept whole and replayed to that provider only."""
+    """A provider's own item or block, kept whole and sent only to that provider."""
 
     provider: str
     kind: str
@@ -147,7 +147,7 @@ class Opaque(
 class Unknown(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="unknown"
 ):
-    """A part of a kind that a newer turnlog wrote. Kept, never sent."""
+    """A part of a kind that a newer turnlog wrote. It is kept and never sent."""
 
     kind: str
     data: Any = None
@@ -159,7 +159,7 @@ Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque | Unknown
 class Message(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """A role and parts. Tool results are parts of user messages.
 
-    `name` is the author's name where a provider allows one.
+    `name` is the author's name, if the provider allows one.
     """
 
     role: Role
@@ -171,8 +171,8 @@ class Message(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defau
 class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """A tool that a model may call.
 
-    `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or
-    `hosted`: run by `provider`, whose declaration stands in `data`.
+    `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or `hosted` (run by `provider`,
+    whose declaration is `data`).
     """
 
     name: str
@@ -185,7 +185,7 @@ class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
 
 
 def extra_keys(form: Form | None) -> tuple[str, ...]:
-    """The keys that ride along in a form with a value, with their path: what another provider cannot take."""
+    """The paths of the unknown keys in a form that have a value: other providers cannot take them."""
     return () if form is None else tuple(_extra(form.delta, ""))
 
 
@@ -198,7 +198,7 @@ def _extra(delta: Mapping[str, Any] | None, path: str) -> Iterator[str]:
 
 
 def free_text() -> dict[str, Any]:
-    """The parameters of a custom tool where it has to be a function."""
+    """The parameters of a custom tool that is declared as a function."""
     return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
@@ -212,15 +212,15 @@ _read_finite = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def compact_json(value: Any) -> str:
-    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
+    """`value` as JSON without spaces and without escapes for non-ASCII characters, as most providers send it."""
     return _compact(value)
 
 
 def parse_arguments(raw: str) -> tuple[Any, str | None]:
-    """`raw` argument text as (`arguments`, `raw`) of a `ToolCall`.
+    """The text `raw` of arguments as (`arguments`, `raw`) of a `ToolCall`.
 
-    Text that is no JSON, holds NaN, Infinity or 1e999 (which no JSON can), or nests more than
-    `ARGUMENTS_DEPTH` levels, gives no arguments and keeps the text.
+    Text gives no arguments and is kept as it is if it is not JSON, contains NaN, Infinity or 1e999 (which JSON cannot
+    represent), or is nested more than `ARGUMENTS_DEPTH` levels deep.
     """
     try:
         value = _read_finite(raw)
@@ -233,9 +233,10 @@ def parse_arguments(raw: str) -> tuple[Any, str | None]:
 
 
 def nested_deeper(value: Any, levels: int) -> str | None:
-    """The path of an object or array in `value` that lies more than `levels` deep, None if there is none.
+    """The path of an object or array in `value` that lies more than `levels` deep; None if there is none.
 
-    `value` itself is the first level. Takes no more of Python's stack for a deep value than for a flat one.
+    `value` itself is the first level. Works without recursion, so a deep value needs no more of Python's stack than a
+    flat one.
     """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
     for _ in range(levels):
@@ -251,7 +252,7 @@ def nested_deeper(value: Any, levels: int) -> str | None:
 
 
 def not_json(value: Any) -> str | None:
-    """The path and the type of something in `value` that JSON does not have, None if there is nothing of the kind."""
+    """The path and type of a value inside `value` that JSON does not have; None if there is none."""
     stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while stack:
         item, way = stack.pop()
@@ -276,7 +277,7 @@ def _path(way: tuple[Any, ...]) -> str:
 
 
 def is_finite_json(value: Any) -> bool:
-    """Whether JSON can hold `value`: no NaN or infinity (1e999 parses as one), string keys only."""
+    """Whether JSON can represent `value`: no NaN or infinity (1e999 is parsed as infinity), only string keys."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -293,17 +294,17 @@ def is_finite_json(value: Any) -> bool:
 
 
 def sha256_hex(data: bytes) -> str:
-    """The hex SHA-256 of `data`: the name media bytes go by."""
+    """The hex SHA-256 of `data`, which is the name of media bytes in a store."""
     return hashlib.sha256(data).hexdigest()
 
 
 def text_of(message: Message) -> str:
-    """The plain text of a message: its `Text` parts joined by newlines, nothing else."""
+    """The plain text of a message: only its `Text` parts, joined by newlines."""
     return "\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def media_parts(message: Message) -> Iterator[Media]:
-    """Every media part of a message, those inside tool results included, in order."""
+    """Every media part of a message, including those inside tool results, in order."""
     for part in message.parts:
         if isinstance(part, Media):
             yield part
@@ -314,8 +315,8 @@ def media_parts(message: Message) -> Iterator[Media]:
 
 
 def shown_apart(result: ToolResult) -> tuple[str, str]:
-    """The words ahead of a result's media, and those in its own place if it has no text, where media are shown in a
-    message of their own behind it; both empty if it has none."""
+    """Two texts for a result whose media are shown in a separate message after it: the text before the media, and the
+    text that stands for the result if it has no text of its own. Both are empty if the result has no media."""
     kinds = " and ".join(sorted({part.kind for part in result.parts if isinstance(part, Media)}))
     if not kinds:
         return "", ""
@@ -324,7 +325,7 @@ def shown_apart(result: ToolResult) -> tuple[str, str]:
 
 
 def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "file"]:
-    """The kind of medium that a MIME type names."""
+    """The kind of media that a MIME type denotes."""
     match mime.split("/", 1)[0]:
         case "image" | "audio" | "video" as family:
             return family
@@ -333,7 +334,8 @@ def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "fil
 
 
 def images_in(message: Message) -> int:
-    """How many images it has, those inside results included. Loops, because it is asked of every message of a view."""
+    """The number of images in a message, including those inside results. Written as loops, because it runs for every
+    message of a view."""
     found = 0
     for part in message.parts:
         for inner in part.parts if isinstance(part, ToolResult) else (part,):
@@ -343,5 +345,5 @@ def images_in(message: Message) -> int:
 
 
 def unchanged(new: Sequence[Any], old: Sequence[Any]) -> bool:
-    """Whether `new` holds the very objects that `old` does, in the same order: nothing had to change."""
+    """Whether `new` consists of the same objects as `old`, in the same order."""
     return len(new) == len(old) and all(map(is_, new, old))

@@ -1,7 +1,7 @@
-"""What a log consists of: numbered, timed records, one struct a kind.
+"""Records: the numbered, timed entries of a log, one struct for each kind.
 
-A record is an envelope (number, time) around a body. Bodies are frozen values; a new kind is a new
-struct in `Body`, and a reader that does not know it keeps it as `UnknownRecord`, untouched.
+A record is an envelope (number, time) around a body. Bodies are frozen values. A new kind is a new struct in `Body`; a
+reader that does not know the kind keeps the record unchanged, as `UnknownRecord`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .messages import Form, Message, Outcome, Part, Tool
 
 
 class Count(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
-    """Tokens of a message as one counter saw them when it was recorded; never recomputed.
+    """The tokens of a message, counted when it was recorded and never again.
 
-    `counter` names counter and version, `certainty` how far to trust it. `at_once` says that it is the size which the
-    message takes among results of calls that were made at once, where a provider bills those otherwise.
+    `counter` is the name and version of the counter, `certainty` how far to trust the count. `at_once` is True if the
+    message was counted as one of several parallel results, for a provider that bills these differently.
     """
 
     tokens: int
@@ -31,10 +31,10 @@ class Count(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
 class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """What a provider billed for one request, in tokens.
 
-    `input` is everything the model read, cached parts included, whatever the provider's own
-    convention; `cached` the part read from its cache, `cache_write` the part written to it, of which
-    `cache_write_1h` is kept for an hour. `output` is everything it wrote, reasoning included;
-    `reasoning` that part alone.
+    The figures follow one convention for all providers. `input` is everything the model read, including cached parts;
+    `cached` is the part read from the provider's cache, `cache_write` the part written to it, and `cache_write_1h` the
+    part of `cache_write` that is kept for an hour. `output` is everything the model wrote, including reasoning;
+    `reasoning` is the part that was reasoning.
     """
 
     input: int = 0
@@ -45,7 +45,7 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     cache_write_1h: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """What both were billed."""
+        """The sum of both."""
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
@@ -57,13 +57,13 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
 
 
 _CERTAIN = 1 << 53
-"""From here on numbers in JSON are not told apart by everybody who reads them."""
+"""Not every JSON reader can represent each integer from here on exactly."""
 
 
 def tokens_billed(value: Any) -> int:
-    """A figure of a usage object as tokens: 0 for what is no whole number, less than none, or more than JSON holds.
+    """A figure of a usage object as tokens: 0 if it is not a whole number, is negative, or is too large for JSON.
 
-    Servers that imitate an API report -1 for what they did not count, and 12.0 for 12.
+    Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _CERTAIN:
         return 0
@@ -71,10 +71,10 @@ def tokens_billed(value: Any) -> int:
 
 
 class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
-    """What the reasoning of an answer is bound to, where its model seals it with all that it was sent.
+    """What the reasoning of an answer is bound to, for models that seal it together with everything they were sent.
 
-    `prefix` is the digest of what stood ahead of the answer in its request, `after` the number of the record with the
-    newest reasoning in that request, `first` of that with the oldest; 0 if there was none.
+    `prefix` is a digest of everything before the answer in its request, `after` the number of the record with the
+    newest reasoning in that request, `first` of the record with the oldest; both are 0 if the request contained none.
     """
 
     prefix: str
@@ -85,9 +85,9 @@ class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defau
 class MessageRecord(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"
 ):
-    """A message. `model` wrote it, where a model did; `stop` is why it stopped, in its words.
+    """A message. `model` is the model that wrote it, if a model did; `stop` is why it stopped, in the provider's words.
 
-    `source` is the place in a foreign transcript that it was imported from (a line, an id). `binding` says what its
+    `source` is its place in the foreign transcript that it was imported from (a line, an id). `binding` is what its
     reasoning is bound to, if the model binds it.
     """
 
@@ -103,10 +103,10 @@ class MessageRecord(
 class PartialAnswer(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="partial"
 ):
-    """An answer that was interrupted: what had come. It is part of the conversation.
+    """An interrupted answer: the part that had arrived. It belongs to the conversation.
 
-    `reason` says what is known of the interruption. A call whose arguments had not fully come is
-    not a call: its fragments stand in `fragments`, readable, never sent.
+    `reason` is what is known about the interruption. A call whose arguments had not arrived completely does not count
+    as a call: it is in `fragments`, which can be read and are never sent.
     """
 
     message: Message
@@ -120,11 +120,12 @@ class PartialAnswer(
 class StreamCheckpoint(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="checkpoint"
 ):
-    """What had come of an answer while it was being streamed: all of it up to here, whatever checkpoints said before.
+    """Everything that had arrived of an answer while it was being streamed, including the content of earlier
+    checkpoints.
 
-    Not part of the conversation: the answer follows, or, where the process was killed before it came, the
-    `PartialAnswer` that whoever opens the session next makes of the newest checkpoint, unless it was taken back.
-    `fragments` as there.
+    It is not part of the conversation. The answer itself follows. If the process was killed before that, the next
+    opening of the session makes a `PartialAnswer` from the newest checkpoint, unless that was taken back. `fragments`
+    is as in `PartialAnswer`.
     """
 
     message: Message
@@ -136,7 +137,7 @@ class StreamCheckpoint(
 class ToolStarted(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_started"
 ):
-    """A tool began to run for the call `call_id` of message record `call_record`."""
+    """A tool started to run for the call `call_id` in message record `call_record`."""
 
     call_id: str
     call_record: int
@@ -146,7 +147,7 @@ class ToolStarted(
 class ToolFinished(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_finished"
 ):
-    """A tool ended; its result is a message of its own. `seconds` is how long it ran."""
+    """A tool ended; its result is a separate message. `seconds` is how long it ran."""
 
     call_id: str
     call_record: int
@@ -158,10 +159,10 @@ class ToolFinished(
 class UsageRecord(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="usage"
 ):
-    """What one request cost. `raw` is the provider's own usage object.
+    """What one request was billed. `raw` is the provider's own usage object.
 
-    `counted` is the whole request as it was counted before it was sent, `answer` the tokens of the
-    answer by the same counter (0 if it is not kept): what later counts are calibrated by.
+    `counted` is the count of the whole request before it was sent, `answer` the tokens of the answer by the same
+    counter (0 if the answer is not kept). Later counts are calibrated with both.
     """
 
     provider: str
@@ -173,11 +174,11 @@ class UsageRecord(
 
 
 class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="decision"):
-    """Something a view must do from here on: `clear`, `rewind`, `compact`, `mask`, `pin`, ...
+    """A rule that all later requests follow: `clear`, `rewind`, `compact`, `mask`, `pin`, ...
 
-    It covers the records `first` to `last` (inclusive) and applies to views of the log from its own
-    number on. `detail` holds what the action needs; `why` is for people. `supersedes` is the number
-    of a decision that this one takes back.
+    It covers the records `first` to `last` (inclusive) and applies to views of the log that include it. `detail`
+    contains what the action needs; `why` is for people. `supersedes` is the number of a decision that this one takes
+    back.
     """
 
     action: str
@@ -189,20 +190,21 @@ class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True,
 
     @property
     def replacement(self) -> tuple[Message, ...]:
-        """The messages that stand in for what it hides; none if there are none, or none that can be read."""
+        """The messages that are shown instead of the covered records; empty if there are none or they cannot be
+        read."""
         try:
             return msgspec.convert(self.detail.get("replacement") or (), tuple[Message, ...])
-        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: a lone surrogate in a key
+        except (msgspec.ValidationError, UnicodeEncodeError):  # UnicodeEncodeError: a lone surrogate in a key
             return ()
 
 
 class SessionOpened(
     Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="session_opened"
 ):
-    """A session was opened for work, and where that was said: from where.
+    """A session was opened for work, and the opener said from where.
 
-    `source` is `interactive` (somebody sits before it), `non-interactive` (a script, a pipeline) or `embedded-server`
-    (a server inside another program, for its users). `resumed` says that the log was there before.
+    `source` is `interactive` (a person uses it), `non-interactive` (a script, a pipeline) or `embedded-server` (a
+    server inside another program, for its users). `resumed` is True if the session existed before.
     """
 
     source: str
@@ -210,7 +212,7 @@ class SessionOpened(
 
 
 class TurnOpened(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
-    """A turn began. `watch` is the folder that is watched for changes while it lasts, if one is."""
+    """A turn started. `watch` is the folder that is watched for changes during the turn, if there is one."""
 
     turn_id: str
     watch: str = ""
@@ -225,8 +227,8 @@ class TurnClosed(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=Tru
 
 
 class Environment(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
-    """What was found where a configuration was made: the version of turnlog, and the model's limits in tokens as the
-    table of models had them, 0 without a model. `known` is False if the model stood in no table."""
+    """The version of turnlog that recorded a configuration, and the model's limits in tokens from the table of models
+    then (0 without a model). `known` is False if no table contained the model."""
 
     turnlog: str = ""
     input_limit: int = 0
@@ -237,13 +239,13 @@ class Environment(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=Tr
 class Configuration(
     Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="configuration"
 ):
-    """What requests are made with from here on.
+    """The settings, tools and target of later requests.
 
-    `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
-    may call. `form` is how that provider's request body was spelled. `input_limit`, in tokens, is what
-    the model takes where that was said and is not its usual limit, else 0. `budget` and `strategy` are
-    None where the default holds. `environment` is what it was made in: no request depends on it. `base_url`
-    is another server that speaks the provider's API.
+    `settings` are top-level request keys of `provider`, passed on unchanged; `tools` is what the model may call. `form`
+    is how that provider's request body was spelled. `input_limit` is the number of tokens that the model takes, if it
+    was given and is not the model's usual limit; else 0. `budget` and `strategy` are None for the default.
+    `environment` is the version and the model limits when this was recorded; no request depends on it. `base_url` is
+    another server that speaks the provider's API.
     """
 
     provider: str = ""
@@ -262,10 +264,9 @@ class Configuration(
 class FileChange(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="file_change"):
     """A file changed.
 
-    `before` and `after` are blob hashes, empty where there was or is no file, or its content is not
-    known. `patch` is the blob hash of a unified diff where that is all that is known of a content's change.
-    `root` is the folder that a relative path starts from, where it is known; `old_mode` and `mode` are
-    git's (`100644`, `100755`).
+    `before` and `after` are blob hashes; they are empty if there was or is no file, or its content is not known.
+    `patch` is the blob hash of a unified diff, if only that is known of the change. `root` is the folder that a
+    relative path starts from, if it is known; `old_mode` and `mode` are modes as in git (`100644`, `100755`).
     """
 
     path: str
@@ -281,7 +282,7 @@ class FileChange(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=Tru
 
 
 class Approval(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="approval"):
-    """Somebody was asked whether a call may run, or answered."""
+    """Somebody was asked whether a call may run, or gave the answer."""
 
     call_id: str
     state: Literal["asked", "given", "denied"]
@@ -291,9 +292,9 @@ class Approval(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True,
 
 
 class Note(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="note"):
-    """Something kept with the conversation and never sent to a model.
+    """Something that belongs to the conversation and is never sent to a model.
 
-    `topic` is a short word to find it by, `data` whatever JSON goes with it.
+    `topic` is a short keyword, `data` any JSON.
     """
 
     topic: str
@@ -302,11 +303,12 @@ class Note(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag
 
 
 class SummaryRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="summary"):
-    """A step in the making of a summary. Never shown to a model: a decision does that.
+    """A step in the making of a summary. It is never shown to a model; a decision shows the summary.
 
-    `key` says what was to be summarised by whom. `claimed` is written before a summarizer is called: whoever
-    claimed first, by record number, may call it, and nobody else ever. `made` and `failed` say how that ended;
-    `text` is the summary, `reason` why there is none. `summarizer` is name and version.
+    `key` identifies what is summarised and by which summarizer. A record in the state `claimed` is written before a
+    summarizer is called: among claims with the same key, only the one with the lowest record number may call the
+    summarizer, once. `made` and `failed` are how that ended; `text` is the summary, `reason` why there is none.
+    `summarizer` is the summarizer's name and version.
     """
 
     key: str
@@ -317,11 +319,11 @@ class SummaryRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=
 
 
 class SealedRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="sealed"):
-    """How a record stands on the disk in an encrypted store; who reads through the store never meets it.
+    """A record as it is written to disk in an encrypted store. Reading through the store returns the record inside.
 
-    `of` is the kind of the record that is in `data`, `system` for a message of system text. `data` is a nonce and
-    the encrypted bytes. `within` is the number of the record whose `data` holds this one too, 0 for its own: so
-    it is where a session was packed. `blobs` are the names of the blobs that it needs, as the store has them.
+    `of` is the kind of the record in `data`, `system` for a message of system text. `data` is a nonce and the encrypted
+    bytes. In a packed session, `within` is the number of the record whose `data` contains this record too; 0: its own
+    `data` does. `blobs` are the names of the blobs that the record needs, as the store has them.
     """
 
     of: str
@@ -331,7 +333,7 @@ class SealedRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=T
 
 
 class UnknownRecord(Struct, frozen=True, repr_omit_defaults=True, tag_field="kind", tag="unknown"):
-    """A record of a kind that a newer turnlog wrote; its bytes are kept on the `Record`."""
+    """A record of a kind that a newer turnlog wrote; its bytes are `Record.raw`."""
 
     name: str
 
@@ -358,16 +360,16 @@ Body = (
 
 
 _SHOWN = 300
-"""Characters of a body that the `repr` of its record shows."""
+"""The most characters of a body that the `repr` of its record shows."""
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A numbered, timed entry of a log.
 
-    `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded
-    record as it stands in the store: it is what gets copied, so that fields this version does not
-    know survive. It does not count for equality of content; compare `body`. `redacted` says how many
-    secrets were replaced by marks before it was written, by kind.
+    `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded record as the store
+    has it. Copies are made from `raw`, so that fields which this version does not know survive. Records with equal
+    content may differ in `raw`; to compare content, compare `body`. `redacted` is how many secrets were replaced by
+    marks before the record was written, by kind.
     """
 
     n: int
@@ -382,13 +384,13 @@ class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
     @property
     def message(self) -> Message | None:
-        """The message that this record adds to the conversation, if it adds one."""
+        """The message that this record adds to the conversation; None if it adds none."""
         if isinstance(self.body, (MessageRecord, PartialAnswer)):
             return self.body.message
         return None
 
     @property
     def in_passing(self) -> Record:
-        """The record, to be kept among many that are looked through: of a configuration, which may hold hundreds of
-        tools, only that it is one."""
+        """This record in a small form for scans that keep many records: a configuration, which may contain hundreds of
+        tools, is replaced by an empty one."""
         return Record(self.n, self.time, Configuration()) if isinstance(self.body, Configuration) else self

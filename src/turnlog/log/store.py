@@ -1,7 +1,7 @@
-"""Where logs live: the store protocol, and what every store says of its sessions.
+"""The protocol of stores, which keep logs, and the values that its methods return.
 
-A log is the numbered records of one session, 1 to n without gaps, appended to and never rewritten.
-Stores differ in where they keep it; what they promise is in `turnlog.testing.check_store`.
+A log is the numbered records of one session, 1 to n without gaps; records are appended and never rewritten. Stores
+differ in where they keep a log; `turnlog.testing.check_store` checks what all of them promise.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from .bills import Bills
 from .records import Body, Record
 
 SWEEP_GRACE_SECONDS = 3600.0
-"""How long a blob may wait for the record that refers to it."""
+"""How long, in seconds, a blob is kept without a record that refers to it."""
 
 
 class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
-    """A record to be: the store numbers it. `time` is the store's clock if empty.
+    """A record without a number, which the store assigns. If `time` is empty, the store's clock is used.
 
-    `raw` is the encoded record where one is copied from another store: it is kept byte for byte,
-    so that fields of a newer version survive, provided the number in it is the one it gets.
-    `redacted` is as in `Record`.
+    `raw` is the encoded record if it is copied from another store. It is kept byte for byte, so that fields of a newer
+    version survive, provided that the number in it is the number that the record gets. `redacted` is as in `Record`.
     """
 
     body: Body
@@ -38,12 +37,11 @@ class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
 
 class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
-    """What a listing says of a session.
+    """A session as it is listed.
 
-    `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
-    `messages` how many of them are messages. `parent` is the session that it belongs to: what it was
-    forked from, with the number of records it shares in `parent_records`, or whose subagent's it is,
-    sharing none.
+    `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record, `messages` the number of
+    messages. `parent` is the session that it was forked from, with the number of shared records in `parent_records`; or
+    the session whose subagent it is, sharing no records.
     """
 
     id: str
@@ -57,7 +55,7 @@ class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
 
 class Problem(Struct, frozen=True, repr_omit_defaults=True):
-    """Something that `verify` found: which session, which record (0: none in particular), what."""
+    """Damage that `verify` found: in which session, in which record (0: no particular one), and what."""
 
     session: str
     record: int
@@ -65,8 +63,8 @@ class Problem(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Swept(Struct, frozen=True, repr_omit_defaults=True):
-    """What a sweep did: how many blobs it removed and of how many bytes, and how many that nothing
-    refers to it left alone because they were put only recently."""
+    """The result of a sweep: how many blobs it removed, their bytes, and how many unreferenced blobs it kept because
+    they were put recently."""
 
     removed: int
     size: int
@@ -74,7 +72,7 @@ class Swept(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Packed(Struct, frozen=True, repr_omit_defaults=True):
-    """What packing a session did: how many records it compressed, and how many bytes they took before and after."""
+    """The result of packing a session: how many records were compressed, and their bytes before and after."""
 
     records: int
     before: int
@@ -84,9 +82,9 @@ class Packed(Struct, frozen=True, repr_omit_defaults=True):
 class Hit(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A record that a search found.
 
-    `role` is whose words it holds: `system`, `user`, `assistant`, or `tool` for the results of tools;
-    of records that are no message, their kind. `snippet` is one line of its text, and `start` to
-    `end` the characters of it where the first word stands (0 and 0: not in the text that is shown).
+    `role` is `system`, `user`, `assistant`, or `tool` for results of tools; for records that are not messages, their
+    kind. `snippet` is one line of the record's text, and `start` to `end` are the characters of the first word in it (0
+    and 0: the word is not in the part that is shown).
     """
 
     session: str
@@ -99,8 +97,9 @@ class Hit(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
 
 class Piece(Struct, frozen=True, repr_omit_defaults=True):
-    """Records that are kept together: the id of the session that they were appended to (empty if it was deleted and
-    forks read them still), of the sessions that read any of them, their bytes, and the blobs that they name."""
+    """Records that can only be deleted together. `owner` is the id of the session that they were appended to (empty if
+    it was deleted and forks still read them), `readers` the sessions that read any of them, `size` their bytes, and
+    `blobs` the blobs that they refer to."""
 
     owner: str
     readers: frozenset[str]
@@ -109,9 +108,9 @@ class Piece(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Inventory(Struct, frozen=True, repr_omit_defaults=True):
-    """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Store.keep`), and which
-    are in use (None: this system or disk cannot tell). Blobs go by the names that pieces have for them. `base` is about
-    what it takes on disk with nothing in it."""
+    """Everything in a store: its pieces, the size of each blob, the sessions protected from gc (see `Store.keep`), and
+    the sessions in use (None: this system or disk cannot tell). Blobs have the names that pieces use for them. `base`
+    is about how many bytes the store takes on disk when it is empty."""
 
     pieces: tuple[Piece, ...]
     blobs: dict[str, int]
@@ -121,21 +120,21 @@ class Inventory(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Held(Protocol):
-    """That a session is in use."""
+    """A lock that marks a session as in use."""
 
     def close(self) -> None:
-        """Let go. A second time does nothing."""
+        """Release the lock. A second call does nothing."""
 
 
 class RecordStore(Protocol):
-    """The log itself."""
+    """The records of sessions."""
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """Append all of `drafts` or none, and return them as numbered records.
 
-        With `expected`, the number of the last record as the caller knows it, raises Conflict if
-        somebody else appended since. Raises SessionNotFound. What is returned is on disk to the
-        degree that the store's durability setting says.
+        With `expected`, the number of the last record that the caller knows, raises Conflict if somebody else has
+        appended since. Raises SessionNotFound. The returned records are on disk as far as the store's durability
+        setting guarantees.
         """
 
     def read(
@@ -143,67 +142,67 @@ class RecordStore(Protocol):
     ) -> Iterator[Record]:
         """The records `first` to `last` (inclusive; None: to the end), or the same backwards.
 
-        Raises SessionNotFound, and CorruptRecord where a record is damaged or missing: what came
-        before it has been yielded.
+        Raises SessionNotFound, and CorruptRecord at a damaged or missing record, after the records before it have been
+        yielded.
         """
 
     def usage(self, session_id: str) -> Bills:
-        """What the usage records of a session say, summed for each model, without reading the others if
-        the store can help it. Raises as `read`."""
+        """The usage records of a session, summed for each model. Stores that can do so read no other records. Raises as
+        `read`."""
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        """The records from number `first` on of these kinds, in order or backwards, without decoding the others if the
-        store can help it.
+        """The records of these kinds from number `first` on, in order or backwards. Stores that can do so decode no
+        other records.
 
-        Kinds are the words in docs/format.md; `system` is that of messages with system text. Raises as `read`; damage
-        to records of other kinds may go unseen."""
+        Kinds are the words in docs/format.md; `system` stands for messages with system text. Raises as `read`; damage
+        to records of other kinds may go unnoticed.
+        """
 
 
 class Store(RecordStore, Protocol):
-    """Where logs live."""
+    """A place that keeps logs."""
 
     # -- sessions ----------------------------------------------------------------------------------
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
-        """A new empty session. `parent` is the id of the one it belongs to, which need not be there:
-        it shares no records with it. Raises SessionExists, SessionIdError."""
+        """A new empty session. `parent` is the id of the session it belongs to, which need not exist; no records are
+        shared with it. Raises SessionExists, SessionIdError."""
 
     def info(self, session_id: str) -> SessionInfo:
-        """Raises SessionNotFound."""
+        """The session as it is listed. Raises SessionNotFound."""
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """All sessions, the last updated first."""
+        """All sessions, the most recently updated first."""
 
     def usages(self) -> dict[str, Bills]:
-        """`usage` of every session that was billed anything, by its id. Raises CorruptRecord."""
+        """The `usage` of every session that was billed anything, by session id. Raises CorruptRecord."""
 
     def rename(self, session_id: str, title: str) -> None:
-        """Give a session another title. Raises SessionNotFound."""
+        """Change the title of a session. Raises SessionNotFound."""
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        """Delete a whole session, or nothing of it. Forks of it stay whole. Raises SessionNotFound, and with
-        `expected`, the number of the last record as the caller knows it, Conflict if there is another."""
+        """Delete a whole session, or nothing. Its forks stay complete. Raises SessionNotFound; with `expected`, the
+        number of the last record that the caller knows, raises Conflict if the last record is another."""
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """A new session that begins with the records of this one up to number `at` (None: all),
-        without copying them. Raises SessionNotFound, SessionExists, SessionIdError, InputError."""
+        """A new session that begins with the records of this one up to number `at` (None: all), without copying them.
+        Raises SessionNotFound, SessionExists, SessionIdError, InputError."""
 
     # -- media bytes by content --------------------------------------------------------------------
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """Keep `data`; returns its hex SHA-256, under which it is kept. Only encrypted bytes are kept under another
-        `name`."""
+        """Keep `data` under its hex SHA-256, and return that. Only encrypted bytes are kept under another `name`."""
 
     def get_blob(self, sha256: str) -> bytes:
-        """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
+        """The bytes with that hash. Raises BlobMissing, CorruptRecord."""
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """Remove the blobs that no record refers to.
 
-        Those put less than `grace` seconds ago stay: the record that needs one is appended after it.
-        To put a blob again makes it as young as a new one.
+        Blobs put less than `grace` seconds ago stay, because the record that needs a blob is appended after it. Putting
+        a blob again makes it as young as a new one.
         """
 
     # -- searching ---------------------------------------------------------------------------------
@@ -219,61 +218,62 @@ class Store(RecordStore, Protocol):
         until: str | None = None,
         limit: int | None = 50,
     ) -> list[Hit]:
-        """The records that hold every word of `query`: the session made last first, and of each its
-        newest records first.
+        """The records that contain every word of `query`: sessions created last come first, and in each session the
+        newest records come first.
 
-        A query is words and "phrases"; `word*` stands for all that begin so. Case and accents do
-        not count, nor does anything else that is no letter or digit. `role` is as in `Hit`, `tool`
-        the name of a tool whose call or result it is. `since` and `until` are times as records hold
-        them or the beginnings of such (a day, a month), both inclusive. A record that several
-        sessions share is found once, in the oldest of them; with `session`, in that one.
-        Raises SessionNotFound, InputError.
+        A query consists of words and "phrases"; `word*` stands for all words that begin with it. Case, accents and all
+        characters other than letters and digits are ignored. `role` is as in `Hit`; `tool` is the name of a tool, for
+        its calls and results. `since` and `until` are times as in records, or their beginnings (a day, a month), both
+        inclusive. A record shared by several sessions is found once, in the oldest of them; with `session`, in that
+        one. Raises SessionNotFound, InputError.
         """
 
-    # -- packing: sessions that nobody writes to, kept in less room --------------------------------
+    # -- packing: less space for sessions that are rarely written to -------------------------------
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """Compress the records of a session that it owns and that are not compressed yet.
+        """Compress the records that a session owns and that are not compressed yet.
 
-        Everything goes on as before: it is read, searched, verified, forked and appended to. What is appended
-        afterwards is not compressed until the next time. Records that it shares with a session that it was forked
-        from are packed with that one. All is packed or nothing. `reclaim` gives the room back to the disk. Raises
-        SessionNotFound, CorruptRecord, and InputError where the package zstandard is not installed.
+        A packed session is read, searched, verified, forked and appended to as before. Records appended later are
+        compressed by the next call. Records shared with the session it was forked from are packed with that session.
+        All is packed or nothing. `reclaim` gives the freed space back to the disk. Raises SessionNotFound,
+        CorruptRecord, and InputError if the package zstandard is not installed.
 
         With `instead`, these bytes first replace records, by number; `was` is as in `Store.rewrite`.
         """
 
     def unpacked(self) -> frozenset[str]:
-        """The sessions with records of their own that packing could compress. Reads no record."""
+        """The sessions with records of their own that packing could compress. Reads no records."""
 
-    # -- what may go, what must not, and the room that it takes ------------------------------------
+    # -- locks, retention, and space on disk -------------------------------------------------------
 
     def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
-        """Say that a session is in use, until what is returned is closed or its process ends. It need not be there
-        yet. With `alone`, None if somebody else uses it, and nobody does until it is closed: they wait."""
+        """Mark a session as in use, until the returned lock is closed or its process ends. The session need not exist
+        yet. With `alone`, returns None if somebody else uses the session; otherwise others wait until the lock is
+        closed."""
 
     def keep(self, session_id: str, *, kept: bool = True) -> None:
-        """Have a session left alone by `turnlog gc`, or no longer. Raises SessionNotFound."""
+        """Protect a session from `turnlog gc`, or unprotect it. Raises SessionNotFound."""
 
     def inventory(self) -> Inventory:
-        """What there is and what it takes. Raises CorruptRecord where damage keeps that from being told."""
+        """Everything in the store and its size. Raises CorruptRecord if damage makes this impossible."""
 
     def used(self) -> int:
-        """The bytes that the store takes on disk, without room in its files that is free."""
+        """The bytes that the store takes on disk, without free space inside its files."""
 
     def reclaim(self) -> None:
-        """Give the room that is free in the store's files back to the disk."""
+        """Give free space inside the store's files back to the disk."""
 
     # -- the whole ---------------------------------------------------------------------------------
 
     @property
     def encrypted(self) -> bool:
-        """Whether records, titles and blobs are encrypted before they are kept."""
+        """Whether records, titles and blobs are encrypted before they are written."""
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """Re-derive everything that can be, of one session or all; each damage found is a value."""
+        """Derive again everything that can be derived, for one session or all. Each damage found is a value in the
+        result."""
 
     def rewrite(
         self,
@@ -283,20 +283,18 @@ class Store(RecordStore, Protocol):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """Put these bytes in place of records, by number, and delete the blobs of these names: the one
-        operation that changes what was appended, for secrets that must not stay. `turnlog scrub` is
-        what calls it.
+        """Replace records by these bytes, by number, and delete the blobs with these names. No other operation changes
+        records. It exists for secrets that must not stay; `turnlog scrub` calls it.
 
-        The bytes have to encode records of those numbers. Records that forks share change for all of
-        them. What was there before is gone from the disk when it returns, as far as the file system
-        lets that be said. Everything `verify` checks holds again. All is rewritten or nothing. Raises
-        SessionNotFound, InputError for a record that there is not, and CorruptRecord where a checksum
-        is wrong before: rewriting would hide that. With `was`, raises Conflict unless the records of these numbers
-        still have these bytes.
+        The bytes must encode records with these numbers. Records shared with forks change in all of them. When it
+        returns, the old bytes are gone from the disk, as far as the file system allows. Everything that `verify` checks
+        holds again. All is rewritten or nothing. Raises SessionNotFound, InputError for a record that does not exist,
+        and CorruptRecord if a checksum was wrong before, because rewriting would hide that. With `was`, raises Conflict
+        unless the records with these numbers still have these bytes.
         """
 
     def close(self) -> None:
-        """Release files and connections. A closed store is not used again."""
+        """Release files and connections. The store must not be used afterwards."""
 
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -304,10 +302,10 @@ _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 
 
 def check_session_id(session_id: str) -> str:
-    """`session_id` if it is safe as a file name on every system, else SessionIdError.
+    """`session_id`, if it is safe as a file name on every system; otherwise raises SessionIdError.
 
-    Letters, digits, `.`, `_`, `-`; starts with a letter or digit; at most 128; no trailing dot; no
-    name that Windows reserves. That two ids do not differ by case alone is for the store to see to.
+    Allowed are at most 128 letters, digits, `.`, `_` and `-`, starting with a letter or digit, without a dot at the
+    end, and no name that Windows reserves. The store has to refuse ids that differ only by case.
     """
     if (
         not isinstance(session_id, str)
@@ -323,7 +321,7 @@ def check_session_id(session_id: str) -> str:
 
 
 def check_parent(session_id: str, parent: str) -> None:
-    """Raises SessionIdError unless `parent`, if it is given, can be the id of another session."""
+    """Raises SessionIdError if `parent` is given but cannot be the id of another session."""
     if parent and check_session_id(parent).lower() == session_id.lower():
         raise SessionIdError(
             f"parent: session {session_id!r} cannot be its own parent (case does not count); give the id of another "
@@ -332,12 +330,12 @@ def check_parent(session_id: str, parent: str) -> None:
 
 
 def utc_now() -> str:
-    """The time as records hold it: UTC, ISO 8601, milliseconds."""
+    """The current time as in records: UTC, ISO 8601, milliseconds."""
     seconds, milliseconds = divmod(time_ns() // 1_000_000, 1000)
     return f"{_to_seconds(seconds)}.{milliseconds:03}Z"
 
 
 @lru_cache(maxsize=1)
 def _to_seconds(seconds: int) -> str:
-    """Seconds since 1970 as text. Remembered: to write it takes longer than to number a record."""
+    """Seconds since 1970 as text. Cached, because formatting takes longer than numbering a record."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,7 +1,7 @@
-"""The one reader of a record's texts: where each stands, and the record again with other texts in their places.
+"""The one reader of a record's texts: lists them with their paths, and makes copies of a record with other texts.
 
-Redaction, search, validation, read-back and summaries all read through it. A new kind of record or part is a new row in
-`FIELDS`; tests/log/test_texts.py fails until it has one.
+Redaction, search, validation, read-back and summaries all use it. A new kind of record or part needs a new row in
+`FIELDS`; tests/log/test_texts.py fails without it.
 """
 
 from __future__ import annotations
@@ -51,18 +51,19 @@ from .records import (
 S = TypeVar("S", bound=Struct)
 
 LeafPart = Text | Media | Reasoning | ToolCall | Opaque | Unknown
-"""A part that holds no other."""
+"""A part that contains no other parts."""
 
 Kind = Literal["none", "text", "url", "json", "setting", "wire", "call", "within"]
 
 
 class Field(NamedTuple):
-    """What stands in a field, and whether a search looks there.
+    """What a field contains, and whether searches look there.
 
-    `text` is plain text; `url` an address, of which one that holds its own bytes (`data:`) is no text. `json` is any
-    JSON; `setting` JSON that requests carry as it is, so that all its numbers are finite; `wire` JSON that a provider
-    or a newer turnlog wrote. `call` is the arguments of a tool call, in both their spellings. `within` is another
-    struct, or several. `none` is no text: an id, a hash, a word of ours, the name of a model or a tool.
+    `text` is plain text. `url` is an address; a `data:` URL, which contains its own bytes, does not count as text.
+    `json` is any JSON; `setting` is JSON that requests contain unchanged, so all its numbers must be finite; `wire` is
+    JSON that a provider or a newer turnlog wrote. `call` is the arguments of a tool call, both parsed and raw. `within`
+    is another struct, or several. `none` is not text: an id, a hash, a keyword of turnlog's own, the name of a model or
+    a tool.
     """
 
     kind: Kind
@@ -185,10 +186,10 @@ FIELDS: dict[type, dict[str, Field]] = {
     Form: {"provider": NOT_TEXT, "shape": NOT_TEXT, "delta": WIRE},
     Strategy: {"name": NOT_TEXT, "steps": NOT_TEXT, "heading": TEXT},
 }
-"""Every field that could hold a text, of every struct that a record can hold."""
+"""Every field that could contain a text, for every struct that a record can contain."""
 
 Selection = dict[type, list[tuple[str, Kind]]]
-"""Which fields of each struct are looked at."""
+"""The fields of each struct that are read."""
 
 
 def _selected(wanted: Callable[[Field], bool]) -> Selection:
@@ -201,11 +202,11 @@ def _selected(wanted: Callable[[Field], bool]) -> Selection:
 EVERY = _selected(lambda field: field != NOT_TEXT)
 SEARCHABLE = _selected(lambda field: field.searched)
 GIVEN_JSON = _selected(lambda field: field.kind in ("json", "setting", "call", "within"))
-"""What callers give as JSON, which may hold what no JSON can."""
+"""The JSON that callers give, which may contain values that JSON cannot represent."""
 
 
 class Found(NamedTuple):
-    """A text of a record: its path (`message.parts[0].text`), its kind, and the text: a string, JSON, or the
+    """A text of a record: its path (`message.parts[0].text`), its kind, and its value: a string, JSON, or the
     `ToolCall` whose arguments it is."""
 
     path: str
@@ -214,8 +215,8 @@ class Found(NamedTuple):
 
 
 def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Iterator[Found]:
-    """Every text that `holder`, a body or anything in one, has in these fields, in order. Empty ones are left out.
-    `path` is where `holder` itself stands."""
+    """Every text in the selected fields of `holder` (a body or a value inside one), in order. Empty ones are left out.
+    `path` is the path of `holder` itself."""
     for name, kind in fields[type(holder)]:
         value: Any = holder if kind == "call" else getattr(holder, name)
         if not value or (kind == "url" and value.startswith("data:")):
@@ -234,8 +235,8 @@ def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Itera
 
 
 def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:
-    """`holder` with `change` of the kind and value of each of its texts in that text's place; `holder` itself if each
-    is the very same."""
+    """`holder` with each text replaced by what `change` returns for its kind and value; `holder` itself if every result
+    is the same object as before."""
     changes: dict[str, Any] = {}
     for name, kind in EVERY[type(holder)]:
         if kind == "call":
@@ -252,7 +253,7 @@ def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:
 
 
 def leaf_parts(parts: Iterable[Part]) -> Iterator[LeafPart]:
-    """The parts of a message, with those inside tool results in place of the results."""
+    """The parts of a message; each tool result is replaced by the parts inside it."""
     for part in parts:
         if isinstance(part, ToolResult):
             yield from part.parts
@@ -261,7 +262,7 @@ def leaf_parts(parts: Iterable[Part]) -> Iterator[LeafPart]:
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Every string inside a JSON value, keys left out, in order."""
+    """Every string inside a JSON value, in order, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):

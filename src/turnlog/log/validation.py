@@ -1,6 +1,6 @@
-"""What may be appended: checked before it reaches a store, because a log is never rewritten.
+"""Checks what may be appended, before it reaches a store, because a log is never rewritten.
 
-A value that would not come back from the log as it went in is refused with the name of its field.
+A value that could not be read back from the log unchanged is refused, and the error names its field.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from .texts import GIVEN_JSON, texts_in
 
 
 def admitted(body: Body) -> Body:
-    """`body` as a log gives it back: its caller may go on to change what it was made of, as a tool does that takes its
-    arguments apart. Raises InputError that names the field which no log can hold."""
-    with suppress(KeyError):  # what is no part of a message: the next line says so
+    """A copy of `body` as it would be read back from a log. The caller may therefore go on to change the objects it was
+    made of, as tools do that take their arguments apart. Raises InputError, which names the field, if a log cannot
+    contain it."""
+    with suppress(KeyError):  # not a part of a message: check_readable raises InputError for it
         for path, kind, value in texts_in(body, GIVEN_JSON):
             _check_json(value.arguments if kind == "call" else value, path, finite=kind != "json")
     return check_readable(body)
 
 
 def check_readable(body: Body) -> Body:
-    """`body` as its record is read again. Raises InputError if it cannot be."""
+    """`body` as it is read back from its record. Raises InputError if that is impossible."""
     try:
         read = decode_record(encode_record(Record(1, "", body))).body
-        if read != body:  # most often a list where a tuple comes back
+        if read != body:  # most often a list that is read back as a tuple
             _check_texts(body, "")
         return read
     except (CorruptRecord, AttributeError, TypeError) as error:
@@ -42,11 +43,12 @@ def check_readable(body: Body) -> Body:
 
 
 _AS_TEXT = (bytes, bytearray, memoryview, date, time, timedelta, Decimal, UUID)
-"""Types that JSON encoding writes as a text, so that a field for texts would take them without a word."""
+"""Types that JSON encoding writes as text, so that text fields would accept them silently."""
 
 
 def _check_texts(value: Any, path: str) -> None:
-    """Raises InputError for what comes back as another text than the caller meant: bytes as base64, say."""
+    """Raises InputError for values that would be read back as a different text than the caller meant, such as bytes as
+    base64."""
     if isinstance(value, _AS_TEXT):
         raise InputError(f"this cannot be recorded: {path} is {type(value).__name__}; give a str, with bytes decoded")
     if isinstance(value, Struct):
