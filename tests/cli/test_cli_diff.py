@@ -132,8 +132,8 @@ def test_what_cannot_be_in_a_patch_is_said(store: SqliteStore, turnlog: Command)
     store.close()
     ended = turnlog("diff", "t")
     assert (ended.code, ended.out) == (1, "")
-    assert "a (modified): what changed in it is not on record" in ended.err
-    assert "../up (created): it is outside of the folder" in ended.err
+    assert "a (modified): its change was not recorded" in ended.err
+    assert "../up (created): it is outside the folder" in ended.err
     assert "lost (created): there is no blob" in ended.err
     assert [row["applies"] for row in turnlog("diff", "t", "--json").rows] == [False, False, False]
 

@@ -133,7 +133,7 @@ def test_what_retention_deleted_need_not_come_again(turnlog: Any, home: Path) ->
         os.utime(home / name, (long_ago, long_ago))
     ended = turnlog("import", "--discover", str(home), "--newer-than", "30d", "--json")
     assert statuses(ended) == [("second", "new")]
-    told = [f"found in {home}: claude-code 2 files, pi 1 file", "left alone, since they are older: 2 files"]
+    told = [f"found in {home}: claude-code 2 files, pi 1 file", "skipped, older: 2 files"]
     assert (ended.code, ended.err.splitlines()) == (0, told)
     everything = turnlog("import", "--discover", str(home), "--newer-than", "50d", "--json")
     assert sorted(statuses(everything)) == [("demo-invoice-rounding", "new"), ("second", "unchanged"), ("third", "new")]

@@ -65,7 +65,7 @@ def test_a_session_in_order(turnlog: Command, tmp_path: Path) -> None:
     with package.open("s", store=tmp_path / "log.db") as session, session.turn("go"):
         session.assistant("yes")
     shown = turnlog("doctor", "s")
-    assert (shown.code, shown.out, shown.err) == (0, "", "nothing was left half-done\n")
+    assert (shown.code, shown.out, shown.err) == (0, "", "nothing unfinished\n")
     assert turnlog("doctor", "absent").code == 4
 
 
@@ -106,11 +106,11 @@ def test_a_stream_that_was_cut_off(turnlog: Command, tmp_path: Path) -> None:
     package.open("s", store=store).user("go")
     store.append("s", [Draft(StreamCheckpoint(Message("assistant", (Text("I go "),))))])
     store.close()
-    assert "record 2: stream: an answer was being streamed; what had come of it is here\n" in turnlog("doctor", "s").out
+    assert "record 2: stream: an answer was being streamed; this is what had arrived\n" in turnlog("doctor", "s").out
     shown = turnlog("doctor", "s", "--fix")
-    assert "what had come of an answer is kept as an interrupted one" in shown.err
+    assert "the streamed part of an answer was kept as an interrupted answer" in shown.err
     assert shown.out == (
-        "record 3: recovered: what had come of an answer: the process ended while the answer was being streamed\n"
+        "record 3: recovered: an interrupted answer was kept: the process ended while the answer was being streamed\n"
     )
     assert shown.code == 0
 

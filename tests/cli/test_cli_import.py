@@ -172,7 +172,7 @@ def test_again_grown_and_changed(turnlog: Any, transcript: Path) -> None:
     changed = turnlog("import", str(transcript))
     assert changed.out.startswith("diverged   demo-invoice-rounding.2  (")
     assert changed.err == (
-        "demo-invoice-rounding holds another conversation; this one is kept as demo-invoice-rounding.2\n"
+        "demo-invoice-rounding contains another conversation; this one was imported as demo-invoice-rounding.2\n"
     )
     assert turnlog("import", str(transcript)).out.startswith("unchanged  demo-invoice-rounding.2  (")
 
@@ -200,7 +200,7 @@ def test_a_folder_is_searched(turnlog: Any, transcript: Path, tmp_path: Path) ->
     (tmp_path / "a/loop").symlink_to(tmp_path / "a", target_is_directory=True)
     ended = turnlog("import", "a", "--json")
     assert [row["files"] for row in ended.rows] == [["a/b/one.jsonl"]]
-    assert (ended.code, ended.err) == (0, "passed over as no transcript: 1 file\n")
+    assert (ended.code, ended.err) == (0, "not a transcript, skipped: 1 file\n")
 
 
 def test_subagents_come_with_their_session(turnlog: Any, transcript: Path, tmp_path: Path) -> None:

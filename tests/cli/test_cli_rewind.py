@@ -45,7 +45,7 @@ def test_what_leaves_is_said(store: SqliteStore, turnlog: Command) -> None:
     lines = [
         "s: back to record 3, 1 message of 1 turn taken back: 17 -> 6 tokens",
         "     4  user       change it\\u001b[2J",
-        "decision 7 (pin) holds no longer",
+        "decision 7 (pin) is no longer in force",
         "2 files still changed on disk (turnlog diff s --rewound):",
         "  modified  a.txt",
         "  renamed   b\\u001b[2J from c",
@@ -110,7 +110,7 @@ def test_a_decision_that_holds_again_is_said(store: SqliteStore, turnlog: Comman
     )
     lines = turnlog("rewind", "s").out.splitlines()
     assert lines[0].startswith("s: back to record 9, 1 message of 1 turn taken back: ")
-    assert lines[1:4] == ["    10  user       more", "decision 9 (slide) holds again", "1 message left out again"]
+    assert lines[1:4] == ["    10  user       more", "decision 9 (slide) is in force again", "1 message left out again"]
     back = turnlog("rewind", "s", "--undo").out.splitlines()
     assert back[0].startswith("s: took back decision 12, 2 messages shown again: ")
     assert [line.split()[0] for line in back[1:]] == ["4", "10"]

@@ -249,7 +249,7 @@ def test_a_session_that_was_billed_nothing(turnlog: Any, session: Path) -> None:
     with closing(open_store(session)) as store:
         store.create("free")
     ended = turnlog("show", "free", "--cost")
-    assert (ended.code, ended.out, ended.err) == (0, "", "free: nothing on record of what was billed\n")
+    assert (ended.code, ended.out, ended.err) == (0, "", "free: no bill is on record\n")
     assert len(turnlog("show", "free").out.splitlines()) == 2
 
 
@@ -259,7 +259,7 @@ def test_damaged_bills(turnlog: Any, session: Path) -> None:
         db.execute("update records set record = replace(record, '1200', '12x0') where kind = 'usage'")
     ended = turnlog("show", "s", "--last", "3")
     assert (ended.code, len(ended.out.splitlines())) == (0, 5)
-    assert "billed cannot be summed: session 's': record 11 does not match its checksum; `turnlog" in ended.err
+    assert "the bill cannot be summed: session 's': record 11 does not match its checksum; `turnlog" in ended.err
     listed = turnlog("ls", "--cost")
     assert (listed.code, listed.out) == (5, "")
     assert listed.err.startswith("turnlog: record 11 of session 's' cannot be read")

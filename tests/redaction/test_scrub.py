@@ -191,7 +191,7 @@ def test_files_that_others_name_stay(place: str, capsys: pytest.CaptureFixture[s
     store.append("else", [Draft(FileChange("b", "created", after=blob))])
     store.close()
     assert main(["scrub", "s", "--yes", "--store", place]) == 1
-    assert f"file {blob[:12]} holds secrets and stays" in capsys.readouterr().err
+    assert f"file {blob[:12]} contains secrets and was kept" in capsys.readouterr().err
     assert main(["scrub", "else", "--yes", "--store", place]) == 0
     store = open_store(place)
     with pytest.raises(BlobMissing):

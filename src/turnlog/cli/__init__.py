@@ -1,6 +1,6 @@
 """The command `turnlog`: one file for each noun; `entry` puts them together.
 
-Thin: everything a command does is in the library. No other package imports this one.
+The code is thin: the library does the work. No other package imports this one.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (None: the process's own) and return its exit code. Never raises.
+    """Run a command line (None: the arguments of this process) and return its exit code. Never raises.
 
-    Loading modules takes most of the time of a short command, so it happens in here, where an interruption (Ctrl-C)
-    is reported in a sentence.
+    Modules are loaded inside this function because loading takes most of the time of a short command: an interruption
+    (Ctrl-C) while they load is then reported in a sentence.
     """
     try:
         code: int = import_module(f"{__name__}.entry").main(argv)

@@ -1,4 +1,4 @@
-"""Adding a command, and types of arguments: a wrong value is an error that names what is allowed."""
+"""Adding a command, and argument types whose errors name what is allowed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 ANY_ID = "the session's id; its beginning is enough"
-"""Help of ID for commands that only read."""
+"""Help text of ID for commands that only read."""
 
 WHOLE_ID = "the whole id of the session"
-"""Help of ID for commands that change something."""
+"""Help text of ID for commands that change something."""
 
 
 def add_command(commands: Any, store: ArgumentParser | None, name: str, does: str) -> ArgumentParser:
-    """Add a command. `does` describes it in a sentence, both in the list of commands and in its own help; `store` has
-    the options of commands that open the store."""
+    """Add a command. `does` describes it in a sentence, for the list of commands and for its own help; `store` has the
+    options of commands that open the store."""
     sentence = f"{does[0].upper()}{does[1:]}."
     parser: ArgumentParser = commands.add_parser(
         name, parents=[] if store is None else [store], help=does, description=sentence
@@ -24,7 +24,7 @@ def add_command(commands: Any, store: ArgumentParser | None, name: str, does: st
 
 
 def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
-    """An argument type that uses `read`, which raises ValueError; `allowed` says what it accepts."""
+    """An argument type that uses `read`, which raises ValueError; `allowed` describes what it accepts."""
 
     def read_argument(text: str) -> Any:
         try:
@@ -36,7 +36,7 @@ def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
 
 
 def number(what: str, least: int = 0) -> Callable[[str], int]:
-    """An argument type for a whole number of something, at least `least`, such as 1,000."""
+    """An argument type for a whole number of `what`, at least `least`; 1,000 and 1_000 are allowed."""
 
     def read_number(text: str) -> int:
         digits = text.replace(",", "").replace("_", "")

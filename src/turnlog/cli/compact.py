@@ -1,4 +1,4 @@
-"""`compact` makes a session's view smaller, `undo` takes the last decision back."""
+"""`compact` makes a session's requests smaller; `undo` undoes the last such decision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _compact(arguments: Namespace) -> int:
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
         target = target_of(session, arguments)
-        before = session.window.breakdown(target).tokens  # a session looks at no more than a view could hold
+        before = session.window.breakdown(target).tokens  # a session reads no more records than a view can contain
         done = session.compact(
             keep=arguments.keep, target=target, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
         )
@@ -56,9 +56,7 @@ def _compact(arguments: Namespace) -> int:
         say("nothing recorded: a dry run")
     elif rulings:
         name = arguments.id
-        say(
-            f"`turnlog why {name}` says what became of each message, `turnlog undo {name}` takes the last decision back"
-        )
+        say(f"`turnlog why {name}` shows what each message became, `turnlog undo {name}` undoes the last decision")
     return 0
 
 
@@ -79,7 +77,7 @@ def _undo(arguments: Namespace) -> int:
         picture = session.window.breakdown(target) if target else None
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
-    # As `context` counts; if nothing tells the model, of the messages alone.
+    # Counted as in `context`; the messages alone if no model is known.
     sizes = (whole, picture.tokens) if whole is not None and picture else (before.shown, after.shown)
     became = ((n, account, before.accounts.get(n)) for n, account in after.accounts.items())
     # Messages that were cleared since, or that another decision leaves out too, stay hidden.

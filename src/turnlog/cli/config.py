@@ -60,12 +60,12 @@ def _paths(as_json: bool) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A value as it is written in a file."""
+    """A value as a configuration file has it."""
     return age_text(value) if isinstance(value, timedelta) else msgspec.to_builtins(value)
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML spells it: as JSON does, but for tables."""
+    """A value in TOML: like JSON, except for tables and infinity."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
     return "inf" if value == math.inf else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`context`: what fills a model's window, as a picture."""
+"""`context`: draw what fills a model's window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS: dict[Kind, str] = {
 """ANSI colours by kind."""
 
 _TOOLS = 12
-"""Tools that get a line of their own; the rest share one."""
+"""This many tools get their own line; the rest share a line."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def _json(found: Breakdown) -> dict[str, Any]:
 
 
 def _draw(found: Breakdown) -> None:
-    """One bar for the whole window with the budget's marks under it, then one for each kind."""
+    """Draw one bar for the whole window with the budget's marks below it, then one bar for each kind."""
     width = room()
     whole = max(found.marks.limit, found.tokens, 1)
     strategy = f", strategy {found.strategy}" if found.strategy else ""
@@ -109,7 +109,7 @@ def _rows(found: Breakdown, whole: int, width: int) -> None:
 
 
 def _labelled(shares: Sequence[Share]) -> Iterator[tuple[str, int, str]]:
-    """Label, tokens and style of each kind; under that of tool results, the largest tools."""
+    """Label, tokens and style of each kind; below tool results, also of the largest tools."""
     tools = [share for share in shares if share.name]
     for share in shares:
         style = _COLOURS[share.kind]
@@ -125,7 +125,7 @@ def _labelled(shares: Sequence[Share]) -> Iterator[tuple[str, int, str]]:
 
 
 def _paint(pieces: Sequence[Piece]) -> None:
-    """A line, in colours where they are wanted."""
+    """Print a line, in colours if they are wanted."""
     if colours():
         out_pieces(pieces)
     else:

@@ -1,4 +1,4 @@
-"""Tokens and dollars as the command line writes them: for `ls` and `show`."""
+"""Tokens and dollars as `ls` and `show` print them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tables import table
 
 
 def bill_lines(bills: Bills) -> Iterator[str]:
-    """What a session was billed, a line for each model, and where to add unknown prices."""
+    """The bill of a session: one line for each model, and where to add unknown prices."""
     rows = [(name or "(no name)", usage, cost(usage, name)) for name, usage in bills.items()]
     rows.append(("all", total_usage(bills), total_cost(bills)))
     cells = [
@@ -33,7 +33,7 @@ def bill_lines(bills: Bills) -> Iterator[str]:
 
 
 def bill_json(bills: Bills) -> dict[str, Any]:
-    """What was billed as JSON: tokens, and dollars as numbers, null where a price is not known."""
+    """A bill as JSON: tokens, and dollars as numbers; null if a price is not known."""
     found = total_cost(bills)
     amounts = {key: value for key, value in asdict(found).items() if key not in ("unpriced", "assumed")}
     return {

@@ -1,4 +1,4 @@
-"""`count`: how many tokens a request or a session is."""
+"""`count`: count the tokens of a request or a session."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _count(arguments: Namespace) -> int:
 
 
 def _body(arguments: Namespace) -> TokenCount | None:
-    """The count of a request body, if SOURCE is one."""
+    """The count of a request body; None if SOURCE is not one."""
     if arguments.source != "-" and not Path(arguments.source).is_file():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Decisions in a few words, for people and for programs."""
+"""Decisions as text and as JSON."""
 
 from __future__ import annotations
 
@@ -26,64 +26,65 @@ def fates(accounts: Iterable[Account]) -> str:
 
 
 def newest_of(numbers: Sequence[int]) -> str:
-    """The newest of these decisions, and the number of earlier ones: in a long session each of hundreds of summaries
-    covers the one before."""
+    """The newest of these decisions, and the number of earlier ones: in a long session there can be hundreds of
+    summaries, each of which covers the one before."""
     *earlier, newest = numbers
     return f"{newest}, {len(earlier):,} earlier" if earlier else str(newest)
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
-    """The rewinds of a session; none, and a warning, if its decisions are damaged."""
+    """The rewinds of a session; none, with a warning, if its decisions are damaged."""
     try:
         return Rewinds.of(store.of_kinds(session_id, ("decision",)))
     except CorruptRecord as error:
-        say(f"what was taken back cannot be told: {error}")
+        say(f"the rewinds of this session cannot be read: {error}")
         return Rewinds()
 
 
 def saving(before: int, after: int) -> str:
-    """Two sizes of a request."""
+    """The size of a request before and after a decision, in tokens."""
     return f"{before:,} -> {after:,} tokens"
 
 
 def span(ruling: Ruling, rulings: Iterable[Ruling]) -> str:
-    """The records that a decision is about; `rulings` are all that there are."""
+    """The records that a decision covers, as text; `rulings` are all decisions of the session."""
     decision = ruling.decision
     if not decision.last:
         return ""
     if decision.first != decision.last:
         return f"records {decision.first} to {decision.last}"
     summary = _summary_that_leaves(ruling, rulings) if decision.action in HIDING else None
-    # A summary is at the place of one of the records that it covers.
+    # A summary is shown at the position of one of the records that it covers.
     return f"summary of records {summary.first} to {summary.last}" if summary else f"record {decision.first}"
 
 
 def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision | None:
-    """The earlier decision whose summary this one leaves out, if it covers only the place of that summary."""
+    """The earlier decision whose summary this one leaves out, if this one covers only the position of that summary."""
     standing = ruling.decision.detail.get("standing", ())
     for one in sorted(rulings, key=attrgetter("n"), reverse=True):
-        held = one.n < ruling.n and (not one.ended_by or one.ended_by > ruling.n) and one.n not in standing
+        in_force = one.n < ruling.n and (not one.ended_by or one.ended_by > ruling.n) and one.n not in standing
         detail = one.decision.detail
-        if held and detail.get("replacement") and detail.get("at", one.n) == ruling.decision.first:
+        if in_force and detail.get("replacement") and detail.get("at", one.n) == ruling.decision.first:
             return one.decision
     return None
 
 
 def decision_lines(rulings: Sequence[Ruling], found: Explanation) -> Iterator[str]:
-    """A line for each decision: number, action, records, sizes, why; and the tokens of its summary if that is shown."""
+    """One line for each decision: number, action, records, sizes, reason, and the tokens of its summary if it is
+    shown."""
     summaries = found.summaries
     for ruling in rulings:
         decision = ruling.decision
         figures = saving(*ruling.figures) if ruling.figures else ""
         about = f"takes back decision {decision.supersedes}" if decision.supersedes else ""
         gone = f"(taken back by {ruling.ended_by})" if ruling.ended_by else ""
-        told = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
-        words = [span(ruling, [*found.rulings, *rulings]), figures, about, decision.why, told, gone]
+        summary = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
+        words = [span(ruling, [*found.rulings, *rulings]), figures, about, decision.why, summary, gone]
         yield f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}"
 
 
 def decision_json(ruling: Ruling) -> dict[str, Any]:
-    """A decision as JSON; `before` and `after` are tokens of a request, None if it was not made for size."""
+    """A decision as JSON; `before` and `after` are tokens of a request, None if the decision was not made for size."""
     before, after = ruling.figures or (None, None)
     return {
         "decision": ruling.n,

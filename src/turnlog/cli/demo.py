@@ -1,7 +1,7 @@
-"""`demo`: what turnlog does, on a made-up conversation, in a temporary store.
+"""`demo`: show what turnlog does, on a made-up conversation, in a temporary store.
 
-It needs no network and no key: the model's answers are written down here. Everything else is real, including the
-killed process.
+The demo needs no network and no key: the model's answers are written in this file. Everything else is real, including
+the killed process.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ TARGETS = {
     "google": "gemini-2.5-pro",
     "google-interactions": "gemini-2.5-pro",
 }
-"""The models that the demo makes requests for."""
+"""The models that the demo makes requests for, by provider."""
 
-_TOOL_MODULE = "turnlog.cli.demo_tool"  # by name: it is run as a program
+_TOOL_MODULE = "turnlog.cli.demo_tool"  # run as a program, so given by name
 
 
 def _answer(message_id: str, text: str, call: dict[str, Any], read: int) -> dict[str, Any]:
@@ -62,7 +62,7 @@ ANSWER_EDIT = _answer(
     {"id": "toolu_demo_6", "name": "Bash", "input": {"command": "./move-constant CENT src/money.py"}},
     3350,
 )
-"""What the model answers first, as its API would send it."""
+"""The model's first answer, as its API would send it."""
 
 ANSWER_TESTS = _answer(
     "msg_demo7",
@@ -70,7 +70,7 @@ ANSWER_TESTS = _answer(
     {"id": "toolu_demo_7", "name": "Bash", "input": {"command": "pytest -q && ./publish"}},
     3500,
 )
-"""What it answers next; the tool of this call never ends."""
+"""Its second answer; the tool of this call never ends."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def _demo(arguments: Namespace) -> int:
 
 
 def run_demo(folder: Path) -> None:
-    """The whole demo, in an empty folder."""
+    """Run the whole demo in an empty folder."""
     path = folder / "demo.db"
     store = open_store(path)
     try:
@@ -126,7 +126,7 @@ def _record(session: Session) -> None:
     prepared = session.request()
     target = prepared.target
     out(f"The next request, for {target.model}, starts from a damaged history and is valid:")
-    _indented(_told(prepared.edits))
+    _indented(_change_lines(prepared.edits))
     answer = session.receive(ANSWER_EDIT)
     call = answer.tool_calls[0]
     session.tool_started(call)
@@ -168,7 +168,7 @@ def _switch(session: Session) -> None:
     _title("5. Switch to another provider")
     losses = session.switch(target("google", TARGETS["google"]), reason="demonstration")
     out(f"From here on requests go to {TARGETS['google']}. What it cannot take is said, and stays in the log:")
-    _indented(_told(losses))
+    _indented(_change_lines(losses))
 
 
 def _requests(session: Session) -> None:
@@ -199,14 +199,14 @@ def _title(text: str) -> None:
     out("-" * len(text))
 
 
-def _told(changes: Iterable[Edit | Loss]) -> list[str]:
-    """Each change in a line; equal ones together."""
+def _change_lines(changes: Iterable[Edit | Loss]) -> list[str]:
+    """One line for each change; equal changes share a line."""
     found: dict[str, list[int]] = {}
     for change in changes:
         found.setdefault(f"{change.kind}: {change}", []).extend(change.records)
     return [
-        told + (f" (record {', '.join(map(str, dict.fromkeys(records)))})" if records else "")
-        for told, records in found.items()
+        text + (f" (record {', '.join(map(str, dict.fromkeys(records)))})" if records else "")
+        for text, records in found.items()
     ] or ["nothing"]
 
 

@@ -12,12 +12,12 @@ from .demo import ANSWER_TESTS
 
 
 def main(store: str, session_id: str) -> None:
-    """Run the tool until killed."""
+    """Start the tool and wait to be killed."""
     session = open_session(session_id, store=store)
     call = session.receive(ANSWER_TESTS).tool_calls[0]
     session.tool_started(call)
     print(call.arguments["command"], flush=True)
-    sys.stdin.read()  # killed here; ends by itself if the demo is gone
+    sys.stdin.read()  # the demo kills the process here; it ends by itself if the demo is gone
 
 
 if __name__ == "__main__":

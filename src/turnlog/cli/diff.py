@@ -1,4 +1,4 @@
-"""`diff`: what a session did to files."""
+"""`diff`: show how a session changed files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .stores import opened
 from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
 
 _Found = tuple[NetChange, FileDiff | str]
-"""A change, and its diff or the reason why there is none."""
+"""A change, and its diff or the reason for its absence."""
 
-_UNTOLD = "what changed in it is not on record"
-_OUTSIDE = "it is outside of the folder that the session worked in"
+_NO_DIFF = "its change was not recorded"
+_OUTSIDE = "it is outside the folder that the session worked in"
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -58,8 +58,8 @@ def _diff(arguments: Namespace) -> int:
 
 
 def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
-    """The net change of each file: in one turn, whether or not it was taken back; else in what was not taken back, or
-    only in what was."""
+    """The net change of each file. With --turn: in that turn, whether or not it was taken back. Otherwise: in the
+    records that were not taken back, or with --rewound in those that were."""
     info = store.info(arguments.id)
     records = [*store.of_kinds(info.id, ("file_change",))]
     rewinds = rewinds_of(store, info.id)
@@ -72,13 +72,13 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
         if gone and not arguments.rewound:
             say(f"left out: {counted(len(gone), 'file change')} that a rewind took back, see --rewound")
         chosen = gone if arguments.rewound else [record for record in chosen if not rewinds.by(record.n)]
-    # A turn's paths are relative to what the whole session's are.
+    # Paths of a turn are relative to the same folder as those of the whole session.
     own = root_of(record.body for record in records if isinstance(record.body, FileChange))
     return net_changes(chosen, root=place_of(arguments.root, own))
 
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
-    """The records of a turn. Raises InputError if there is none of that number."""
+    """The first and last record of a turn. Raises InputError if the session has no turn of that number."""
     spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed")), last)
     if abs(turn) > len(spans):
         raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
@@ -87,7 +87,7 @@ def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int
 
 def _difference(change: NetChange, store: Store) -> FileDiff | str:
     try:
-        return file_diff(change, store.get_blob) or _UNTOLD
+        return file_diff(change, store.get_blob) or _NO_DIFF
     except (BlobMissing, CorruptRecord) as error:
         return str(error)
 
@@ -109,7 +109,7 @@ def _as_json(found: Iterator[_Found], *, patches: bool) -> int:
 
 
 def _text_of(patch: bytes) -> dict[str, str]:
-    """A patch as JSON can hold it: as text, or where it is no UTF-8 as base64."""
+    """A patch in JSON: as text, or as base64 if it is not UTF-8."""
     try:
         return {"patch": patch.decode("utf-8")}
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _text_of(patch: bytes) -> dict[str, str]:
 
 
 def _patch(found: Iterator[_Found]) -> int:
-    """Everything as one patch; what a patch cannot hold is reported on stderr."""
+    """Print everything as one patch; report changes that a patch cannot contain on stderr."""
     left_out = 0
     for change, diff in found:
         if isinstance(diff, str) or not change.applies:
@@ -134,7 +134,7 @@ _STYLES = {b"+": "green", b"-": "red", b"@": "cyan", b" ": "", b"\\": ""}
 
 
 def _show(diff: FileDiff) -> None:
-    """A diff on a terminal: each line made safe, then coloured."""
+    """Print a diff on a terminal: each line escaped, then coloured."""
     head = True
     for line in patch_lines(diff):
         head = head and not line.startswith((b"@@ ", b"literal "))
@@ -144,13 +144,13 @@ def _show(diff: FileDiff) -> None:
 
 
 def _stat(found: Iterator[_Found]) -> int:
-    """The box of changes."""
+    """Print the box of changed files."""
     rows: list[tuple[str, str, str]] = []
-    additions = deletions = untold = 0
+    additions = deletions = missing = 0
     for change, diff in found:
         name = f"{change.old_path} → {change.path}" if change.old_path else change.path
         if isinstance(diff, str):
-            untold += 1
+            missing += 1
             figures = "(?)"
             say(f"{change.path}: {diff}")
         else:
@@ -163,7 +163,7 @@ def _stat(found: Iterator[_Found]) -> int:
     total = f"{counted(len(rows), 'file')} (+{additions:,}, -{deletions:,})"
     for line in _box(rows, total):
         out(line)
-    return 1 if untold else 0
+    return 1 if missing else 0
 
 
 def _binary(diff: FileDiff) -> str:

@@ -1,4 +1,4 @@
-"""`doctor`: what a session left unfinished, and contradictions in its log."""
+"""`doctor`: list what a session left unfinished, and contradictions in its log."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def _doctor(arguments: Namespace) -> int:
             _fix(store, arguments.id)
         log = SessionLog(store, arguments.id)
         found = _findings(log, strict=arguments.strict)
-        told = _told(log)
-    list(out_each((*found, *told), _line, arguments))
-    say(counted(len(found), "finding") if found else "nothing was left half-done")
+        history = _history(log)
+    list(out_each((*found, *history), _line, arguments))
+    say(counted(len(found), "finding") if found else "nothing unfinished")
     return 1 if found else 0
 
 
@@ -51,7 +51,7 @@ def _line(one: Inconsistency) -> str:
 
 
 def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
-    """Open calls, open turns and contradictions, by record."""
+    """Open calls, open turns and contradictions, in the order of records."""
     found = [
         Inconsistency("unfinished", f"{info.call.name} ({info.call.id}) {info.standing}", (info.record,))
         for info in log.unfinished()
@@ -64,60 +64,61 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
     ]
     stream = unfinished_stream(log.newest())
     if stream is not None:
-        found.append(Inconsistency("stream", "an answer was being streamed; what had come of it is here", (stream.n,)))
-    told = {one.records for one in found if one.kind == "turn"}
+        found.append(Inconsistency("stream", "an answer was being streamed; this is what had arrived", (stream.n,)))
+    open_turns = {one.records for one in found if one.kind == "turn"}
     rest = (one for one in log.validate(strict=strict) if one.kind != "unanswered")
-    found += [one for one in rest if not (one.kind == "turn" and one.records in told)]
+    found += [one for one in rest if not (one.kind == "turn" and one.records in open_turns)]
     return sorted(found, key=lambda one: one.records)
 
 
-def _told(log: SessionLog) -> list[Inconsistency]:
-    """What was recovered after crashes, and what changed with the newest configuration and since. Nothing of it is
-    wrong, so it does not count as a finding. Settings before the first message are no changes."""
-    told = [
+def _history(log: SessionLog) -> list[Inconsistency]:
+    """Recoveries after crashes, and changes made by the newest configuration and since. They are not errors, so they do
+    not count as findings. Settings before the first message are not changes."""
+    history = [
         Inconsistency("recovered", f"turn {record.body.turn_id}: {record.body.reason}", (record.n,))
         for record in log.of_kinds("turn_closed")
         if isinstance(record.body, TurnClosed) and record.body.reason.startswith(LEFT_OPEN)
     ]
-    told += [
-        Inconsistency("recovered", f"what had come of an answer: {record.body.reason}", (record.n,))
+    history += [
+        Inconsistency("recovered", f"an interrupted answer was kept: {record.body.reason}", (record.n,))
         for record in log.of_kinds("partial")
         if isinstance(record.body, PartialAnswer) and record.body.reason == KILLED
     ]
-    told += [
+    history += [
         Inconsistency("recovered", f"files: {record.body.text}", (record.n,))
         for record in log.of_kinds("note")
         if isinstance(record.body, Note) and record.body.topic == TOUCHED
     ]
     made = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
     for (_, before), (n, after) in list(pairwise(made))[-1:]:
-        if n < _first_said(log):
+        if n < _first_message(log):
             break
         changes = [*changes_between(before, after), *changes_since(before.environment, after.environment)]
-        told += [Inconsistency("changed", str(change), (n,)) for change in changes]
+        history += [Inconsistency("changed", str(change), (n,)) for change in changes]
     if made:
         n, newest = made[-1]
         changes = changes_since(newest.environment, environment_of(newest.provider, newest.model))
-        told += [Inconsistency("changed", f"since then: {change}", (n,)) for change in changes]
-    return sorted(told, key=lambda one: one.records)
+        history += [Inconsistency("changed", f"since then: {change}", (n,)) for change in changes]
+    return sorted(history, key=lambda one: one.records)
 
 
-def _first_said(log: SessionLog) -> int:
-    """The number of the first message that is no system text; without one, a number that no record has."""
+def _first_message(log: SessionLog) -> int:
+    """The number of the first message that is not a system text; without such a message, a number larger than any
+    record's."""
     said = (r.n for r in log.records() if r.message is not None and r.message.role != "system")
     return next(said, sys.maxsize)
 
 
 def _fix(store: Store, session_id: str) -> None:
     session = Session(store, store.info(session_id))
-    quiet = logging.NullHandler()  # what happens is reported below
+    quiet = logging.NullHandler()  # recovery is reported below
     logging.getLogger("turnlog").addHandler(quiet)
     begin(session)
     logging.getLogger("turnlog").removeHandler(quiet)
     if session.resumed is not None and session.resumed.recovered.turn is not None:
         say("the turn that was left open is closed as failed")
     if session.resumed is not None and session.resumed.recovered.answer:
-        say("what had come of an answer is kept as an interrupted one")
+        say("the streamed part of an answer was kept as an interrupted answer")
     answered = answer_unfinished(session)
     if answered:
         say(f"{counted(len(answered), 'call')} answered with what is known")

@@ -1,4 +1,4 @@
-"""Bars for a terminal, as wide as it allows, in characters that it can show."""
+"""Bars for a terminal, in its width and in characters that it can show."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
 def room() -> int:
-    """Columns to draw in: those of the terminal, at least 28 and at most 110."""
+    """Columns to draw in: the width of the terminal, at least 28 and at most 110."""
     return max(28, min(110, shutil.get_terminal_size((80, 24)).columns))
 
 
 def colours() -> bool:
-    """Whether to use colours: at a terminal, unless NO_COLOR is set (no-color.org)."""
+    """Whether to use colours: stdout is a terminal and NO_COLOR is not set (no-color.org)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def fitted(shares: Sequence[float], width: int) -> list[int]:
-    """Whole columns for shares of `width` that add up to the sum of the shares; each share above zero gets one if
-    possible."""
+    """Whole numbers of columns for shares of `width`, rounded so that their sum is the rounded sum of the shares; each
+    share above zero gets at least one column if possible."""
     sizes: list[int] = []
     done = 0.0
     for share in shares:
@@ -40,7 +40,8 @@ def fitted(shares: Sequence[float], width: int) -> list[int]:
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of `share` of `width` columns, precise to an eighth of a column if the terminal has such characters."""
+    """A bar of `share` of `width` columns, precise to an eighth of a column if the terminal has characters for
+    eighths."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
     if share > 0:
         eighths = max(1, eighths)
@@ -50,13 +51,13 @@ def bar(share: float, width: int) -> str:
 
 
 def stacked(sizes: Sequence[int], free: int) -> list[str]:
-    """The pieces of one bar: one for each size, then the free rest."""
+    """The segments of one bar: one for each size, then the free rest."""
     full, empty = ("█", "░") if _has("█░") else ("#", ".")
     return [*(full * size for size in sizes), empty * free]
 
 
 def marker_line(marks: Sequence[tuple[str, float]], width: int) -> list[str]:
-    """Lines that point at places of a bar of `width` columns. Names that would overlap get lines of their own."""
+    """Lines that point at positions on a bar of `width` columns. Names that would overlap get separate lines."""
     lines: list[str] = []
     for name, share in sorted(marks, key=lambda mark: -mark[1]):
         place = max(0, min(width - 1, round(share * width) - 1))
@@ -70,7 +71,7 @@ def marker_line(marks: Sequence[tuple[str, float]], width: int) -> list[str]:
 
 
 def clipped(text: str, width: int) -> str:
-    """`text` on one line, escaped, padded or cut to so many columns."""
+    """`text` on one line, escaped, padded or cut to `width` columns."""
     text = visible(text, one_line=True)
     if _columns(text) > width:
         dots = "…" if _has("…") else "..."
@@ -81,7 +82,7 @@ def clipped(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """Columns that a text takes: two for a wide East Asian character, none for a combining one."""
+    """Columns that a text takes: two for a wide East Asian character, zero for a combining character."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

@@ -59,12 +59,12 @@ _NOUNS = {
     "config": "config",
     "demo": "demo",
 }
-"""The modules, in the order of the help, and the commands of each. Only the module of the given command is loaded:
-all of them take half a second, most of it for what `ls` and `show` do not need."""
+"""The modules in the order of the help, with the commands of each. Only the module of the given command is loaded:
+loading all takes half a second, mostly for what `ls` and `show` do not need."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that prints as everything else does: text made safe, and failures to write reported."""
+    """A parser that prints like the rest of the command line: text is escaped, and failures to write are reported."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -112,15 +112,15 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--key", metavar="WHERE", default="", help=key_text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser)
-    asked = _command(argv or ())
+    command = _command(argv or ())
     for module, words in _NOUNS.items():
-        if asked is None or asked in words.split():
+        if command is None or command in words.split():
             import_module(f"{__package__}.{module}").add_to(commands, store)
     return parser
 
 
 def _command(argv: Sequence[str]) -> str | None:
-    """The command in a command line, as far as it can be told without a parser."""
+    """The command in a command line, as far as it can be found without a parser."""
     words = iter(argv)
     for word in words:
         if word in ("--store", "--key"):
@@ -133,10 +133,10 @@ def _command(argv: Sequence[str]) -> str | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (None: the process's own) and return its exit code. Never raises."""
+    """Run a command line (None: the arguments of this process) and return its exit code. Never raises."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnknownModelWarning)  # commands report it themselves
+            warnings.simplefilter("ignore", UnknownModelWarning)  # commands report unknown models themselves
             code = _run(argv)
         flush()
         return code
@@ -168,14 +168,14 @@ def _run(argv: Sequence[str] | None) -> int:
         return error.exit_code
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001 - an error of ours: a traceback tells a user nothing
+    except Exception as error:  # noqa: BLE001 - a bug in turnlog: a traceback does not help a user
         say(f"turnlog: an error in turnlog itself, please report it: {place_of(error)}")
         return 70
     return code
 
 
 def _check_word(word: str) -> None:
-    """Refuse characters that neither a shell could pass nor a file name could hold."""
+    """Raise InputError for characters that neither a shell can pass nor a file name can contain."""
     try:
         possible = b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:

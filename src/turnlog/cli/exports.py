@@ -1,4 +1,4 @@
-"""`export`: a session out of the store."""
+"""`export`: write a session to a file or to standard output."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .stores import opened, place
 from .terminal import out_bytes, say
 
 _FEW = 3
-"""Problems that differ only in an id and still get a line each."""
+"""Up to this many problems that differ only in an id each get a line."""
 
 _NUMBERS = 5
-"""Records that are named for one problem."""
+"""At most this many record numbers are named for one problem."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -39,21 +39,21 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _export(arguments: Namespace) -> int:
     problems: list[Problem] = []
-    held = local_path(place(arguments))
-    if arguments.output and held is not None and is_part_of(held, Path(arguments.output)):
+    store_path = local_path(place(arguments))
+    if arguments.output and store_path is not None and is_part_of(store_path, Path(arguments.output)):
         raise InputError(f"--output: {arguments.output} is a file of the store itself; give another file")
     with opened(arguments) as store:
         if arguments.output:
             problems = save(store, arguments.id, arguments.format, arguments.output)
         else:
             out_bytes(FORMATS[arguments.format](store, arguments.id, problems))
-    for line in _told(problems):
+    for line in _problem_lines(problems):
         say(line)
     return 1 if problems else 0
 
 
-def _told(problems: Sequence[Problem]) -> Iterator[str]:
-    """A line for each kind of problem: sessions of other programs have hundreds alike."""
+def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """One line for each kind of problem: sessions of other programs have hundreds of the same kind."""
     kinds = Counter(_kind(what) for what in {problem.what for problem in problems})
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
@@ -69,7 +69,7 @@ def _told(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _kind(what: str) -> str:
-    """The text of a problem without ids of calls, places in lists and hashes."""
+    """The text of a problem without call ids, positions and hashes."""
     words = what.split(" ")
     return " ".join(
         word

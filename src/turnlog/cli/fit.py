@@ -1,4 +1,4 @@
-"""`fit`: make a plain request body fit."""
+"""`fit`: make a request body fit a budget, without a store."""
 
 from __future__ import annotations
 

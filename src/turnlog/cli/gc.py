@@ -64,7 +64,7 @@ def _gc(arguments: Namespace) -> int:
 
 
 def _limits(arguments: Namespace) -> Limits:
-    """The limits of the command line, else those of the configuration."""
+    """The limits given on the command line, else those of the configuration."""
     usual = limits_of(settings_of(arguments))
     limits = Limits(
         usual.max_age if arguments.older_than is None else arguments.older_than,
@@ -112,7 +112,7 @@ def _account(found: Collected) -> list[str]:
 def _keep(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store:
         for session_id in arguments.ids:
-            store.info(session_id)  # if one of several is unknown, none is marked
+            store.info(session_id)  # an unknown id raises before any session is marked
         for session_id in dict.fromkeys(arguments.ids):
             store.keep(session_id, kept=not arguments.undo)
             say(f"{session_id} {'is no longer protected from gc' if arguments.undo else 'is protected from gc'}")

@@ -54,7 +54,7 @@ def _import(arguments: Namespace) -> int:
     seen: set[str] = set()
     found = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
     progress = _Progress(0 if arguments.paths else len(found))
-    # Files that came in with another transcript are not read again.
+    # Files that were read as part of another transcript are not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
     redactor = None if arguments.unredacted else settings_of(arguments).redactor
     with opened(arguments, write=True, make=True) as store:
@@ -74,33 +74,34 @@ def _import(arguments: Namespace) -> int:
                 code = max(code, failed.exit_code)
     progress.clear()
     if passed_over:
-        say(f"passed over as no transcript: {counted(passed_over, 'file')}")
+        say(f"not a transcript, skipped: {counted(passed_over, 'file')}")
     if not met and arguments.paths:
-        say("nothing to import there: hidden folders are left out, and --discover HOME looks where agents keep theirs")
+        say("nothing found to import: hidden folders are skipped, and --discover HOME searches the folders of agents")
     return code
 
 
 def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
-    """The files of agents in a home folder, no older than `age` if it is given, and an error for each folder that
-    cannot be read."""
+    """The files of agents in a home folder, without files older than `age` if it is given, and an error for each folder
+    that cannot be read."""
     folder = Path(home).expanduser()
     if not folder.is_dir():
         raise InputError(f"--discover: {folder} is not a folder; give the home folder of the user who ran the agents")
     unreadable: list[OSError] = []
     found = list(discover(folder, unreadable.append))
     agents = Counter(each.agent for each in found)
-    told = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
-    say(f"found in {folder}: {told or 'no sessions of agents'}")
+    files = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
+    say(f"found in {folder}: {files or 'no sessions of agents'}")
     if age is not None:
         since = time.time() - age.total_seconds()
         young = [each for each in found if _is_newer(each.path, since)]
-        say(f"left alone, since they are older: {counted(len(found) - len(young), 'file')}")
+        say(f"skipped, older: {counted(len(found) - len(young), 'file')}")
         found = young
     return [*(_unreadable(error, Path(str(error.filename))) for error in unreadable), *(each.path for each in found)]
 
 
 def _is_newer(path: Path, since: float) -> bool:
-    """Whether a file was written to since that time; also if that cannot be told, so that reading it says why."""
+    """Whether a file was written to since that time. Also true if its time cannot be read: reading the file then
+    reports the error."""
     try:
         return path.stat().st_mtime >= since
     except OSError:
@@ -108,20 +109,20 @@ def _is_newer(path: Path, since: float) -> bool:
 
 
 class _Bug(TurnlogError):
-    """A bug of ours, met while a transcript was read or imported."""
+    """A bug of turnlog, met while a transcript was read or imported."""
 
     exit_code = 70
 
 
 def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
-    """The sessions of a transcript, and the error if it could not be read."""
+    """The sessions of a transcript, and the error if reading failed."""
     try:
         return ([], origin) if isinstance(origin, InputError) else (read_file(origin), None)
     except ImportFailed as error:
         return [], error
     except OSError as error:
         return [], ImportFailed(f"{_name(origin)}: cannot be read ({error.strerror or error})")
-    except Exception as error:  # noqa: BLE001 - an error of ours must not keep the other files from anybody
+    except Exception as error:  # noqa: BLE001 - a bug in turnlog must not stop the import of the other files
         return [], _bug(_name(origin), error)
 
 
@@ -130,12 +131,12 @@ def _name(origin: Origin | InputError) -> str:
 
 
 def _bug(name: str, error: Exception) -> _Bug:
-    """A bug of ours, with the place where it was raised."""
+    """A bug of turnlog, with the place where it was raised."""
     return _Bug(f"{name}: an error in turnlog itself, please report it: {place_of(error)}")
 
 
 def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: bool) -> TurnlogError | None:
-    """Import one session and report it; returns the error if that failed, so that the others can go on."""
+    """Import one session and report it; returns the error if this failed, so that the others are still imported."""
     for damage in imported.warnings:
         say(f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}")
     try:
@@ -144,7 +145,7 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
         kept = sync_session(store, imported, redactor)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
-    except (TurnlogError, OSError):  # the store, not the transcript
+    except (TurnlogError, OSError):  # an error of the store, not of the transcript
         raise
     except Exception as error:  # noqa: BLE001 - as in `_read`
         return _bug(imported.files[0] if imported.files else imported.session_id, error)
@@ -155,19 +156,19 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
     if kept.exposed:
         say(f"{kept.session} was imported when fewer secrets were known: `turnlog scrub {kept.session}` takes them out")
     if kept.status == "diverged":
-        say(f"{imported.session_id} holds another conversation; this one is kept as {kept.session}")
+        say(f"{imported.session_id} contains another conversation; this one was imported as {kept.session}")
     return None
 
 
 def _counts(imported: Imported) -> tuple[int, int]:
-    """Messages and tool calls of a transcript."""
+    """The number of messages and of tool calls in a transcript."""
     bodies = [draft.body for draft in imported.drafts]
     messages = [body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer))]
     return len(messages), sum(isinstance(part, ToolCall) for message in messages for part in message.parts)
 
 
 def _redacted(imported: Imported) -> dict[str, int]:
-    """How many secrets were replaced by marks, by kind."""
+    """The number of secrets replaced by marks, by kind."""
     return dict(sum((Counter(draft.redacted) for draft in imported.drafts), Counter()))
 
 
@@ -201,10 +202,10 @@ def _sentence(imported: Imported, kept: Synced) -> str:
 
 def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin | InputError | None]:
     """The transcripts behind these names, an error for each that cannot be read, and None for a file in a folder that
-    is no transcript.
+    is not a transcript.
 
-    A folder may be one transcript. Other folders are searched, files first, without hidden ones, links to folders,
-    and files in `seen`, which are parts of other transcripts.
+    A folder may be one transcript. Other folders are searched, files before folders, without hidden ones, links to
+    folders, and files in `seen`, which are parts of other transcripts.
     """
     for name in names:
         path = Path(name)
@@ -213,7 +214,7 @@ def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin |
                 yield stdin_bytes()
             elif path.is_dir():
                 yield from _in_folder(path, seen)
-            elif path.exists() and not path.is_file():  # a pipe can be read once only
+            elif path.exists() and not path.is_file():  # a pipe can be read only once
                 yield path.read_bytes()
             else:
                 yield path
@@ -240,7 +241,7 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
             continue
         try:
             is_file = stat.S_ISREG(path.stat().st_mode)
-        except OSError as error:  # a link that leads nowhere, to itself, or to where nobody may look
+        except OSError as error:  # a link to nothing or to itself, or no permission
             yield _unreadable(error, path)
             continue
         if is_file:
@@ -248,7 +249,7 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether this is a folder and not a link to one."""
+    """Whether this is a folder, not a link to a folder."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -260,8 +261,8 @@ def _unreadable(error: OSError, path: Path) -> ImportFailed:
 
 
 def _is_known(path: Path) -> bool:
-    """Whether an importer knows this file or folder. A file that cannot be opened counts as known,
-    so that reading it says why."""
+    """Whether an importer recognises this file or folder. A file that cannot be opened counts as recognised, so that
+    reading it reports the error."""
     try:
         if path.is_file():
             path.open("rb").close()
@@ -270,13 +271,13 @@ def _is_known(path: Path) -> bool:
         return False
     except OSError:
         return True
-    except Exception:  # noqa: BLE001 - reading it says what went wrong
+    except Exception:  # noqa: BLE001 - reading the file reports what went wrong
         return True
     return True
 
 
 class _Progress:
-    """A progress line on a terminal, shown from the second second on."""
+    """A progress line on a terminal, shown after the first second."""
 
     def __init__(self, expected: int) -> None:
         self._of = f" of {expected}" if expected else ""
@@ -286,7 +287,7 @@ class _Progress:
         self._done = 0
 
     def show(self, origin: object) -> None:
-        """Show what is being read."""
+        """Show which file is being read."""
         self._done += 1
         if self._watched and time.monotonic() - self._begun > 1:
             name = origin if isinstance(origin, Path) else "..."

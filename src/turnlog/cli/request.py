@@ -1,4 +1,4 @@
-"""`request`: make the request that a model would be sent."""
+"""`request`: print the request that would be sent to a model."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
         target = _target(session, arguments.to, arguments.model)
         prepared = session.preview(target, budget=arguments.budget, strategy=arguments.strategy)
-        body = None if arguments.explain else as_json(prepared.body, indent=2)  # images are read from the store
+        body = None if arguments.explain else as_json(prepared.body, indent=2)  # reads images from the store
     if body is not None:
         out_bytes([body.encode("utf-8"), b"\n"])
-        for line in _told(prepared, arguments.source):
+        for line in _change_lines(prepared, arguments.source):
             say(line)
         say(_counts(prepared))
     elif arguments.json:
         for kind, change in changes(prepared):
-            told = {key: getattr(change, key) for key in ("kind", "detail", "records", "path")}
-            out_json({"change": kind, **told})
+            row = {key: getattr(change, key) for key in ("kind", "detail", "records", "path")}
+            out_json({"change": kind, **row})
     else:
         out_lines(_explained(prepared, arguments.source))
     return 0
@@ -67,7 +67,8 @@ def _request(arguments: Namespace) -> int:
 
 @contextmanager
 def session_of(arguments: Namespace) -> Iterator[Session]:
-    """The session that SOURCE names. A file wins over a session of that name, and is read into memory only."""
+    """The session that SOURCE names. If a file and a session have that name, the file is used; it is read into memory
+    only."""
     path = Path(arguments.source)
     origin: Origin = path
     if arguments.source == "-":
@@ -76,7 +77,7 @@ def session_of(arguments: Namespace) -> Iterator[Session]:
         with _stored(arguments) as session:
             yield session
         return
-    elif not path.is_file():  # a pipe can be read once only
+    elif not path.is_file():  # a pipe can be read only once
         origin = path.read_bytes()
     imported, *others = read_file(origin)
     store = MemoryStore()
@@ -105,7 +106,7 @@ def _target(session: Session, provider: str, model: str) -> Target:
 
 
 def changes(prepared: Request) -> list[tuple[str, Edit | Loss]]:
-    """Edits, then losses, each with its word."""
+    """Edits, then losses, each with the word for it."""
     return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
 
 
@@ -125,9 +126,9 @@ def _counts(prepared: Request) -> str:
     return f"{target.provider} {target.model}: {done}, {counted(len(prepared.losses), 'loss')}"
 
 
-def _told(prepared: Request, source: str) -> Iterator[str]:
-    """A line for each change. A long session has hundreds of decisions of one kind that still hide something: the
-    newest gets a line, the others share one."""
+def _change_lines(prepared: Request, source: str) -> Iterator[str]:
+    """One line for each change. A long session has hundreds of decisions of one kind that still hide something: the
+    newest gets a line, the others share a line."""
     decided = [edit for edit in prepared.edits if edit.through]
     newest = {edit.kind: edit for edit in decided}
     for kind, number in Counter(edit.kind for edit in decided).items():
@@ -143,11 +144,11 @@ def _explained(prepared: Request, source: str) -> Iterator[str]:
     for shown in prepared.view:
         numbers = ",".join(map(str, shown.records)) or "-"
         yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}".rstrip()
-    yield from _told(prepared, source)
+    yield from _change_lines(prepared, source)
 
 
 def gist(message: Message, *, characters: int = 100) -> str:
-    """A message on one line."""
+    """A message on one line, shortened."""
     words = " ".join(" ".join(map(_word, message.parts)).split())
     return shorten(words, characters=characters)
 

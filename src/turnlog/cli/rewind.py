@@ -1,4 +1,4 @@
-"""`rewind` goes back in a conversation, or undoes that."""
+"""`rewind`: go back in a conversation, or undo the last rewind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
 _GONE = ("left out", "rewound", "summarised")
-"""The fates of messages that no request shows."""
+"""What `explain` reports for messages that no request shows."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -76,17 +76,17 @@ def _row(done: Rewind) -> dict[str, Any]:
 def _lines(
     name: str, done: Rewind, sizes: tuple[Explanation, Explanation], messages: Mapping[int, Record]
 ) -> Iterator[str]:
-    told = f"{counted(len(done.gone), 'message')} of {counted(len(done.turns), 'turn')} taken back"
-    yield f"{name}: back to record {done.to}, {told}: {saving(*(size.shown for size in sizes))}"
+    taken = f"{counted(len(done.gone), 'message')} of {counted(len(done.turns), 'turn')} taken back"
+    yield f"{name}: back to record {done.to}, {taken}: {saving(*(size.shown for size in sizes))}"
     yield from (_message(messages[n]) for n in done.gone)
     if done.back:
         yield f"{counted(len(done.back), 'message')} shown again:"
         yield from (_message(messages[n]) for n in done.back)
     decisions = {ruling.n: ruling.decision.action for ruling in sizes[0].rulings}
     for n in done.ended:
-        yield f"decision {n} ({decisions[n]}) holds no longer"
+        yield f"decision {n} ({decisions[n]}) is no longer in force"
     for n in done.again:
-        yield f"decision {n} ({decisions[n]}) holds again"
+        yield f"decision {n} ({decisions[n]}) is in force again"
     if done.hidden:
         yield f"{counted(len(done.hidden), 'message')} left out again"
     if done.files:

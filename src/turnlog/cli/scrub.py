@@ -1,4 +1,4 @@
-"""`scan` and `scrub`: secrets in existing sessions."""
+"""`scan` and `scrub`: find and replace secrets in existing sessions."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def _scrub(arguments: Namespace) -> int:
         return 0
     say(f"scrubbed {counted(len(done.records), 'record')} of {done.session}: {counts_text(done.redacted)}")
     for name in done.kept_blobs:
-        say(f"file {name[:12]} holds secrets and stays, because other sessions name it: scrub those too")
+        say(f"file {name[:12]} contains secrets and was kept, because other sessions use it: scrub those sessions too")
     return 1 if done.kept_blobs else 0
 
 
 def _redactor(arguments: Namespace) -> Redactor:
-    """Finds secrets of known shapes and names, and of the configured patterns."""
+    """A redactor for secrets of known shapes and names, and for the configured patterns."""
     return Redactor(settings_of(arguments).redact_patterns)
 
 
@@ -75,5 +75,5 @@ def _agreed(leaks: list[Leak]) -> bool:
     for leak in leaks:
         kinds[leak.kind] += leak.number
     records = counted(len({leak.record for leak in leaks}), "record")
-    told = f"{leaks[0].session}: {counts_text(kinds)} in {records}\nrewrite these records for good?"
-    return agreed(told, "scrub", "--yes to rewrite records without asking")
+    question = f"{leaks[0].session}: {counts_text(kinds)} in {records}\nrewrite these records for good?"
+    return agreed(question, "scrub", "--yes to rewrite records without asking")

@@ -1,4 +1,4 @@
-"""`search`: where was it said?"""
+"""`search`: find words in the records of sessions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _date(text: str) -> str:
-    """A time as in records, or the beginning of one. Raises ArgumentTypeError for dates such as February 30."""
+    """A time as in records, or the beginning of a time. Raises ArgumentTypeError for dates such as February 30."""
     whole = text + "0001-01-01"[len(text) :] if len(text) in (4, 7) else text
     try:
         datetime.fromisoformat(whole)
@@ -51,7 +51,7 @@ def _search(arguments: Namespace) -> int:
     if is_missing(arguments):
         say(f"nothing to search: there is no store at {place(arguments)}")
         return 0
-    # A search brings the index up to date first. Where it cannot, it reads everything instead.
+    # A search first brings the index up to date. If the store is read-only, it reads all records instead.
     with opened(arguments, write=is_writable(arguments)) as store:
         hits = store.search(
             " ".join(arguments.text),
@@ -78,7 +78,7 @@ def _search(arguments: Namespace) -> int:
 
 
 def _marked(hit: Hit) -> str:
-    """The snippet, safe to show, with marks around the hit."""
+    """The snippet, escaped, with marks around the hit."""
     before, found, after = hit.snippet[: hit.start], hit.snippet[hit.start : hit.end], hit.snippet[hit.end :]
     pieces = [visible(piece, one_line=True) for piece in (before, found, after)]
     return _MARKS[0].join(pieces[:2]) + _MARKS[1] + pieces[2] if found else pieces[0] + pieces[2]

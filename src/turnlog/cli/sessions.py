@@ -27,7 +27,7 @@ from .tables import Column, laid_out
 from .terminal import agreed, out_json, out_lines, say
 
 _BEGINNING = 8
-"""Records in which the user's first words are looked for."""
+"""The user's first words are looked for in this many records."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -84,12 +84,12 @@ def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
 
 
 def _first_words(store: Store, session_id: str) -> str:
-    """The beginning of the user's first words, for a session without a title; "" if its first records do not have
-    them."""
+    """The beginning of the user's first message, for a session without a title; "" if it is not in the first
+    records."""
     try:
         shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
         return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")
-    except CorruptRecord:  # which others tell of
+    except CorruptRecord:  # other commands report this
         return ""
 
 

@@ -1,4 +1,4 @@
-"""`show`: a session's records, readable."""
+"""`show`: print a session's records as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .terminal import out, out_bytes, out_json, out_line, out_lines, say, shorte
 from .turns import show_tools, show_turns
 
 _Row = tuple[str, str]
-"""A label and a text. Labels in brackets are for what no model is sent."""
+"""A label and a text. A label in brackets marks a record that is not sent to a model."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -63,8 +63,8 @@ def _show(arguments: Namespace) -> int:
         if info.parent_records and info.parent:
             parent = f", from {info.parent} up to record {info.parent_records}"
         source = source_of(store, info.id)
-        held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
-        out(f"{held}, {info.created} to {info.updated}{parent}{source and f', {source}'}")
+        counts = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
+        out(f"{counts}, {info.created} to {info.updated}{parent}{source and f', {source}'}")
         _sum_up(store, info.id)
         for line in lines(records, rewinds_of(store, info.id)):
             out(line)
@@ -72,11 +72,11 @@ def _show(arguments: Namespace) -> int:
 
 
 def _sum_up(store: Store, session_id: str) -> None:
-    """One line for what was billed, if anything was. Damage is reported, and the rest is shown."""
+    """Print one line with the bill, if there is one. Damage is reported, and the rest is shown."""
     try:
         bills = store.usage(session_id)
     except CorruptRecord as error:
-        say(f"what was billed cannot be summed: {error}")
+        say(f"the bill cannot be summed: {error}")
         return
     if bills:
         out_line(in_short(bills))
@@ -89,7 +89,7 @@ def _bill(bills: Bills, arguments: Namespace) -> None:
     elif bills:
         out_lines(bill_lines(bills))
     else:
-        say(f"{arguments.id}: nothing on record of what was billed")
+        say(f"{arguments.id}: no bill is on record")
 
 
 def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[str]:

@@ -59,7 +59,7 @@ def _pack(arguments: Namespace) -> int:
 
 
 def _before(age: str) -> str:
-    """The time that long ago, in the form of listings."""
+    """The time `age` ago, in the format of `SessionInfo.updated`."""
     try:
         then = datetime.now(UTC) - read_age(age)
     except ValueError:

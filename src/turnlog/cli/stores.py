@@ -1,4 +1,4 @@
-"""Which store a command works on."""
+"""The store that a command works on."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_
 from .terminal import is_terminal, say
 
 VARIABLE = "TURNLOG_STORE"
-"""Environment variable that names the store, unless `--store` does."""
+"""The environment variable that names the store if `--store` is not given."""
 
 _MEANT = 5
-"""Ids that are suggested when an id is ambiguous."""
+"""At most this many ids are suggested for an ambiguous id."""
 
 KEY_VARIABLE = "TURNLOG_KEY"
-"""Environment variable that says where the key is, unless `--key` does."""
+"""The environment variable that names the place of the key if `--key` is not given."""
 
 
 def settings_of(arguments: Namespace) -> Settings:
-    """The settings in force for a command."""
+    """The settings that apply to a command."""
     return load_settings(store=arguments.store or None, key=arguments.key or None)
 
 
@@ -37,14 +37,15 @@ def place(arguments: Namespace) -> str:
 
 
 def key_of(arguments: Namespace) -> KeySource | None:
-    """Where the key of an encrypted store is: `--key`, else the settings (TURNLOG_KEY first); None for a store
+    """The place of the key of an encrypted store: `--key`, else the settings (TURNLOG_KEY first); None for a store
     without encryption."""
     where = settings_of(arguments).key
     return None if where is None else key_at(where)
 
 
 def key_at(where: KeySource) -> KeySource:
-    """The key at a place that `--key` names. Raises InputError for `ask` if standard input is not a terminal."""
+    """The key at a place that `--key` names; asks for a passphrase for `ask`. Raises InputError for `ask` if standard
+    input is not a terminal."""
     if where != ASK:
         return where
     if not is_terminal(sys.stdin):
@@ -62,17 +63,17 @@ def is_missing(arguments: Namespace) -> bool:
 
 
 def is_writable(arguments: Namespace) -> bool:
-    """Whether the store can be written to, as far as file permissions tell."""
+    """Whether the store can be written to, according to file permissions."""
     path = local_path(place(arguments))
     return path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 @contextmanager
 def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> Iterator[Store]:
-    """The store, while a command runs.
+    """The store, open while a command runs.
 
-    Without `write` it is read-only, and the beginning of a session's id is enough. Only with `make` is a missing
-    store created, so that a mistyped name does not make one.
+    Without `write` the store is read-only, and the beginning of a session's id is enough. A missing store is created
+    only with `make`, so that a mistyped name does not create one.
     """
     if write and not make and is_missing(arguments):
         raise no_store(place(arguments))
@@ -80,7 +81,7 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
-        for problem in getattr(store, "torn", ()) if write else ():  # damaged, and set aside by opening the store
+        for problem in getattr(store, "torn", ()) if write else ():  # damaged records that opening the store set aside
             say(f"{problem.session}, record {problem.record}: {problem.what}")
         if name := getattr(arguments, "id", None):
             arguments.id = whole_id(store, name, exact=write)
@@ -92,8 +93,8 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
 
 
 def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
-    """The id `name`, or the only id that begins with it. Commands that change something take only an `exact` id: a
-    second `rm s1` would delete `s10`. Raises SessionNotFound, with ids that may be meant."""
+    """The id `name`, or the only id that begins with it. Commands that change something accept only an `exact` id:
+    otherwise a second `rm s1` would delete `s10`. Raises SessionNotFound, with the ids that begin with `name`."""
     try:
         return store.info(name).id
     except CorruptRecord:

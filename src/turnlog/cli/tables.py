@@ -1,4 +1,4 @@
-"""Tables whose last column is text: whole when piped, cut instead of wrapped on a terminal."""
+"""Tables whose last column is text: printed whole when piped, cut instead of wrapped on a terminal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .drawing import clipped
 from .terminal import is_terminal
 
 _TEXT = 20
-"""Columns of text below which other columns get narrower."""
+"""If the text has fewer columns than this, other columns get narrower."""
 
 _LEAST = 10
-"""Columns of text below which columns that can be cut are left out."""
+"""If the text has fewer columns than this, columns with `cut` are left out."""
 
 
 class Column(Struct, frozen=True):
-    """A column ahead of the text: its least width, and the side of its cells. On a narrow terminal a column that
-    `may_go` is left out, and cells are cut to the widths of `cut`, one after the other."""
+    """A column left of the text: its minimum width, and the side on which cells are aligned. On a narrow terminal, a
+    column with `may_go` is left out, and cells are cut to the widths in `cut`, one after the other."""
 
     name: str
     cells: Sequence[str]
@@ -31,12 +31,12 @@ class Column(Struct, frozen=True):
     may_go: bool = False
 
     def cell(self, text: str) -> str:
-        """A cell at its width."""
+        """A cell padded to its width."""
         return f"{text:{self.side}{self.width}}"
 
 
 def laid_out(columns: Sequence[Column], name: str, texts: Sequence[str]) -> Iterator[str]:
-    """The lines of a table, its header first; `name` and `texts` are the last column."""
+    """The lines of a table, header first; `name` and `texts` are the last column."""
     room = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
     if room:
         columns = _narrowed(columns, room)
@@ -47,8 +47,8 @@ def laid_out(columns: Sequence[Column], name: str, texts: Sequence[str]) -> Iter
 
 
 def _narrowed(columns: Sequence[Column], room: int) -> Sequence[Column]:
-    """The columns, made narrower until the text has room: first to the width of their cells, then without those that
-    may go, from the right, then with cut cells."""
+    """The columns, made narrower until the text fits: first reduced to the width of their cells, then without columns
+    that `may_go`, from the right, then with cut cells."""
     if _has_room(columns, room):
         return columns
     columns = [replace(one, width=_longest(one)) for one in columns]
@@ -71,7 +71,7 @@ def _longest(column: Column) -> int:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[str]) -> Iterator[str]:
-    """The lines of a table, its header first. Columns are as wide as their cells; those in `right` are aligned to the
+    """The lines of a table, header first. Columns are as wide as their cells; columns in `right` are aligned to the
     right."""
     rows = [names, *rows]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

@@ -1,4 +1,4 @@
-"""Options for model and budget that several commands share."""
+"""Options for the model and the budget, which several commands share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .arguments import number
 from .terminal import say
 
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
-"""The kind of request for each maker of models, if no provider is given."""
+"""The provider for each maker of models, if no provider is given."""
 
 PROVIDER_OF_BODY = f"the provider of the request: {', '.join(PROVIDERS)} (default: detected from the body)"
-"""Help of `--as`."""
+"""Help text of `--as`."""
 
 
 def add_target(parser: ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_terms(parser: ArgumentParser) -> None:
 def target_of(session: Session, arguments: Namespace) -> Target:
     """The target of `--to` and `--model`, else the session's, else that of the model that answered last.
 
-    Raises InputError if the provider cannot be found out, UnknownProvider.
+    Raises InputError if the provider cannot be determined, UnknownProvider.
     """
     target = _target(session, arguments.to, arguments.model)
     if target is None and arguments.model:
@@ -80,12 +80,12 @@ def _target(session: Session, provider: str, model: str) -> Target | None:
 
 
 def _billed_by(session: Session, model: str) -> str:
-    """The provider that last billed this model, if requests can be made for it."""
+    """The provider in the newest usage record of this model, if requests can be made for it."""
     bills = (record.body for record in reversed(session.history()) if isinstance(record.body, UsageRecord))
     return next((bill.provider for bill in bills if bill.model == model and bill.provider in PROVIDERS), "")
 
 
 def last_model(session: Session) -> str:
-    """The last model named in the log, empty if there is none; an imported transcript has no configured model."""
+    """The last model named in the log, else ""; an imported transcript has no configured model."""
     bodies = (record.body for record in reversed(session.history()))
     return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")

@@ -28,7 +28,7 @@ def out(text: str = "") -> None:
 
 
 def out_line(text: str) -> None:
-    """Print data to stdout as one line, whatever it holds."""
+    """Print data to stdout as one line, with control characters escaped."""
     out(visible(text, one_line=True))
 
 
@@ -42,7 +42,7 @@ _T = TypeVar("_T", bound=Struct)
 
 
 def out_each(values: Iterable[_T], line: Callable[[_T], str], arguments: Namespace) -> Iterator[_T]:
-    """Print each of these values, as JSON with `--json`, else as a line, and yield it."""
+    """Print each value as JSON with `--json`, else as a line, and yield it."""
     for value in values:
         if arguments.json:
             out_json(msgspec.to_builtins(value))
@@ -70,7 +70,7 @@ def as_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def out_bytes(pieces: Iterable[bytes]) -> None:
-    """Write pieces of UTF-8 to stdout; escaped if that is a terminal."""
+    """Write chunks of UTF-8 to stdout; escaped if stdout is a terminal."""
     shown: Iterator[bytes] | Iterable[bytes] = pieces
     if is_terminal(sys.stdout):
         shown = (visible(piece.decode("utf-8", "replace")).encode("utf-8") for piece in pieces)
@@ -82,8 +82,8 @@ _COLOURS = {"red": "31", "green": "32", "cyan": "36", "bold": "1"}
 
 
 def out_coloured(text: str, colour: str) -> None:
-    """Print text to stdout, made safe, in a colour (or bold) if that is a terminal with colours and NO_COLOR is not
-    set (no-color.org)."""
+    """Print text to stdout, escaped, in a colour (or bold) if stdout is a terminal with colours and NO_COLOR is not set
+    (no-color.org)."""
     shown = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     before, after = (f"\x1b[{_COLOURS[colour]}m", "\x1b[0m") if shown else ("", "")
@@ -98,7 +98,7 @@ def say(text: str) -> None:
 
 
 def agreed(question: str, command: str, otherwise: str) -> bool:
-    """Ask at the terminal; whether the answer is yes. Raises InputError if standard input is not a terminal;
+    """Ask at the terminal; returns whether the answer is yes. Raises InputError if standard input is not a terminal;
     `otherwise` names the option to add."""
     if not is_terminal(sys.stdin):
         raise InputError(
@@ -109,7 +109,7 @@ def agreed(question: str, command: str, otherwise: str) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """An error and the line of our code that raised it."""
+    """An error, and the module and line that raised it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -118,7 +118,7 @@ def place_of(error: BaseException) -> str:
 
 
 def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
-    """`text`, or its beginning and how much is left out."""
+    """`text`, or its beginning and the number of characters left out."""
     short = "\n".join(text[:characters].splitlines()[:lines])
     left = len(text) - len(short)
     return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
@@ -143,13 +143,13 @@ def stdin_bytes() -> bytes:
 
 
 def flush() -> None:
-    """Flush stdout, so that a failure is noticed while it can be reported."""
+    """Flush stdout now, so that a failure can still be reported."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def discard_output() -> None:
-    """The reader of stdout is gone: discard what is buffered instead of failing at exit."""
+    """Discard buffered output when the reader of stdout is gone, instead of failing at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

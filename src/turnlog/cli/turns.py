@@ -14,11 +14,11 @@ from .tables import table
 from .terminal import out_json, out_lines
 
 _WIDEST = 60
-"""Characters of a table cell at most."""
+"""Maximum number of characters in a table cell."""
 
 
 def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
-    """A line for each turn: status, duration, tokens, cost, and the input it began with."""
+    """One line for each turn: status, duration, tokens, cost, and the input that began it."""
     if json:
         for number, turn in enumerate(turns, 1):
             out_json(_turn_json(number, turn))
@@ -41,7 +41,7 @@ def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
 
 
 def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
-    """A line for each tool: calls, seconds of timed ones, tokens of results, and outcomes."""
+    """One line for each tool: calls, seconds of its timed calls, tokens of its results, and outcomes."""
     if json:
         for tool in tools:
             out_json(msgspec.to_builtins(tool))

@@ -1,4 +1,4 @@
-"""`verify`: look for damage in the store."""
+"""`verify`: find damage in the store."""
 
 from __future__ import annotations
 

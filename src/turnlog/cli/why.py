@@ -1,4 +1,4 @@
-"""`why`: what became of each message, by which decision, and how many tokens that saves."""
+"""`why`: what requests show of each message, the decision that caused it, and the tokens saved."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _row(account: Account, record: Record) -> dict[str, Any]:
 
 def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
     yield f"{name}: {fates(found.accounts.values())}; {found.saved:,} tokens saved"
-    held = [one for one in found.rulings if not one.ended_by and one.decision.action != "undo"]
+    active = [one for one in found.rulings if not one.ended_by and one.decision.action != "undo"]
     gone = [one for one in found.rulings if one.ended_by]
-    for title, rulings in (("decisions in force", held), ("taken back", gone)):
+    for title, rulings in (("decisions in force", active), ("taken back", gone)):
         if rulings:
             yield f"{title}:"
             yield from decision_lines(rulings, found)
@@ -113,17 +113,17 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
 
 
 def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
-    """What requests show instead of a message that is not shown as recorded."""
+    """What requests show instead of a message that is changed or summarised."""
     for shown in select(records)[0]:
-        told = account.fate == "summarised" and shown.treatment == "summarised"
-        if shown.records == (account.n,) and not told:
+        in_summary = account.fate == "summarised" and shown.treatment == "summarised"
+        if shown.records == (account.n,) and not in_summary:
             yield f"shown as: {_said(shown.message)}"
-        if told and shown.records[0] == account.by[-1]:
+        if in_summary and shown.records[0] == account.by[-1]:
             yield f"told in: {_said(shown.message)}"
 
 
 def _said(message: Message) -> str:
-    """The text of a message and its tool results on one line, which may be long."""
+    """The text of a message and its tool results on one line, up to 1,000 characters."""
     return gist(Message(message.role, tuple(leaf_parts(message.parts))), characters=1_000)
 
 
