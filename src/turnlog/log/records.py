@@ -34,7 +34,8 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     The figures follow one convention for all providers. `input` is everything the model read, including cached parts;
     `cached` is the part read from the provider's cache, `cache_write` the part written to it, and `cache_write_1h` the
     part of `cache_write` that is kept for an hour. `output` is everything the model wrote, including reasoning;
-    `reasoning` is the part that was reasoning.
+    `reasoning` is the part that was reasoning. `window` is what the model read in its last step, if the provider billed
+    several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`.
     """
 
     input: int = 0
@@ -43,9 +44,10 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     cache_write: int = 0
     reasoning: int = 0
     cache_write_1h: int = 0
+    window: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum of both."""
+        """The sum of both, without a window."""
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,

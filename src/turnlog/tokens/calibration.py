@@ -136,7 +136,7 @@ class Calibration(Struct, frozen=True):
 
 
 def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool) -> _Learned:
-    billed = record.usage.input
+    billed = record.usage.window or record.usage.input
     samples = known.samples
     off = (billed - known.expected(counted)) / billed
     if anchored and counted > known.counted:

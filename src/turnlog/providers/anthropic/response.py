@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
@@ -14,6 +16,13 @@ from ..reading import inner, string
 from ..schema import check_depth, check_types, prune
 from .parse import read_blocks
 from .schema import BLOCK, RESPONSE
+
+_MADE = ("message", "fallback_message")
+"""Types of iterations that made the answer, or a part of it."""
+
+BESIDE = ("context_management", "diagnostics", "input_transformations")
+"""Keys of a response that say what the API did with the request: which tool results and thinking it left out, and why
+its cache could not be used. They are kept for people."""
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -45,8 +54,13 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         stop=string(message, "stop_reason"),
         response_id=string(message, "id"),
         fragments=begun,
+        beside={key: message[key] for key in BESIDE if _says_anything(message.get(key))},
         blobs=blobs,
     )
+
+
+def _says_anything(value: Any) -> bool:
+    return any(value.values()) if isinstance(value, Mapping) else bool(value)
 
 
 def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
@@ -72,7 +86,18 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usage_of(raw: Mapping[str, Any]) -> Usage:
-    """Usage in common terms. The API's `input_tokens` excludes tokens read from and written to the cache."""
+    """Usage in common terms. The API's `input_tokens` excludes tokens read from and written to the cache, and all
+    top-level figures exclude what a compaction was billed: an iteration of its own (`BetaUsage` of the SDK). The window
+    is that of the last iteration that made the answer."""
+    given = raw.get("iterations")
+    iterations = [each for each in given if isinstance(each, Mapping)] if isinstance(given, Sequence) else []
+    usage = sum((_billed(each) for each in iterations if each.get("type") == "compaction"), start=_billed(raw))
+    made = [_billed(each).input for each in iterations if each.get("type") in _MADE]
+    return replace(usage, window=made[-1]) if made and made[-1] != usage.input else usage
+
+
+def _billed(raw: Mapping[str, Any]) -> Usage:
+    """What one usage object says by itself."""
     fresh, written, read = (tokens_billed(raw.get(key)) for key in INPUT)
     return Usage(
         input=fresh + written + read,

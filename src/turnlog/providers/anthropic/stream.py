@@ -22,7 +22,7 @@ from ..reading import inner, string
 from ..schema import check_types
 from ..sdk_objects import plain
 from .form import NAME
-from .response import INPUT, read_reply
+from .response import BESIDE, INPUT, read_reply
 from .schema import EVENT
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -147,6 +147,7 @@ class StreamAssembler:
             case "message_delta":
                 delta = _object(event, "delta")
                 self._message.update({key: value for key, value in delta.items() if value is not None})
+                self._message.update({key: event[key] for key in BESIDE if event.get(key)})
                 self._count(event.get("usage"))
             case "message_stop":
                 self._ended = True
