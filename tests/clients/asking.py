@@ -14,6 +14,7 @@ AGENTS: tuple[Target, ...] = (
     target("openai-chat", "gpt-4o"),
     target("openai-responses", "gpt-5", store=False, include=["reasoning.encrypted_content"]),
     target("anthropic", "claude-sonnet-4-6", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}),
+    target("google-interactions", "gemini-3-pro"),
     target("google", "gemini-3-pro"),
 )
 """A target for each provider, all of them thinking where they can."""

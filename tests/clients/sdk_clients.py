@@ -10,6 +10,7 @@ import anthropic
 import httpx2
 import openai
 from google import genai
+from google.genai._gaos.lib.compat_errors import GeminiNextGenAPIClientError  # of `client.interactions`
 
 from turnlog.providers.google import sdk_arguments
 
@@ -19,6 +20,7 @@ ERRORS: tuple[type[Exception], ...] = (
     openai.OpenAIError,
     anthropic.AnthropicError,
     genai.errors.APIError,
+    GeminiNextGenAPIClientError,
     httpx2.HTTPError,
 )
 """What the SDKs raise themselves, and what their transport raises when a connection breaks."""
@@ -91,11 +93,21 @@ def _google(url: str) -> SdkClient:
     )
 
 
+def _google_interactions(url: str) -> SdkClient:
+    client: Any = genai.Client(api_key="k", http_options={"base_url": url})
+    _OPEN.append(client.close)
+    return SdkClient(
+        send=lambda request, model: client.interactions.create(**request),
+        stream=lambda request, model: client.interactions.create(**request, stream=True),
+    )
+
+
 _MAKERS = {
     "openai-chat": _openai_chat,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,
     "google": _google,
+    "google-interactions": _google_interactions,
 }
 
 

@@ -23,6 +23,7 @@ _PATHS = {
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "google": "/v1beta/models/{model}:{method}",
+    "google-interactions": "/v1beta/interactions",
 }
 _HEADERS = {
     "content-type": "application/json",

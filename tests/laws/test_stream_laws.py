@@ -142,13 +142,37 @@ def google(pieces: list[Piece], *, whole: bool) -> list[Event]:
     return [*found, {"candidates": [{"index": 0, "finishReason": "STOP"}]}] if whole else found
 
 
+def interactions(pieces: list[Piece], *, whole: bool) -> list[Event]:
+    """An answer of the Interactions API: a step each."""
+    found: list[Event] = [{"event_type": "interaction.created", "interaction": {"id": "v", "status": "in_progress"}}]
+    for at, (kind, words) in enumerate(pieces):
+        if kind == "call":
+            step: Event = {"type": "function_call", "id": f"c{at}", "name": "look", "arguments": {}}
+            deltas: list[Event] = [{"type": "arguments_delta", "arguments": text} for text in arguments(words)]
+        elif kind == "text":
+            step = {"type": "model_output"}
+            deltas = [{"type": "text", "text": word} for word in words]
+        else:
+            step = {"type": "thought"}
+            contents = [{"type": "text", "text": word} for word in words]
+            deltas = [{"type": "thought_summary", "content": content} for content in contents]
+            deltas.append({"type": "thought_signature", "signature": "c2ln"})
+        found.append({"event_type": "step.start", "index": at, "step": step})
+        found += [{"event_type": "step.delta", "index": at, "delta": delta} for delta in deltas]
+        found.append({"event_type": "step.stop", "index": at})
+    status = "requires_action" if any(kind == "call" for kind, _ in pieces) else "completed"
+    end = {"event_type": "interaction.completed", "interaction": {"id": "v", "status": status}}
+    return [*found, end] if whole else found
+
+
 APIS: dict[str, tuple[Target, Callable[..., list[Event]]]] = {
     "openai-chat": (target("openai-chat", "gpt-4o"), chat),
     "openai-responses": (target("openai-responses", "gpt-5"), responses),
     "anthropic": (target("anthropic", "claude-sonnet-4-5"), anthropic),
     "google": (target("google", "gemini-2.5-pro"), google),
+    "google-interactions": (target("google-interactions", "gemini-2.5-pro"), interactions),
 }
-_ENDINGS = ("response.output_item.done", "content_block_stop", "message_delta")
+_ENDINGS = ("response.output_item.done", "content_block_stop", "message_delta", "step.stop")
 """Events that say no word that others did not say, and that some servers leave out."""
 
 
@@ -183,7 +207,8 @@ def test_every_word_that_came_is_kept(name: str, shape: list[tuple[str, int]], d
     wherever it ends."""
     events = APIS[name][1](answer(shape), whole=True)
     unsaid = data.draw(st.sets(st.integers(0, len(events) - 1)) | st.just(set(range(len(events)))), label="unsaid")
-    events = [event for i, event in enumerate(events) if i not in unsaid or event.get("type") not in _ENDINGS]
+    kinds = [event.get("type") or event.get("event_type") for event in events]
+    events = [event for i, event in enumerate(events) if i not in unsaid or kinds[i] not in _ENDINGS]
     unlisted = data.draw(st.sets(st.integers(0, len(shape) - 1)), label="unlisted")
     for response in (event["response"] for event in events if "response" in event):
         response["output"] = [item for i, item in enumerate(response["output"]) if i not in unlisted]

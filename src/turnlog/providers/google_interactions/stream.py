@@ -1,8 +1,8 @@
 """Assemble a streamed answer.
 
 Each step comes as `step.start`, deltas and `step.stop`, under its index; `interaction.completed` brings the status and
-the usage. A step is whole once it stopped: a call has its arguments then, a thought its signature. Of a step that did
-not come to its end, texts are kept as far as they came; anything else is a fragment.
+the usage. A step is whole once it or the interaction stopped: a call has its arguments then, a thought its signature.
+Of a step that did not come to its end, texts are kept as far as they came; anything else is a fragment.
 """
 
 from __future__ import annotations
@@ -46,12 +46,15 @@ class _Open:
         else:
             self.step.update(without(delta, "type"))
 
-    def stop(self) -> None:
-        """No more comes: put the arguments in."""
-        self.stopped = True
+    def stop(self, path: str) -> None:
+        """No more comes: put the arguments in. Arguments that are no object broke off. Raises FormatError."""
         if self.arguments:
-            value, raw = parse_arguments(self.arguments)
-            self.step["arguments"] = value if isinstance(value, dict) or raw is None else self.arguments
+            value, _ = parse_arguments(self.arguments)
+            if not isinstance(value, dict):
+                return
+            self.step["arguments"] = value
+        check_types(self.step, STEP, path)
+        self.stopped = True
 
 
 def _contents(step: dict[str, Any], key: str = "content") -> list[Any]:
@@ -126,6 +129,8 @@ class StreamAssembler:
     def feed(self, chunk: Any) -> None:
         """Take the next event: an SDK object, or its JSON. Raises FormatError if it is no event; unknown types are
         ignored."""
+        if chunk == "[DONE]":  # what stands last where nobody hides it
+            return
         event = plain(chunk, "event")
         check_depth(event)
         check_types(event, EVENT, "event")
@@ -141,6 +146,8 @@ class StreamAssembler:
                 self._steps = {}
             self._interaction.update(new)
             self._ended = kind == "interaction.completed"
+            for index, there in self._steps.items() if self._ended else ():
+                there.stop(f"steps[{index}]")
         elif kind == "interaction.status_update":
             self._interaction["status"] = event.get("status")
         elif kind == "error":
@@ -164,8 +171,7 @@ class StreamAssembler:
         if kind == "step.delta" and isinstance(delta, dict):
             there.take(clean(delta))
         elif kind == "step.stop":
-            there.stop()
-            check_types(there.step, STEP, f"steps[{index}]")
+            there.stop(f"steps[{index}]")
 
     def reply(self) -> Reply:
         """The answer so far."""
