@@ -28,7 +28,7 @@ def test_each_sdk_sends_as_the_page_says(
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "k")
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    server.script(*[CALL, {"text": "Cold."}] * 4)
+    server.script(*[CALL, {"text": "Cold."}] * 5)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     shown = [block for block in blocks(PAGE.read_text("utf-8")) if "sdk" in block.words]
     for block in shown:
@@ -36,6 +36,6 @@ def test_each_sdk_sends_as_the_page_says(
     namespace["gemini"].close()
     asked = server.requests
     assert len(shown) == 2
-    assert [(one.status, one.errors) for one in asked] == [(200, [])] * (4 * 2 + 4)
+    assert [(one.status, one.errors) for one in asked] == [(200, [])] * (5 * 2 + 5)
     with turnlog.open("trip") as session:
-        assert [turn.status for turn in session.log.turns()] == ["completed"] * 4 and session.log.unfinished() == []
+        assert [turn.status for turn in session.log.turns()] == ["completed"] * 5 and session.log.unfinished() == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from anthropic.types import Message
 from google.genai import types
+from google.genai._gaos.types.interactions import Interaction
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 from sdk_clients import sdk_client
@@ -75,6 +76,16 @@ def _google() -> list[Any]:
     return [asked, whole.candidates[0].content, types.Content(role="user", parts=[result])]
 
 
+def _steps() -> list[Any]:
+    call = {"type": "function_call", "id": "call_1", "name": "weather", "arguments": {"city": None}}
+    said = {"type": "model_output", "content": [{"type": "text", "text": "I look.", "annotations": None}]}
+    thought = {"type": "thought", "signature": "-_8A", "summary": None}
+    whole = {"id": "v1_x", "status": "requires_action", "steps": [thought, said, call]}
+    steps: list[Any] = [{"type": "user_input", "content": [{"type": "text", "text": ASKED}]}]
+    steps += Interaction.model_validate(whole).steps or []
+    return [*steps, {"type": "function_result", "call_id": "call_1", "result": "4"}]
+
+
 WEATHER = {"name": "weather"}
 BODIES: dict[str, Callable[[], dict[str, Any]]] = {
     "openai-chat": lambda: {"model": "gpt-4o", "messages": _chat()},
@@ -84,6 +95,12 @@ BODIES: dict[str, Callable[[], dict[str, Any]]] = {
         "max_tokens": 100,
         "messages": _anthropic(),
         "tools": [{**WEATHER, "input_schema": {"type": "object"}}],
+    },
+    "google-interactions": lambda: {
+        "model": "gemini-2.5-pro",
+        "store": False,
+        "input": _steps(),
+        "tools": [{"type": "function", **WEATHER}],
     },
     "google": lambda: {"contents": _google(), "tools": [{"functionDeclarations": [WEATHER]}]},
 }

@@ -17,7 +17,7 @@ from turnlog.providers import provider
 from turnlog.requests.standalone import convert
 from turnlog.testing.histories import PIXEL
 
-PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google")
+PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google", "google-interactions")
 PICTURE = base64.b64encode(PIXEL).decode()
 TEXT = base64.b64encode(b"some words").decode()
 
@@ -134,6 +134,42 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
             "toolConfig": {"functionCallingConfig": _CALLING, "retrievalConfig": {"languageCode": "LANGUAGE"}},
         },
     ),
+    "a few functions of steps": (
+        "google-interactions",
+        {
+            "input": "hi",
+            "system_instruction": "INSTRUCTION",
+            "tools": [{"type": "function", "name": name, "short_description": "SHORT"} for name in ("FIRST", "THIRD")],
+            "generation_config": {
+                "thinking_level": "high",
+                "max_output_tokens": 77,
+                "tool_choice": {"allowed_tools": {"mode": "any", "tools": ["FIRST", "SECOND"]}},
+            },
+        },
+    ),
+    "steps of many kinds": (
+        "google-interactions",
+        {
+            "input": [
+                {"type": "user_input", "content": [{"type": "text", "text": "hi"}]},
+                {"type": "function_call", "id": "CALL", "name": "f", "arguments": {"path": "PATH"}},
+                {"type": "function_result", "call_id": "CALL", "name": "f", "result": {"key": "RESULT"}},
+                {
+                    "type": "model_output",
+                    "content": [
+                        {"type": "text", "text": "ANSWER", "annotations": [{"type": "url_citation", "url": "CITED"}]}
+                    ],
+                },
+                {
+                    "type": "user_input",
+                    "content": [
+                        {"type": "image", "data": PICTURE, "mime_type": "image/png", "resolution": "RESOLUTION"},
+                        {"type": "document", "uri": "https://a.b/c.pdf", "processing": "static"},
+                    ],
+                },
+            ]
+        },
+    ),
     "a picture with a name": (
         "google",
         {
@@ -200,7 +236,8 @@ def test_what_is_not_in_the_request_is_named(what: str, to: str) -> None:
 
 def test_a_name_is_named_wherever_no_media_have_one() -> None:
     """A name given to `session.media` went without a word with a picture to OpenAI, and with any medium to Google."""
-    for to, model in zip(PROVIDERS, ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro"), strict=True):
+    models = ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "gemini-2.5-pro")
+    for to, model in zip(PROVIDERS, models, strict=True):
         with turnlog.open(
             target=turnlog.target(to, model), store=":memory:", settings=turnlog.Settings(title="named")
         ) as session:
@@ -243,7 +280,7 @@ def test_a_choice_goes_along_under_its_older_name_without_a_loss() -> None:
 def test_a_choice_of_no_tool_is_no_reason_to_refuse_a_body(source: str, body: dict[str, Any]) -> None:
     """`tool choice 'tool:'` was said to who had given none of these words."""
     said = {"contents": [{"parts": [{"text": "hi"}]}]} if source == "google" else {"messages": []}
-    for to in ("openai-chat", "openai-responses", "anthropic", "google"):
+    for to in PROVIDERS:
         made = convert({**said, **body}, to=to, provider=source)
         assert turnlog.check(made.body, to) == []
 
@@ -261,6 +298,8 @@ def test_a_file_is_of_one_kind_whoever_speaks_of_it(mime: str) -> None:
         "openai-responses": {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": url}]}]},
         "google": {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": mime, "data": TEXT}}]}]},
     }
+    step = {"type": "user_input", "content": [{"type": "document", "mime_type": mime, "data": TEXT}]}
+    bodies["google-interactions"] = {"input": [step]}
     with turnlog.open(store=":memory:", settings=turnlog.Settings(title="kinds")) as session:
         kinds = {"session": session.media(b"some words", mime).kind}
     for name, body in bodies.items():

@@ -12,6 +12,7 @@ from PIL import Image
 import turnlog
 from turnlog.errors import FormatError, InputError
 from turnlog.log.messages import Message, Text, ToolCall
+from turnlog.providers import provider as speaker
 from turnlog.tokens import FactoredCounter
 from turnlog.tokens.families import claude_family
 
@@ -39,6 +40,12 @@ BODIES: dict[str, dict[str, Any]] = {
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "contents": [{"role": "user", "parts": [{"text": "Rain in Oslo?"}]}],
         "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
+    },
+    "google-interactions": {
+        "model": "gemini-2.5-pro",
+        "system_instruction": "Be brief.",
+        "input": "Rain in Oslo?",
+        "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA}],
     },
 }
 MODELS = {"google": "gemini-2.5-pro"}
@@ -88,6 +95,7 @@ def test_images_are_counted_by_their_size() -> None:
     [
         ("openai-chat", "response_format", {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}),
         ("openai-responses", "text", {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA}}),
+        ("google-interactions", "response_format", {"type": "text", "schema": SCHEMA}),
         ("google", "generationConfig", {"responseMimeType": "application/json", "responseSchema": SCHEMA}),
     ],
 )
@@ -163,6 +171,9 @@ OWN_PARTS: list[tuple[str, list[dict[str, Any]]]] = [
         "type": "mcp_call", "id": "m", "server_label": "s", "name": "n", "arguments": "{}", "output": PAGE}]),
     ("google", [{"role": "user", "parts": [{"text": "go"}]}, {"role": "model", "parts": [
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": PAGE}}]}]),
+    ("google-interactions", [
+        {"type": "user_input", "content": [{"type": "text", "text": "go"}]},
+        {"type": "code_execution_result", "call_id": "1", "result": PAGE}]),
 ]  # fmt: skip
 
 
@@ -170,8 +181,7 @@ OWN_PARTS: list[tuple[str, list[dict[str, Any]]]] = [
 def test_what_a_provider_has_parts_of_its_own_for_is_counted(provider: str, messages: list[dict[str, Any]]) -> None:
     """A page that a tool of the provider's own fetched, or a document made of pieces, which counts as nothing, however
     large: requests beyond the window pass for small ones."""
-    key = {"google": "contents", "openai-responses": "input"}.get(provider, "messages")
-    found = turnlog.count({key: messages}, provider=provider)
+    found = turnlog.count({speaker(provider).conversation: messages}, provider=provider)
     said = turnlog.count({"model": "gpt-4o", "input": PAGE}).tokens
     assert said < found.tokens < 1.4 * said
     assert found.certainty == "estimated"

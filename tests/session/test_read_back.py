@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import turnlog
 from turnlog.errors import InputError
 from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from turnlog.providers import PROVIDERS
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
@@ -176,7 +177,7 @@ def test_what_only_its_provider_can_read_says_so() -> None:
         assert session.read_back(n) == text
 
 
-@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
+@pytest.mark.parametrize("provider", [*PROVIDERS])
 def test_the_tool_is_declared_as_each_provider_has_it(provider: str) -> None:
     """A declaration in another provider's words would be refused by each."""
     model = {} if provider == "google" else {"model": "m"}
@@ -185,6 +186,7 @@ def test_the_tool_is_declared_as_each_provider_has_it(provider: str) -> None:
         "openai-responses": {"input": "x"},
         "anthropic": {"max_tokens": 9, "messages": [{"role": "user", "content": "x"}]},
         "google": {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+        "google-interactions": {"input": "x"},
     }[provider]
     request = {**model, **body, "tools": [turnlog.read_back_tool(provider)]}
     assert turnlog.check(request, provider, model="m") == []

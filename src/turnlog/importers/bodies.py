@@ -1,4 +1,4 @@
-"""Request bodies and message lists of the four APIs, one or many, as JSON or JSON lines.
+"""Request bodies and message lists of the five APIs, one or many, as JSON or JSON lines.
 
 What is taken: a body; a list of messages (or Responses items); a list of either; a body inside
 `{"request": ...}` or `{"body": ...}`; and `{"traj": [messages]}` as tau-bench writes its runs.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from ...log.messages import Media
+from ...log.messages import Media, media_kind
 from ...view.repair.sniff import image_type
 from ..gemini import base64_text, base64_words, file_media, file_uri, mime_of, plain_mime
 from ..media_bytes import decode_base64, keep
@@ -15,14 +15,16 @@ from ..protocol import BlobReader
 from ..reading import string
 from .form import FORMS
 
-_Kind = Literal["image", "document", "audio", "video"]
+_Kind = Literal["image", "document", "audio", "video", "file"]
 
 
 def read_media(content: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
     """The media of a content whose type is in `MEDIA`; its bytes go to `blobs`. None if it has neither base64 nor a
     URI."""
-    kind = cast(_Kind, content["type"])
+    kind: _Kind = content["type"]
     mime = plain_mime(string(content, "mime_type"))
+    if kind == "document" and mime and media_kind(mime) == "file":
+        kind = "file"
     data, uri = content.get("data"), string(content, "uri")
     raw = decode_base64(data) if isinstance(data, str) else None
     words: list[str] = []
