@@ -1,6 +1,7 @@
 """Damaged histories against the oracle, in bulk.
 
-    python bench/damaged.py --histories 50000 --shared ../shared [--jobs 2] [--start 0] [--raw] [--home PROVIDER]
+    python bench/damaged.py --histories 50000 --shared ../shared [--jobs 2] [--start 0] [--raw]
+        [--home PROVIDER] [--only PROVIDER]
 
 Builds damaged histories, makes a request of each for every target of tests/judging.py, and counts
 what the oracle refuses and what went missing in silence. `--raw` switches repair off: most requests
@@ -41,7 +42,7 @@ def unrepaired(view: Sequence[Shown], aim: Target, blob: BlobReader) -> dict[str
     return speaker.sanitize(speaker.render(view, configuration, aim, blob).body, aim).body
 
 
-def work(seeds: range, shared: str, raw: bool, home: str) -> tuple[Counter[str], list[str]]:
+def work(seeds: range, shared: str, raw: bool, home: str, only: str) -> tuple[Counter[str], list[str]]:
     sys.path[:0] = [str(ROOT / "tests"), str(Path(shared) / "oracle")]
     oracle = importlib.import_module("oracle")
     judging = importlib.import_module("judging")
@@ -53,7 +54,7 @@ def work(seeds: range, shared: str, raw: bool, home: str) -> tuple[Counter[str],
         tally.update(f"damage:{name}" for name in history.damages)
         view = judging.shown(history)
         refused_raw: set[str] = set()
-        for aim in judging.TARGETS:
+        for aim in (aim for aim in judging.TARGETS if only in ("", aim.provider)):
             name = f"{aim.provider}/{aim.model}"
             tally["requests"] += 1
             if raw:
@@ -88,6 +89,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--raw", action="store_true")
+    parser.add_argument("--only", default="", help="the provider of the targets (default: all)")
     parser.add_argument("--home", default="", help="the provider that answers (default: drawn for each)")
     parser.add_argument("--show", type=int, default=40)
     options = parser.parse_args()
@@ -97,7 +99,7 @@ def main() -> int:
     tally: Counter[str] = Counter()
     findings: list[str] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        each = ([value] * len(chunks) for value in (options.shared, options.raw, options.home))
+        each = ([value] * len(chunks) for value in (options.shared, options.raw, options.home, options.only))
         for counted, found in pool.map(work, chunks, *each):
             tally += counted
             findings += found

@@ -50,6 +50,7 @@ AIMS: tuple[Target, ...] = (
     target("openai-responses", "gpt-5", store=False, include=["reasoning.encrypted_content"]),
     target("anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}),
     target("google", "gemini-3-pro"),
+    target("google-interactions", "gemini-3-pro"),
 )
 PROXY = target("openai-chat", "claude-sonnet-4-5")
 """One provider's counter and another's rules."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from ...log.messages import compact_json
 from ...view.repair.clean import BLANK
-from ...view.repair.sniff import image_type
 from ..edits import Edits, Object, changed
 from ..gemini import is_base64
 from ..media_bytes import decode_base64, encode_base64
@@ -63,16 +62,15 @@ def changed_list(step: Object, key: str, path: str, edits: Edits) -> Object:
 
 
 def _content(content: Object, path: str, edits: Edits) -> Object:
-    """Media with bytes in valid base64, and with their MIME type."""
+    """Media with bytes in valid base64."""
     data = content.get("data")
-    if string(content, "type") not in MEDIA or not isinstance(data, str):
+    if string(content, "type") not in MEDIA or not isinstance(data, str) or is_base64(data):
         return content
     raw = decode_base64(data)
-    if raw is not None and not is_base64(data):
-        again = encode_base64(raw)
-        content = edits.put(content, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
-    found = "" if content.get("mime_type") or raw is None else image_type(raw)
-    return edits.put(content, "mime_type", found, _REQUIRED, path=path, kind="value") if found else content
+    if raw is None:
+        return content
+    again = encode_base64(raw)
+    return edits.put(content, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
 
 
 def in_steps(body: Object, edits: Edits) -> Object:
