@@ -166,6 +166,22 @@ def test_the_words_are_those_of_the_conventions() -> None:
     assert list(Schemas)[-1].value == names.SCHEMA_URL
 
 
+@pytest.mark.parametrize(
+    ("provider", "settings"),
+    [
+        ("google", {"generationConfig": {"maxOutputTokens": 99}}),
+        ("google-interactions", {"generation_config": {"max_output_tokens": 99}}),
+    ],
+)
+def test_settings_are_found_where_the_provider_has_them(seen: Seen, provider: str, settings: dict[str, Any]) -> None:
+    """A limit that stands a level deeper was told of no request."""
+    session = turnlog.open("s", target=turnlog.target(provider, "gemini-2.5-pro", **settings), store=MemoryStore())
+    spans.attach(session, tracer_provider=seen.provider)
+    session.user("hi")
+    session.receive({"candidates": [], "promptFeedback": {}} if provider == "google" else {"status": "completed"})
+    assert [span.attributes["gen_ai.request.max_tokens"] for span in seen.finished()] == [99]
+
+
 def test_every_provider_has_its_name() -> None:
     """A provider that is added must not be told under a name that no dashboard knows."""
     assert names.PROVIDERS.keys() == PROVIDERS.keys()

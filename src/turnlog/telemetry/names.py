@@ -66,6 +66,9 @@ SETTINGS = {
 }
 """Settings of requests, and their keys at the providers."""
 
+NESTED = ("generationConfig", "generation_config")
+"""Keys of requests that hold more of these settings."""
+
 RECORD = "turnlog.record"
 """The number of the record in the log."""
 TURN_ID = "turnlog.turn.id"

@@ -203,8 +203,8 @@ class SessionSpans:
         now = self._configuration
         if now.provider != provider:
             return {}
-        inner = now.settings.get("generationConfig")
-        settings = {**now.settings, **inner} if isinstance(inner, dict) else now.settings
+        inner = (now.settings.get(key) for key in names.NESTED)
+        settings = {**now.settings, **next((found for found in inner if isinstance(found, dict)), {})}
         found = {
             word: next((settings[key] for key in keys if _is_number(settings.get(key))), None)
             for word, keys in names.SETTINGS.items()
