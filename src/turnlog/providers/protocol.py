@@ -165,6 +165,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     older_paths: SettingPaths = {}
     """Older names that a provider still takes for some of these settings."""
 
+    turns_of_steps: bool = False
+    """Whether a body has a message for each step of a turn, where the model reads the turn as one: it is counted so."""
+
     counted_key: str = ""
     """A key of messages that may occur only a few times in a whole request, such as a cache mark."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec import Struct
 from ..errors import text_given
 from ..log.messages import Message, Tool, ToolCall
 from ..providers import provider as provider_named
-from ..providers.protocol import Parsed
+from ..providers.protocol import Parsed, Provider
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
 from .size import choice_of, schemas_of
@@ -60,10 +61,21 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
         else checked_counter(counter, "counter: give a counter of turnlog.tokens, or an object with its methods")
     )
     settings = parsed.configuration.settings
-    tally = tally_of(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
+    messages = as_turns(parsed.messages, spoken)
+    tally = tally_of(counts, messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
     tally += schemas_of(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
+
+
+def as_turns(messages: Sequence[Message], speaker: Provider) -> Sequence[Message]:
+    """Messages as they are counted: those of one role on end as one where the provider has a step for each."""
+    if not speaker.turns_of_steps:
+        return messages
+    return [
+        Message(role, tuple(part for message in turn for part in message.parts))
+        for role, turn in groupby(messages, key=lambda message: message.role)
+    ]
 
 
 def count_conversation(

@@ -29,7 +29,7 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 from .build import Builder, conversation_of
-from .count import tally_of
+from .count import as_turns, tally_of
 from .fit_history import History
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
@@ -301,7 +301,8 @@ class _ByCounter:
         """Tokens of a whole request."""
         rules, local = self._ways.rules, self._ways.local
         tools = as_declared(tools_for(self._ways, made.view)[0], rules)
-        said = [spelled_as(shown.message, rules) for shown in made.view]
+        spelled = [spelled_as(shown.message, rules) for shown in made.view]
+        said = as_turns(spelled, self._ways.provider)
         choice = choice_of(local.settings, self._ways.provider)
         tally = tally_of(self._counter, said, tools, choice, self.blob)
         return (tally + schemas_of(local.settings, self._counter)).tokens

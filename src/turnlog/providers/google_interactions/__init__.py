@@ -32,4 +32,5 @@ PROVIDER = Provider(
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,
     required_settings=required_settings,
+    turns_of_steps=True,
 )
