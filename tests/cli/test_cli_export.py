@@ -324,7 +324,7 @@ def test_what_a_decision_shows_is_exported_with_its_bytes(turnlog: Any, tmp_path
         assert turnlog("import", form, "--store", f"{form}.db").code == 0
         assert turnlog("request", "c", "--to", "openai-responses", "--store", f"{form}.db").out == sent
         forget_blobs(tmp_path / f"{form}.db")
-        assert "record 3: it needs blobs that are not there" in turnlog("verify", "--store", f"{form}.db").out
+        assert "record 3: it needs blobs that are not in the store" in turnlog("verify", "--store", f"{form}.db").out
 
 
 def test_what_is_alike_in_an_export_is_said_once(turnlog: Any, tmp_path: Path) -> None:

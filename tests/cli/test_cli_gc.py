@@ -116,7 +116,7 @@ def test_kept_sessions_stay(six: Command) -> None:
     assert six("keep", "s1", "--undo").code == 0
     ended = six("gc", "--older-than", "1d", "--yes")
     assert left(six) == ["s0"]
-    assert "s0 stays: it is kept" in ended.err
+    assert "s0 stays: it is protected from gc" in ended.err
     assert six("keep", "s0", "nobody").code == 4
 
 

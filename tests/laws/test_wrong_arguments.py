@@ -73,7 +73,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "search query": (lambda v: MemoryStore().search(v), "query must be a string"),
     "search role": (lambda v: MemoryStore().search("a", role=v), "role must be a string"),
     "search tool": (lambda v: MemoryStore().search("a", tool=v), "tool must be a string"),
-    "search since": (lambda v: MemoryStore().search("a", since=v), "since: .* is no date"),
+    "search since": (lambda v: MemoryStore().search("a", since=v), "since: .* is not a date"),
     "extend": (_in_session(lambda s, v: s.extend(v)), "messages must be a list"),
     "configure tools": (_in_session(lambda s, v: s.configure(tools=v)), "tools"),
     "explain also": (_in_session(lambda s, v: s.explain(v)), "must be a dict from record number"),

@@ -165,7 +165,7 @@ def test_where_a_key_may_come_from(source: str, place: str, tmp_path: Path, monk
         ("file:", "must name the place of the key"),
         ("file:nowhere/key", "the file 'nowhere/key' cannot be read"),
         ("env:NO_SUCH_KEY", "NO_SUCH_KEY is not set"),
-        ("env:PATH", "holds no key"),
+        ("env:PATH", "does not contain a key"),
         (7, "32 bytes, not int"),
         (lambda: "x", "must name the place of the key"),
     ],
@@ -374,7 +374,7 @@ def test_a_store_is_copied_into_an_encrypted_one_and_back(tmp_path: Path) -> Non
     assert back.verify() == []
     back.append("s", [said("other")])
     plain.append("s", [said("another")])
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="with other records"):
         copy_store(back, plain)
     for store in (plain, locked, back):
         store.close()

@@ -177,7 +177,7 @@ def test_what_was_written_beside_a_packed_log_is_set_aside(tmp_path: Path) -> No
     log.write_bytes(begun[: len(begun) // 2])  # all of which the packed log has
     assert store.verify() == []
     log.write_bytes(b'{"sum":"0","messages":1,"left":0,"record":{}}\n')
-    told = f"46 bytes stand in {log} that do not count beside the packed log"
+    told = f"{log} has 46 bytes that the packed log does not contain"
     assert (texts(store.read("s")), store.verify()) == (["1", "2", "3"], [Problem("s", 0, told)])
     store.append("s", [said("4")])
     assert (texts(store.read("s")), store.verify()) == (["1", "2", "3", "4"], [])

@@ -323,7 +323,7 @@ def test_a_session_that_is_kept_stays(store: Store) -> None:
     store.keep("a")
     found = collect(store, Limits(max_age=DAY), now=NOW)
     assert ([gone.session for gone in found.gone], names(store)) == (["b"], ["a"])
-    assert [(spared.session, spared.why) for spared in found.spared] == [("a", "it is kept")]
+    assert [(spared.session, spared.why) for spared in found.spared] == [("a", "it is protected from gc")]
     store.keep("a", kept=False)
     assert len(collect(store, Limits(max_age=DAY), now=NOW).gone) == 1
 

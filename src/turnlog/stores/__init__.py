@@ -1,7 +1,7 @@
-"""Where logs are kept: SQLite, JSON lines, memory, and an encrypting store in front of them.
+"""Stores, which keep logs: SQLite, JSON lines, memory, and an encrypting store in front of any of them.
 
-`open_store` takes a path and returns a store. Imported by `redaction` and above. A new store is a subclass of
-`BaseStore` that passes `turnlog.testing.check_store`.
+`open_store` takes a path and returns a store. Only `redaction` and the packages above it import this one. A new store
+is a subclass of `BaseStore` that passes `turnlog.testing.check_store`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`BaseStore`: a store made of eight methods. A new store writes those, and overrides others where it can be faster.
+"""`BaseStore`: all methods of a store, built on eight methods. A new store writes these eight, and overrides others
+where it can be faster.
 
-The eight know *logs*: each session has one of its own, with the records that were appended to it, and a fork's log
-points at the log that holds the records before. A session that is deleted leaves its log behind as long as forks read
-it.
+The eight methods work on *logs*. Each session has its own log, with the records that were appended to it; a fork's log
+refers to the log with the records before. When a session is deleted, its log stays as long as forks read it.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ _BATCH = 128
 
 
 class Log(Struct, frozen=True):
-    """The log of a session: what is known of it apart from its records.
+    """The log of a session without its records.
 
-    `key` names it and grows from log to log. `info` is what a listing says of the session; of a deleted one whose
-    records forks still read, the id is empty. Records `info.parent_records + 1` to `info.records` are in this log,
-    those before in the log `base` and below it. `kept`: the session is protected from `turnlog gc`.
+    `key` identifies the log; newer logs have larger keys. `info` is the session as it is listed; if the session was
+    deleted and forks still read its records, the id is empty. Records `info.parent_records + 1` to `info.records` are
+    in this log, the records before them in the log `base` and the logs below it. `kept`: the session is protected from
+    `turnlog gc`.
     """
 
     key: int
@@ -76,10 +77,10 @@ class Log(Struct, frozen=True):
 
 
 class BaseStore(Store):
-    """All that a store does, made of the eight methods `_logs` to `_remove_blobs`.
+    """All methods of a store, built on the eight methods `_logs` to `_remove_blobs`.
 
-    Threads may share it: what changes the store is done under `_lock`. A store that several processes use has to lock
-    them out as well, by a `_lock` of its own, and to override `hold`. Its `close` lets go of what it has open.
+    Threads may share a store: every change is made under `_lock`. A store that several processes use must also lock out
+    other processes, with its own `_lock`, and override `hold`. Its `close` must release what it has open.
     """
 
     def __init__(self) -> None:
@@ -93,34 +94,35 @@ class BaseStore(Store):
         raise NotImplementedError
 
     def _save(self, log: Log, rows: Mapping[int, bytes]) -> None:
-        """Make a log or replace what is known of it, and write these encoded records by number: all or nothing."""
+        """Create a log, or replace what is stored about it, and write these encoded records by number: all or
+        nothing."""
         raise NotImplementedError
 
     def _rows(self, key: int, first: int, last: int) -> Sequence[bytes]:
-        """The records `first` to `last` of a log, in order; fewer if some are not there."""
+        """The records `first` to `last` of a log, in order; fewer if some are missing."""
         raise NotImplementedError
 
     def _cut(self, key: int, after: int) -> None:
-        """Delete the records of a log behind number `after`; with 0, the whole log."""
+        """Delete the records of a log after number `after`; with 0, the whole log."""
         raise NotImplementedError
 
     def _save_blob(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`, as new as now. A blob of that name is replaced."""
+        """Keep `data` under `name`, put at the present time. A blob with that name is replaced."""
         raise NotImplementedError
 
     def _blob(self, name: str) -> bytes | None:
-        """The blob of that name; None if there is none."""
+        """The blob with that name; None if there is none."""
         raise NotImplementedError
 
     def _blobs(self) -> Mapping[str, Put]:
-        """Every blob by name: when it was saved, and its size."""
+        """Every blob by name: when it was put, and its size."""
         raise NotImplementedError
 
     def _remove_blobs(self, names: Iterable[str]) -> None:
-        """Delete those of these blobs that are there."""
+        """Delete these blobs; names without a blob are ignored."""
         raise NotImplementedError
 
-    # -- the log itself --------------------------------------------------------------------------
+    # -- records ---------------------------------------------------------------------------------
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         with self._lock:
@@ -185,7 +187,7 @@ class BaseStore(Store):
         raise SessionNotFound(f"there is no session {session_id!r}")
 
     def _living(self) -> list[Log]:
-        """The logs of all sessions, oldest first."""
+        """The logs of all sessions that were not deleted, oldest first."""
         return sorted((log for log in self._logs() if log.info.id), key=lambda log: log.key)
 
     def _segments(self, log: Log, *, last: int | None = None) -> list[Segment]:
@@ -245,7 +247,8 @@ class BaseStore(Store):
             self._prune(log.key)
 
     def _prune(self, key: int) -> None:
-        """Delete what no fork needs of the log of a deleted session, and of deleted ones that it was forked from."""
+        """Delete the records that no fork needs from the log of a deleted session, and from the logs of deleted
+        sessions that it was forked from."""
         logs = {log.key: log for log in self._logs()}
         while key and not logs[key].info.id:
             log = logs.pop(key)
@@ -275,7 +278,7 @@ class BaseStore(Store):
     def _own_rows(self, log: Log) -> Sequence[bytes]:
         return self._rows(log.key, log.info.parent_records + 1, log.info.records)
 
-    # -- what a store holds ----------------------------------------------------------------------
+    # -- the whole store -------------------------------------------------------------------------
 
     @property
     def encrypted(self) -> bool:
@@ -302,7 +305,7 @@ class BaseStore(Store):
         return records + sum(put.size for put in self._blobs().values())
 
     def reclaim(self) -> None:
-        """See `Store.reclaim`. Nothing to do for a store that gives room back at once."""
+        """See `Store.reclaim`. Does nothing: for stores that free space at once."""
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
@@ -328,7 +331,7 @@ class BaseStore(Store):
         return self._search(Search(query, session, role, tool, since, until, limit))
 
     def _search(self, search: Search) -> list[Hit]:
-        """The hits of a search: of every record that it could be about, none of which has to be indexed."""
+        """The hits of a search. Reads every record that could match; no index is needed."""
         if search.session is not None:
             self.info(search.session)
             begins = {search.session: 1}
@@ -337,7 +340,7 @@ class BaseStore(Store):
         return scan(search, reversed(begins.items()), self.read)
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
-        """All sessions and their segments, oldest first, but for those that damage keeps from being read."""
+        """All sessions and their segments, oldest first, without sessions that are too damaged to read."""
         for log in self._living():
             with suppress(CorruptRecord, SessionNotFound):
                 yield log.info.id, self._segments(log)
@@ -383,4 +386,4 @@ class BaseStore(Store):
             self._remove_blobs(filter(is_blob_name, blobs))
 
     def close(self) -> None:
-        """See `Store.close`. Nothing is open."""
+        """See `Store.close`. Does nothing: for stores that have nothing open."""

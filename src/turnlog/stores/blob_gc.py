@@ -1,8 +1,7 @@
-"""Blobs that nothing refers to any more.
+"""Finds blobs that no record refers to any more.
 
-What a record refers to is read from its bytes, whatever its kind: a record of a newer version keeps
-its blobs too. A blob that was put a short while ago stays, because the record that needs it may be
-on its way, perhaps from another process.
+References are found in the bytes of a record, whatever its kind: a record of a newer version keeps its blobs too. A
+blob that was put recently stays, because the record that needs it may be appended next, perhaps by another process.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from .blobs import Put, names_in
 
 
 def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
-    """The blobs that `records`, all that there are, do not refer to and that may go; and what to say of it."""
+    """The names of the blobs that may be removed, because they are old enough and none of `records` refers to them; and
+    the result to report. `records` must be all records of the store."""
     free = {name.encode() for name in blobs}
     if free:
         for raw in records:

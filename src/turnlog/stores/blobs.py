@@ -1,4 +1,4 @@
-"""Large media as files of a folder, each named by the hex SHA-256 of its bytes."""
+"""Blobs: large media, named by the hex SHA-256 of their bytes, and a folder with a file for each."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def is_blob_name(name: str) -> bool:
-    """Whether `name` is a hex SHA-256: anything else could be a path out of the folder."""
+    """Whether `name` is a hex SHA-256. Any other name could be a path that leads out of the folder."""
     return _NAME.fullmatch(name) is not None
 
 
 _ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 _HALF_DONE = re.compile(r"tmp-|[0-9a-f]{64}\.[0-9]+\.tmp$")
-"""What a file is called while it is written; `tmp-` by older versions."""
+"""The names of files while they are being written; older versions used `tmp-`."""
 
 SEALED_HEAD = b"turnlog-sealed-1\n"
-"""How a blob of an encrypted store begins: then come its name and the SHA-256 of the rest, 32 bytes each."""
+"""The beginning of a blob of an encrypted store. After it come the blob's name and the SHA-256 of the rest, 32 bytes
+each."""
 
 
 def fits(name: str, data: bytes) -> bool:
-    """Whether the bytes are those of their name: hashed, or as the head of a sealed blob says."""
+    """Whether the bytes belong to their name: the name is their hash, or the name and hash in the head of a sealed blob
+    match."""
     if data.startswith(SEALED_HEAD):
         name_at, hash_at = len(SEALED_HEAD), len(SEALED_HEAD) + 32
         if data[name_at:hash_at].hex() == name:
@@ -42,22 +44,23 @@ def fits(name: str, data: bytes) -> bool:
 
 
 def names_in(raw: bytes) -> list[bytes]:
-    """What could be the names of blobs in the bytes of a record, whatever its kind."""
+    """All strings in the bytes of a record that could be names of blobs, whatever the record's kind."""
     return _ANYWHERE.findall(raw)
 
 
 def named(raw: bytes, blobs: Container[str]) -> set[str]:
-    """Those of `blobs` that a record refers to."""
+    """The names of those `blobs` that a record refers to."""
     return {name for name in map(bytes.decode, names_in(raw)) if name in blobs}
 
 
 def damaged_blob(name: str) -> Problem:
-    """The problem of a blob whose bytes do not have the hash that is its name."""
+    """The problem for a blob whose bytes do not have the hash that is its name."""
     return Problem("", 0, f"blob {name} is damaged: its bytes do not have the SHA-256 that is its name")
 
 
 def whole_blob(name: str, data: bytes | None, place: object) -> bytes:
-    """`data`, what the store at `place` has under that name. Raises BlobMissing, CorruptRecord."""
+    """`data`, the bytes that the store at `place` has under that name, if they are intact. Raises BlobMissing,
+    CorruptRecord."""
     if data is None:
         raise BlobMissing(f"there is no blob {name!r} in {place}")
     if not fits(name, data):
@@ -73,15 +76,16 @@ class Put(NamedTuple):
 
 
 class BlobFolder:
-    """A folder of blobs. It is made when the first one is put into it."""
+    """A folder of blobs. It is created for the first blob."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`: whole and on disk, or not at all. Heals a damaged file.
+        """Keep `data` under `name`: whole and on disk, or not at all. Replaces a damaged file.
 
-        What is there already is made as young as what is new. Not to be done during a `remove`. Raises StoreError.
+        A blob that exists already becomes as young as a new one. Must not run at the same time as `remove`. Raises
+        StoreError.
         """
         with refusals(self._path, missing=True):
             if self.get(name) == data:
@@ -99,7 +103,7 @@ class BlobFolder:
             return None
 
     def names(self) -> Iterator[str]:
-        """Every blob's name, sorted. What a killed writer left half done is none."""
+        """The names of all blobs, sorted. Files left unfinished by killed writers are skipped."""
         yield from filter(is_blob_name, self._listed())
 
     def puts(self) -> dict[str, Put]:
@@ -112,8 +116,8 @@ class BlobFolder:
         return found
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those of `names` that are there, and what killed writers left half done. Not to be done during a
-        `put`."""
+        """Remove the blobs with these names, if they exist, and files left unfinished by killed writers. Must not run
+        at the same time as `put`."""
         with refusals(self._path):
             for name in (*names, *filter(_HALF_DONE.match, self._listed())):
                 (self._path / name).unlink(missing_ok=True)

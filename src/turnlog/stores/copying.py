@@ -1,4 +1,4 @@
-"""A whole store into another: how one becomes encrypted, or stops being it, or changes its kind."""
+"""Copies a whole store into another: to encrypt it, to decrypt it, or to change its kind."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def copy_store(source: Store, target: Store) -> int:
     same session in the source.
     """
     copied = sum(_copy(source, target, info) for info in _parents_first(source))
-    for name in sorted(source.inventory().kept):  # last, as it cannot be told of a damaged store
-        with suppress(SessionNotFound):  # made since
+    for name in sorted(source.inventory().kept):  # last, as the inventory of a damaged store raises an error
+        with suppress(SessionNotFound):  # created since
             target.keep(name)
     return copied
 
@@ -50,7 +50,7 @@ def _copy(source: Store, target: Store, info: SessionInfo) -> int:
         else:
             copied = target.create(info.id, title=info.title, created=info.created, parent=info.parent)
     if copied.records and _last(target, info.id, copied.records) != _last(source, info.id, copied.records):
-        raise InputError(f"session {info.id!r} is there already and says something else; copy into a new store")
+        raise InputError(f"session {info.id!r} already exists in the target, with other records; copy into a new store")
     records = source.read(info.id, first=copied.records + 1, last=info.records)
     while batch := list(islice(records, _BATCH)):
         for record in batch:
@@ -66,8 +66,8 @@ def _found(store: Store, session_id: str) -> SessionInfo | None:
 
 
 def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool:
-    """Whether the target's session of the id that a fork was made from is the one that it was made from: that may
-    have been deleted, and another made under its id."""
+    """Whether the target's session with the id of a fork's parent really has the shared records. The parent may have
+    been deleted, and another session created with its id."""
     parent, last = _found(target, fork.parent), fork.parent_records
     if parent is None or parent.records < last:
         return False

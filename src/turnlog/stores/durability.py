@@ -1,11 +1,11 @@
-"""What an append to a store on a disk survives."""
+"""The durability setting of stores on disk."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Durability = Literal["normal", "full"]
-"""What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
+"""What an append survives once it has returned: with `normal` a killed process, with `full` also a power cut.
 
-After a power cut `normal` may have lost the newest records, never records before others.
+After a power cut, `normal` may have lost the newest records, but never a record without all records after it.
 """

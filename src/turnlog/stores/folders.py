@@ -1,4 +1,4 @@
-"""Folders and files that only their owner can look into."""
+"""Folders and files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..errors import StoreError
 
 @contextmanager
 def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:
-    """What the system refuses is a StoreError that names `path`: a full disk, a folder that may not be written to.
-    That there is no such file stays FileNotFoundError, for those who ask, unless `missing`."""
+    """Turns errors of the operating system, such as a full disk or a folder without write permission, into StoreErrors
+    that name `path`. FileNotFoundError is passed on, for callers that handle it, unless `missing`."""
     try:
         yield
     except OSError as error:
@@ -23,8 +23,8 @@ def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:
 
 
 def make_private(path: Path) -> None:
-    """Make a folder, and those above it that are missing, for its owner alone. One that is there stays
-    as it is. (`mkdir` with `parents` would give those above the mode that everybody can read.)"""
+    """Create a folder and its missing parents, readable only by their owner. An existing folder is not changed.
+    (`mkdir` with `parents` would make the parents readable by everybody.)"""
     missing = [path]
     while not missing[-1].exists() and missing[-1].parent != missing[-1]:
         missing.append(missing[-1].parent)
@@ -33,12 +33,12 @@ def make_private(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """A file with these bytes, or the one that was there; only its owner can read it."""
+    """Write these bytes to a file that only its owner can read. If that fails, the old file stays as it was."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         left = memoryview(data)
-        while left:  # a system writes 2 GB at a time, and less where the disk is nearly full
+        while left:  # one write takes at most 2 GB, and less if the disk is nearly full
             left = left[os.write(handle, left) :]
         os.fsync(handle)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Where a store on a disk keeps its lock, the data key of an encrypted store wrapped in the user's key."""
+"""The lock of an encrypted store on disk: the store's data key, encrypted with the user's key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import StoreKeyError
 
 
 class KeySlot(ABC):
-    """The lock of a store at `place`. `opened_by_key`: whoever opened the store has its key."""
+    """The place of the lock of the store at `place`. `opened_by_key`: the store was opened with a key."""
 
     def __init__(self, place: object, *, opened_by_key: bool) -> None:
         self._place = place
@@ -20,12 +20,12 @@ class KeySlot(ABC):
 
     @abstractmethod
     def write(self, lock: bytes, *, was: bytes | None) -> bool:
-        """Put in a lock in place of the one that was there; False if that is another one. The first lock goes into
-        an empty store only: raises StoreKeyError."""
+        """Replace the lock `was` by `lock`; False if the store has another lock by now. The first lock (`was` is None)
+        requires an empty store: raises StoreKeyError otherwise."""
 
     def check(self) -> None:
-        """Raises StoreKeyError if the store is encrypted and was opened without its key: then nothing in it means
-        anything."""
+        """Raises StoreKeyError if the store is encrypted and was opened without a key, because then nothing in it can
+        be read."""
         if not self._opened_by_key and self.read() is not None:
             raise StoreKeyError(
                 f"{self._place} is encrypted: open it with open_store(path, key=...), on the command line with --key "
@@ -34,6 +34,6 @@ class KeySlot(ABC):
 
     def _not_empty(self) -> StoreKeyError:
         return StoreKeyError(
-            f"{self._place} holds sessions or files that are not encrypted: open it without a key, or copy it into a "
-            "new, encrypted store with `turnlog copy`"
+            f"{self._place} contains sessions or files that are not encrypted: open it without a key, or copy it into "
+            "a new, encrypted store with `turnlog copy`"
         )

@@ -1,7 +1,7 @@
-"""Which sessions are in use, known between processes: a locked file for each, gone when nobody uses it.
+"""Which sessions are in use, known across processes: a locked file for each session, removed when nobody uses it.
 
-The system lets go of a lock when its process ends, however it ends: what a killed process leaves is a file that
-nobody has locked, and stands for nothing.
+The operating system releases a lock when its process ends, however it ends. A file that a killed process leaves is not
+locked, and therefore means nothing.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from .folders import make_private
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody can tell; `taken` says so
+except ImportError:  # Windows: it is not known which sessions are in use, and `taken` returns None
     fcntl = None  # type: ignore[assignment]
 
 _TRIES = 100
-"""How often a folder may be taken away while a file is made in it: more often nobody else is the reason."""
-
+"""How often to retry when the folder is removed while a file is created in it. After so many failures, other processes
+cannot be the reason."""
 
 _ALONE = -1
-"""Holders of a session that one has alone."""
+"""The number of holders that stands for a single holder with `alone`."""
 
 
 class Hold:
-    """That a session is in use: until this is closed, or nobody refers to it any more."""
+    """A lock that marks a session as in use, until it is closed or garbage-collected."""
 
     def __init__(self, release: Callable[[], object] = lambda: None) -> None:
         self._release = weakref.finalize(self, release)
 
     def close(self) -> None:
-        """Let go. A second time does nothing."""
+        """Release the lock. A second call does nothing."""
         self._release()
 
 
 class LocalHolds:
-    """Holds that this process alone knows of."""
+    """Holds that are known only in this process."""
 
     def __init__(self) -> None:
         self._holders: Counter[str] = Counter()
@@ -67,21 +67,23 @@ class LocalHolds:
             self._changed.notify_all()
 
     def taken(self) -> frozenset[str]:
-        """The sessions that somebody holds."""
+        """The sessions in use."""
         return frozenset(name for name, holders in self._holders.items() if holders)
 
 
 class HoldFolder:
-    """The files by session id. Their folder stays until a store is closed and it is empty: to make and remove a folder
-    takes a millisecond or two, to make a file in it and remove that a tenth of one at most."""
+    """A folder with the lock files, named by session id. The folder stays until a store is closed and the folder is
+    empty: creating and removing a folder takes a millisecond or two, creating and removing a file in it at most a tenth
+    of one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def take(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """Hold a session together with others; or `alone`, None if another holds it. Waits for one who is alone.
+        """Hold a session together with others, or `alone`; then None if others hold it. Waits while another holds it
+        alone.
 
-        Raises StoreError if no file can be made, SessionIdError for an id that no session can have.
+        Raises StoreError if no file can be created, SessionIdError for an id that no session can have.
         """
         check_session_id(session_id)
         if fcntl is None:
@@ -94,43 +96,44 @@ class HoldFolder:
             except BlockingIOError:
                 os.close(handle)
                 return None
-            except OSError:  # a disk without locks: nobody can tell, as `taken` says
+            except OSError:  # a disk without locks: it is not known which sessions are in use, and `taken` returns None
                 os.close(handle)
                 return Hold()
             if _is_at(handle, path):
-                return Hold(partial(_let_go, path, handle, os.getpid()))
-            os.close(handle)  # taken away while we waited
+                return Hold(partial(_unlock, path, handle, os.getpid()))
+            os.close(handle)  # removed while we waited
 
     def _opened(self, path: Path) -> int:
-        """The file of a session, made if it is not there, and the folder with it. Raises StoreError."""
+        """The file of a session, opened; the file and the folder are created if missing. Raises StoreError."""
         for _ in range(_TRIES):
             try:
                 return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except FileNotFoundError:  # there is no folder yet, or it was taken away just now
+            except FileNotFoundError:  # there is no folder yet, or it was removed just now
                 self._make()
             except OSError as error:
                 if path.is_symlink():
-                    raise StoreError(f"{path} is a link, and no file of turnlog's; take it away") from error
-                raise StoreError(f"{path} cannot be made: {error.strerror}") from error
-        raise StoreError(f"{path} cannot be made: its folder is taken away again and again")
+                    raise StoreError(f"{path} is a link, not a file created by turnlog; remove it") from error
+                raise StoreError(f"{path} cannot be created: {error.strerror}") from error
+        raise StoreError(f"{path} cannot be created: its folder is removed again and again")
 
     def _make(self) -> None:
-        """Make the folder. Another may make it just now, and take it away again before it is looked at."""
+        """Create the folder. Another process may create it at the same time, and remove it again before it is examined
+        here."""
         try:
             make_private(self._path)
         except OSError as error:
             with suppress(FileNotFoundError):
                 if not isinstance(error, FileExistsError) or not S_ISDIR(os.lstat(self._path).st_mode):
-                    raise StoreError(f"{self._path} cannot be made: {error.strerror}") from error
+                    raise StoreError(f"{self._path} cannot be created: {error.strerror}") from error
 
     def _names(self) -> list[str]:
-        """What in the folder may be a session's: a desktop or an editor puts files into any folder."""
+        """The names in the folder that can be session ids. Desktops and editors put other files into any folder."""
         with suppress(FileNotFoundError):
             return [name for name in os.listdir(self._path) if _is_id(name)]
         return []
 
     def taken(self) -> frozenset[str] | None:
-        """The sessions that somebody holds; None if that cannot be told here."""
+        """The sessions in use; None if that cannot be known here."""
         if fcntl is None:
             return None
         found = set()
@@ -139,7 +142,7 @@ class HoldFolder:
                 handle = os.open(self._path / name, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
-            except OSError:  # another user's, perhaps: better to spare a session than to delete one in use
+            except OSError:  # perhaps another user's: better to keep a session than to delete one in use
                 found.add(name)
                 continue
             try:
@@ -154,16 +157,17 @@ class HoldFolder:
         return frozenset(found)
 
     def clear(self) -> None:
-        """Take away what killed processes left, and the folder if nothing is in it. What is not turnlog's stays."""
+        """Remove files left by killed processes, and the folder if it is then empty. Files that turnlog did not create
+        stay."""
         for name in self._names():
-            with suppress(StoreError):  # a folder or a link: nobody's hold
+            with suppress(StoreError):  # a folder or a link: not a lock
                 hold = self.take(name, alone=True)
                 if hold is not None:
                     hold.close()
         self.leave()
 
     def leave(self) -> None:
-        """Take the folder away if nothing is in it. Whoever is about to make a file in it makes it again."""
+        """Remove the folder if it is empty. A process that is about to create a file in it creates the folder again."""
         with suppress(OSError):  # not empty, or not there
             self._path.rmdir()
 
@@ -183,8 +187,8 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _let_go(path: Path, handle: int, process: int) -> None:
-    """Unlock; the last one takes the file away. A forked child shares the lock of its parent and leaves it alone."""
+def _unlock(path: Path, handle: int, process: int) -> None:
+    """Unlock; the last holder removes the file. A forked child shares its parent's lock and must not release it."""
     if os.getpid() == process and fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A store without a disk: for tests, and for sessions that nobody will want again."""
+"""A store in memory: for tests, and for sessions that need not be kept."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .blobs import Put
 
 
 class MemoryStore(BaseStore):
-    """Logs in this process's memory, gone with it. Threads may share it.
+    """Logs in the memory of this process; they are lost when it ends. Threads may share the store.
 
-    Records are kept as bytes, as on a disk: what a caller changes later does not reach them.
+    Records are kept as bytes, as on disk, so later changes by a caller do not affect them.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ class MemoryStore(BaseStore):
             self._open.puts.pop(name, None)
 
     def close(self) -> None:
-        """See `Store.close`. What the store held is let go."""
+        """See `Store.close`. The content of the store is lost."""
         self._contents = None
 
     @property
     def _open(self) -> _Contents:
-        """What is in the store. Raises StoreError once it is closed: nobody is to look for what is gone."""
+        """The content of the store. Raises StoreError if the store is closed."""
         if self._contents is None:
             raise StoreError("the store in memory is closed")
         return self._contents

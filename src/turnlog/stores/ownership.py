@@ -1,4 +1,4 @@
-"""Which files are a store's own, and whether it lies wholly in a folder, whatever links are in it."""
+"""Which files belong to a store, and whether the store lies wholly inside a folder, even if it contains links."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 _DEPTH = 2
-"""How deep a store of files goes: its folders, and the files in these."""
+"""How many levels of folders a store of files has: its folders, and the files in them."""
 
 _BESIDE = ("-wal", "-shm", "-journal", "-lock", "-blobs", "-open")
-"""How files and folders beside a store's file end: SQLite's own, and ours."""
+"""The endings of the names of files and folders beside a store's file: those of SQLite and those of turnlog."""
 
 
 def is_part_of(store: Path, path: Path) -> bool:
-    """Whether a file at `path` is one of the store's own: its file, one inside its folder, or one beside it."""
+    """Whether a file at `path` belongs to the store: its file, a file inside its folder, or one beside it."""
     with suppress(OSError):
-        if os.path.samefile(store, path):  # in another spelling, where case does not count
+        if os.path.samefile(store, path):  # may be spelled differently, if the file system ignores case
             return True
     entry = _entry(path)
     places = {_entry(store), Path(os.path.realpath(store))}
@@ -26,17 +26,17 @@ def is_part_of(store: Path, path: Path) -> bool:
 
 
 def _entry(path: Path) -> Path:
-    """The path without links in its folders: what is put there takes the place of a link."""
+    """The path with links in its folders resolved, but not the last component, which may itself be a link."""
     return Path(os.path.realpath(path.absolute().parent)) / path.name
 
 
 def leads_out(store: Path, folder: Path) -> Path | None:
-    """What of a store at this path is a link to a place outside `folder`, if anything: the file or folder itself, one
-    inside it, or one of those beside it that begin with its name (`NAME-blobs`, `NAME-open`, SQLite's own). Raises
-    OSError for a folder that cannot be listed."""
+    """The first part of a store at this path that is a link to a place outside `folder`; None if there is none. Parts
+    are the file or folder itself, anything inside it, and the files beside it whose names begin with its name
+    (`NAME-blobs`, `NAME-open`, SQLite's own). Raises OSError for a folder that cannot be listed."""
     top = Path(os.path.realpath(folder))
     real = Path(os.path.realpath(store))
-    # A store that is itself a link has files beside the link, and files beside what it is a link to.
+    # If the store is itself a link, it has files beside the link, and files beside the target of the link.
     for place in dict.fromkeys((store, real)):
         for path in (place, *_beside(place)):
             if found := _first(path, top, _DEPTH):
@@ -52,13 +52,13 @@ def _beside(store: Path) -> Iterator[Path]:
 
 
 def _first(path: Path, top: Path, depth: int) -> Path | None:
-    """The first place from `path` down that lies outside of `top`, if any."""
+    """The first path, from `path` down, that lies outside `top`; None if there is none."""
     if not Path(os.path.realpath(path)).is_relative_to(top):
         return path
     if not depth:
         return None
     with suppress(NotADirectoryError, FileNotFoundError), os.scandir(path) as entries:
-        for entry in entries:  # no look at each of many plain files
+        for entry in entries:  # there may be many plain files, which need no check
             if entry.is_symlink() or entry.is_dir():
                 if found := _first(Path(entry.path), top, depth - 1):
                     return found

@@ -1,4 +1,4 @@
-"""Packing what is old: sessions that nothing was added to for long, and that nobody uses."""
+"""Packs old sessions: those without new records for some time that nobody uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..log.store import Inventory, SessionInfo, Store
 
 
 class Compressed(Struct, frozen=True):
-    """A session that was packed, or would be: the bytes of its records before, and after (0: not done yet)."""
+    """A session that was packed, or would be: the bytes of its records before and after (0: not packed yet)."""
 
     session: str
     title: str
@@ -23,7 +23,7 @@ class Compressed(Struct, frozen=True):
 
 
 def to_pack(store: Store, age: timedelta, now: datetime) -> list[SessionInfo]:
-    """The sessions of that age that are not packed, the oldest first."""
+    """The sessions of at least that age that are not packed, the oldest first."""
     unpacked = store.unpacked()
     return [
         info
@@ -33,7 +33,7 @@ def to_pack(store: Store, age: timedelta, now: datetime) -> list[SessionInfo]:
 
 
 def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collection[str]) -> list[Compressed]:
-    """What packing would take, but for sessions in use and those that go."""
+    """The sessions that packing would compress: without sessions in use, and without those in `gone`."""
     sizes = Counter[str]()
     for piece in inventory.pieces:
         sizes[piece.owner] += piece.size
@@ -44,7 +44,7 @@ def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collect
 def packed_all(
     store: Store, infos: Sequence[SessionInfo], failed: Callable[[str, CorruptRecord], None]
 ) -> list[Compressed]:
-    """Pack sessions that nobody uses, each alone. One that is damaged stays as it is, and `failed` is told."""
+    """Pack each of these sessions that nobody uses. A damaged session is left as it is and passed to `failed`."""
     done = []
     for info in infos:
         hold = store.hold(info.id, alone=True)
@@ -65,7 +65,7 @@ def packed_all(
 
 
 def time_of(info: SessionInfo) -> datetime | None:
-    """When a session was last gone on with; None if that cannot be read."""
+    """When a session was last appended to; None if its time cannot be read."""
     try:
         time = datetime.fromisoformat(info.updated)
     except ValueError:
@@ -74,6 +74,6 @@ def time_of(info: SessionInfo) -> datetime | None:
 
 
 def is_older(info: SessionInfo, age: timedelta, now: datetime) -> bool:
-    """Whether nothing was added to a session for so long, or when that was cannot be told."""
+    """Whether nothing was appended to a session for more than `age`, or the time of the last record cannot be read."""
     time = time_of(info)
     return time is None or now - time > age

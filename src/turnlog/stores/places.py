@@ -1,4 +1,4 @@
-"""Stores by the place where they are: a path, a URL, or memory. A kind of store is loaded when one is opened."""
+"""Opens stores by path, URL or `:memory:`. The code of a kind of store is loaded when the first one is opened."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def open_store(
     read_only: bool = False,
     key: KeySource | None = None,
 ) -> Store:
-    """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at
-    `files:folder` or `files:///folder`, or `:memory:` for none on disk.
+    """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at `files:folder` or
+    `files:///folder`, or at `:memory:` (not on disk).
 
-    Unless `read_only`, a file and folders that are not there are made, and an older store is
-    brought to this version. With `key` (see `KeySource`) a new store is encrypted, and an encrypted one
-    opened; in memory it has nothing to protect. Raises InputError, NewerStore, StoreKeyError, StoreError.
+    Unless `read_only`, missing files and folders are created, and an older store is upgraded to this version. With
+    `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory ignores the
+    key. Raises InputError, NewerStore, StoreKeyError, StoreError.
     """
     place = str(path_or_url)
     if place == ":memory:":
@@ -45,8 +45,8 @@ def open_store(
 
 
 def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None:
-    """Have an encrypted store opened by the key `new` from now on. Its records stay as they are: who has the old key
-    and a copy of the store from before can read that. Raises as `open_store`."""
+    """Change the key that opens an encrypted store from `key` to `new`. The records are not encrypted again: somebody
+    with the old key and an earlier copy of the store can read that copy. Raises as `open_store`."""
     home = _on_disk(str(path_or_url), durability="full", read_only=False, sealed=True)
     try:
         stores.SealedStore.rekey(home, key, new)
@@ -90,7 +90,7 @@ def local_path(path_or_url: str) -> Path | None:
 
 
 def store_given(place: Any) -> None:
-    """Raises InputError for what is neither a path nor a store."""
+    """Raises InputError if `place` is neither a path nor a store."""
     if not isinstance(place, (str, Path)) and (isinstance(place, type) or not hasattr(place, "hold")):
         raise InputError(f"store must be a path (str or Path) or an open store, not {place!r}")
 

@@ -1,4 +1,4 @@
-"""Drafts to numbered, encoded records: the same for every store."""
+"""Drafts become numbered, encoded records, and checks that all stores share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..log.store import Draft, utc_now
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
     """`drafts` as the records that follow number `after`, each with its bytes in `raw`.
 
-    Raises InputError if a draft holds what no JSON can.
+    Raises InputError if a draft contains a value that JSON cannot represent.
     """
     now, records = utc_now(), []
     for n, draft in enumerate(drafts, after + 1):
@@ -26,19 +26,19 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
             try:
                 record = Record(n, time, body, encode_body(n, time, body, redacted), redacted)
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
-                raise InputError(f"the {kind_of(body)} record to be number {n} cannot be written: {error}") from error
+                raise InputError(f"record {n} ({kind_of(body)}) cannot be written: {error}") from error
         records.append(record)
     return tuple(records)
 
 
 def _copied(raw: bytes, n: int) -> Record | None:
-    """The record that `raw` encodes, as number `n`; None if it has to be encoded anew."""
+    """The record that `raw` encodes, with number `n`; None if it has to be encoded again."""
     copied = decode_record(raw)
     if copied.n == n:
         return copied
     if not isinstance(copied.body, UnknownRecord):
         return None
-    # Only the bytes say what it is, so they are kept but for the number.
+    # The content of an unknown record is only in its bytes, so they are kept except for the number.
     return decode_record(json.dumps({**json.loads(raw), "n": n}, separators=(",", ":")).encode("ascii"))
 
 
@@ -47,25 +47,27 @@ _KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Body)}
 
 
 def kind_of(body: Body) -> str:
-    """The word by which a record's kind goes; of a sealed one, that of what is in it."""
+    """The word for a record's kind; for a sealed record, the kind of the record inside."""
     if isinstance(body, SealedRecord):
         return "message" if body.of == "system" else body.of
     return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
 
 
 def of_any(kinds: Collection[str]) -> Callable[[Record], bool]:
-    """Tells whether a record is of one of these kinds, the words of `RecordStore.of_kinds`."""
+    """A function that returns whether a record is of one of these kinds, given as the words of
+    `RecordStore.of_kinds`."""
     return lambda record: kind_of(record.body) in kinds or row_kind(record.body) in kinds
 
 
 def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
-    """Tells from the bytes of a record alone that it is of none of these kinds; if it may be, decode it."""
+    """A function that looks for these kinds in the bytes of a record. False: the record is of none of them. True: it
+    may be, so decode it."""
     words = [compact_json(kind).encode() for kind in kinds]
     if "message" in kinds:
         words.append(b'"of":"system"')
 
     def may_be(raw: bytes) -> bool:
-        for word in words:  # noqa: SIM110 - a whole log goes through it, and `any` takes three times as long
+        for word in words:  # noqa: SIM110 - runs over whole logs, and `any` takes three times as long
             if word in raw:
                 return True
         return False
@@ -74,46 +76,47 @@ def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
 
 
 def row_kind(body: Body) -> str:
-    """The word that stands beside a record in an index of kinds: system text is told apart."""
+    """The word for a record's kind in an index of kinds; messages of system text have their own word, `system`."""
     if type(body) is MessageRecord:
         return "system" if body.message.role == "system" else "message"
-    if isinstance(body, (SealedRecord, UnknownRecord)):  # their words may be anything
+    if isinstance(body, (SealedRecord, UnknownRecord)):  # their words may be any text
         return storable(body.of if isinstance(body, SealedRecord) else body.name)
     return kind_of(body)
 
 
 def numbered(n: int, raw: bytes) -> Record:
-    """The record that `raw` encodes, which has to be number `n`. Raises CorruptRecord."""
+    """The record that `raw` encodes, which must have number `n`. Raises CorruptRecord."""
     try:
         record = decode_record(raw)
     except CorruptRecord as error:
         raise CorruptRecord(f"record {n} cannot be read: {error}", record=n) from error
     if record.n != n:
-        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
+        raise CorruptRecord(f"record {n} has the number {record.n} in its bytes", record=n)
     return record
 
 
 def damage_in(error: CorruptRecord, n: int) -> str:
-    """What a `Problem` of record `n` says of an error about it."""
+    """The text of a `Problem` for an error about record `n`."""
     return f"it {str(error).removeprefix(f'record {n} ')}"
 
 
 def check_expected(session_id: str, expected: int | None, actual: int) -> None:
-    """Raises Conflict if the number of the last record is another than `expected` (None: any will do)."""
+    """Raises Conflict if the number of the last record is not `expected` (None: any number is allowed)."""
     if expected is not None and expected != actual:
         raise Conflict(session_id, expected=expected, actual=actual)
 
 
 def check_free(session_id: str, taken: str) -> None:
-    """Raises SessionExists or SessionIdError if `taken`, the id of a session, leaves no room for `session_id`."""
+    """Raises SessionExists or SessionIdError if a session with the id `taken` prevents a new one with the id
+    `session_id`."""
     if taken == session_id:
-        raise SessionExists(f"there is a session {session_id!r} already")
+        raise SessionExists(f"session {session_id!r} already exists")
     if taken.lower() == session_id.lower():
-        raise SessionIdError(f"session id {session_id!r} differs from {taken!r} by case only; take another")
+        raise SessionIdError(f"session id {session_id!r} differs from {taken!r} only by case; choose another")
 
 
 def damaged_session(session_id: str, error: CorruptRecord) -> CorruptRecord:
-    """`error` with the session named and what to do, unless it names the session already."""
+    """`error` with the session's id and advice added, unless its text already names the session."""
     if repr(session_id) in str(error):
         return error
     return CorruptRecord(
@@ -129,7 +132,7 @@ def no_such_record(session_id: str, n: int) -> InputError:
 
 
 def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was: Mapping[int, bytes] | None) -> None:
-    """Raises Conflict unless `read` gives the records `was` with these bytes."""
+    """Raises Conflict unless the records in `was` still have these bytes. `read` is the store's method."""
     if not was:
         return
     for record in read(session_id, first=min(was), last=max(was)):
@@ -138,7 +141,7 @@ def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was:
 
 
 def is_said(body: Body) -> bool:
-    """Whether it is a message, as `SessionInfo.messages` counts them."""
+    """Whether a record counts as a message in `SessionInfo.messages`."""
     return row_kind(body) in _SAID
 
 
@@ -155,12 +158,13 @@ def blob_names(record: Record) -> frozenset[str]:
 
 
 def storable(text: str) -> str:
-    """`text` without lone surrogates, which not every store can hold. For labels, never for content."""
+    """`text` without lone surrogates, which not every store accepts. For labels, never for content."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fork_point(session_id: str, records: int, at: int | None) -> int:
-    """How many of its `records` a session shares with a fork: up to number `at`, None for all. Raises InputError."""
+    """The number of records that a session with `records` records shares with a fork at number `at` (None: all). Raises
+    InputError."""
     shared = records if at is None else at
     if not isinstance(shared, int) or isinstance(shared, bool) or not 0 <= shared <= records:
         raise InputError(f"at: session {session_id!r} has records 1 to {records}, not {at!r}")

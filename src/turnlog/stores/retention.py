@@ -1,7 +1,7 @@
 """Limits on a store: old sessions are packed or deleted, the oldest first, until the store is within its limits.
 
-A plan is made from the store's inventory and carried out session by session. Sessions stay if they are in use, marked
-to be kept or damaged, or if a fork that stays reads their records. Each session is deleted whole or not at all, so a
+A plan is made from the store's inventory and carried out session by session. Sessions stay if they are in use,
+protected or damaged, or if a fork that stays reads their records. Each session is deleted whole or not at all, so a
 crash in between loses nothing else.
 """
 
@@ -23,12 +23,12 @@ from .packing import Compressed, is_older, packed_all, time_of, to_pack, would_p
 from .zstd import library
 
 _LATELY = timedelta(days=1)
-"""Where it cannot be told whether a session is in use, one that was appended to within this time counts as such."""
+"""If it cannot be known whether a session is in use, a session with a new record within this time counts as in use."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 _ROUNDS = 8
-"""How often to look again whether the store is small enough: what a session takes on disk is an estimate."""
+"""How often to measure again whether the store is small enough, because the sizes of sessions on disk are estimates."""
 
 
 def _read_number(value: Any) -> int:
@@ -43,7 +43,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "max_sessions": (_read_number, "a whole number, at least 1"),
     "compress_after": (read_age, AGES),
 }
-"""What makes a limit of what is given for it, and in words what that takes."""
+"""For each limit, the function that reads its value, and the allowed values in words."""
 
 
 class Limits(Struct, frozen=True, repr_omit_defaults=True):
@@ -75,8 +75,8 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Gone(Struct, frozen=True, repr_omit_defaults=True):
-    """A session that goes, or went: `size` is about what the disk gets back, blobs included, in bytes; `why` names
-    the limit."""
+    """A session that was deleted or is to be: `size` is about how many bytes of disk this frees, blobs included; `why`
+    names the limit."""
 
     session: str
     title: str
@@ -87,14 +87,14 @@ class Gone(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Spared(Struct, frozen=True, repr_omit_defaults=True):
-    """A session that is over a limit and stays as it is, and why."""
+    """A session that exceeds a limit but stays, and why."""
 
     session: str
     why: str
 
 
 class Plan(Struct, frozen=True, repr_omit_defaults=True):
-    """What is to go, in the order in which it does, and what stays although it is over a limit."""
+    """The sessions to delete, in order, and the sessions that stay although they exceed a limit."""
 
     gone: tuple[Gone, ...]
     spared: tuple[Spared, ...]
@@ -117,7 +117,7 @@ class Collected(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def is_over(store: Store, limits: Limits, now: datetime) -> bool:
-    """Whether a limit is passed: a look that reads no records."""
+    """Whether a limit is exceeded. Reads no records."""
     infos = store.sessions()
     return (
         (limits.max_sessions is not None and len(infos) > limits.max_sessions)
@@ -128,7 +128,7 @@ def is_over(store: Store, limits: Limits, now: datetime) -> bool:
 
 
 def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, used: int, now: datetime) -> Plan:
-    """What has to go of these sessions. `used` are the bytes that they take on disk."""
+    """The plan for these sessions. `used` is the bytes that they take on disk."""
     planner = _Planner(infos, inventory, used, now)
 
     def take_old() -> None:
@@ -143,12 +143,13 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
     if limits.max_size is not None:
         size = limits.max_size
         planner.take(_any, lambda: planner.used > size, f"more than {size_text(size)}")
-    take_old()  # those that a younger fork read from, which has gone since
+    take_old()  # sessions that had to wait for a younger fork to be deleted
     return Plan(tuple(planner.gone), planner.spared)
 
 
 def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
-    """Delete sessions of a store until it keeps `limits`, counting ages to `now`. `grace` as for `Store.sweep`."""
+    """Delete sessions of a store until it is within `limits`; ages are measured at `now`. `grace` is as in
+    `Store.sweep`."""
     before = store.used()
     gone: list[Gone] = []
     packed: list[Compressed] = []
@@ -161,7 +162,7 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
         if dry_run:
             made = plan(store.sessions(), inventory, limits, used=before, now=now)
             packed = would_pack(waiting, inventory, {each.session for each in made.gone})
-        else:  # before the size is looked at: what is compressed need not go for it
+        else:  # before the size is measured: compressing may make deleting unnecessary
             lasting = Limits(limits.max_age, None, limits.max_sessions)
             gone = _carried_out(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
             waiting = to_pack(store, limits.compress_after, now)
@@ -188,8 +189,8 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
 
 
 def _carried_out(store: Store, gone: Sequence[Gone]) -> list[Gone]:
-    """Delete sessions one by one; those that went. The first that may not go any more ends it: what was planned
-    to go after it was planned without it."""
+    """Delete sessions one by one; returns those deleted. Stops at the first that must not be deleted any more, because
+    the rest of the plan assumes that it was."""
     went = []
     for each in gone:
         hold = store.hold(each.session, alone=True)
@@ -206,7 +207,7 @@ def _carried_out(store: Store, gone: Sequence[Gone]) -> list[Gone]:
 
 
 def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...]:
-    """The limits of number and size that are passed once a plan is carried out."""
+    """The limits of number and size that are still exceeded when a plan has been carried out."""
     number = len(store.sessions()) - len(made.gone)
     return tuple(
         name
@@ -219,17 +220,17 @@ def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...
 
 
 class _Planner:
-    """Takes sessions one by one: the oldest that may go and that nobody who stays reads from."""
+    """Chooses sessions one by one: the oldest that may be deleted and that no remaining session reads from."""
 
     def __init__(self, infos: Sequence[SessionInfo], inventory: Inventory, used: int, now: datetime) -> None:
         self.left = {info.id: info for info in infos}
         self.gone: list[Gone] = []
         self._spared: dict[str, str] = {}
-        self._held = _reasons(infos, inventory, now)
+        self._must_stay = _reasons(infos, inventory, now)
         self._pieces, self._blobs = inventory.pieces, inventory.blobs
         self._readers = [set(piece.readers) for piece in self._pieces]
-        self._read_by: dict[str, list[int]] = {}  # the pieces that a session reads
-        self._forks: dict[str, set[str]] = {}  # who reads what a session owns
+        self._read_by: dict[str, list[int]] = {}  # the pieces that each session reads
+        self._forks: dict[str, set[str]] = {}  # the other sessions that read what each session owns
         for n, piece in enumerate(self._pieces):
             self._forks.setdefault(piece.owner, set()).update(piece.readers - {piece.owner})
             for reader in piece.readers:
@@ -242,19 +243,20 @@ class _Planner:
 
     @property
     def spared(self) -> tuple[Spared, ...]:
-        """Those that it was the turn of and that stay."""
+        """The sessions that were considered and stay."""
         return tuple(Spared(name, why) for name, why in self._spared.items() if name in self.left)
 
     def take(self, wanted: Callable[[SessionInfo], bool], is_over: Callable[[], bool], why: str) -> None:
-        """Take those that are wanted while `is_over` says so, the oldest first, a fork before what it reads from."""
+        """Choose the wanted sessions while `is_over` returns True: the oldest first, but a fork before the session it
+        reads from."""
         waiting = [(time_of(info) or _NEVER, info.id) for info in self.left.values() if wanted(info)]
         heapq.heapify(waiting)
         blocked: dict[str, tuple[datetime, str]] = {}
         while waiting and is_over():
             time, name = heapq.heappop(waiting)
             forks = self._forks.get(name, set())
-            if name in self._held:
-                self._spared.setdefault(name, self._held[name])
+            if name in self._must_stay:
+                self._spared.setdefault(name, self._must_stay[name])
             elif forks:
                 blocked[name] = time, name
                 self._spared[name] = f"its records are read by {_some(forks)}"
@@ -280,18 +282,20 @@ class _Planner:
 
 
 def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) -> dict[str, str]:
-    """Why sessions stay whatever the limits say, by id."""
+    """Why sessions stay whatever the limits are, by id."""
     found = {}
     for info in infos:
         time = time_of(info)
         if inventory.in_use is not None and info.id in inventory.in_use:
             found[info.id] = "it is in use"
         elif info.id in inventory.kept:
-            found[info.id] = "it is kept"
+            found[info.id] = "it is protected from gc"
         elif time is None:
-            found[info.id] = "when it was gone on with cannot be told; see `turnlog verify`"
+            found[info.id] = "the time of its last record cannot be read; see `turnlog verify`"
         elif inventory.in_use is None and now - time < _LATELY:
-            found[info.id] = "it may be in use: this system or disk does not tell, and it was gone on with today"
+            found[info.id] = (
+                "it may be in use: this system or disk cannot tell, and its last record is less than a day old"
+            )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Searching by looking at every record: what a store without an index does, and what a hit is."""
+"""Searches by reading every record, for stores without an index, and makes hits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 
 _DAMAGES = 100
-"""So many damaged records of a session are passed over. Behind more of them a log is no longer one."""
+"""The most damaged records of a session that are skipped. With more, the rest of the session is not searched."""
 
 
 class Search:
-    """What is searched for: the arguments of `Store.search`, checked. Raises InputError."""
+    """A search: the arguments of `Store.search`, checked. Raises InputError."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Search:
     ) -> None:
         for name, time in (("since", since), ("until", until)):
             if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
-                raise InputError(f"{name}: {time!r} is no date; write 2026-01-31, or 2026-01-31T12:00 in UTC")
+                raise InputError(f"{name}: {time!r} is not a date; write 2026-01-31, or 2026-01-31T12:00 in UTC")
         for name, word in (("role", role), ("tool", tool)):
             if word is not None:
                 text_given(name, word)
@@ -46,11 +46,11 @@ class Search:
         self._finder = Finder(self.terms)
 
     def fits_time(self, time: str) -> bool:
-        """Whether a record of this time is wanted."""
+        """Whether a time lies between `since` and `until`."""
         return time >= self.since and time[: len(self.until)] <= self.until
 
     def find(self, session: str, record: Record, names: ToolNames) -> Hit | None:
-        """The hit that a record is, if it is one. `names` is as for `entry_of`."""
+        """The hit for a record; None if it does not match. `names` is as in `entry_of`."""
         if not self.fits_time(record.time) or not may_match(self.terms, record.raw or b""):
             names.learn(record)
             return None
@@ -60,18 +60,18 @@ class Search:
         return self.hit(session, record, entry.role, entry.text) if matches(self.terms, entry.text) else None
 
     def hit(self, session: str, record: Record, role: str, text: str) -> Hit:
-        """A record that was found, and what it says."""
+        """The hit for a record that matches, with a snippet of its text."""
         snippet, (start, end) = self._finder.snippet(text)
         return Hit(session, record.n, role, record.time, snippet, start, end)
 
 
 def scan(search: Search, begins: Iterable[tuple[str, int]], read: Callable[..., Iterator[Record]]) -> list[Hit]:
-    """The hits in sessions, one after the other, of each the newest first. Wanted are those from the record on that
-    `begins` has beside a session; `read` is that of the store."""
+    """The hits in these sessions, in the given order, in each session the newest first. `begins` gives each session and
+    the first record to search in it; `read` is the store's method."""
     hits: list[Hit] = []
     for session, begin in begins:
         names = ToolNames()
-        # What a result is a result of may stand in a record that is not wanted itself.
+        # A result may belong to a call in a record before `begin`, so read these records too.
         records = _readable(session, begin if search.tool is None else 1, read)
         found = [search.find(session, record, names) for record in records]
         hits += [hit for hit in reversed(found) if hit is not None and hit.record >= begin]
@@ -81,8 +81,8 @@ def scan(search: Search, begins: Iterable[tuple[str, int]], read: Callable[..., 
 
 
 def _readable(session: str, first: int, read: Callable[..., Iterator[Record]]) -> Iterator[Record]:
-    """The records of a session from number `first` on, but for those that are damaged: an index does without them too.
-    None of a session that is deleted meanwhile."""
+    """The records of a session from number `first` on, without damaged ones, as an index has no entries for them
+    either. Stops if the session is deleted meanwhile."""
     for _ in range(_DAMAGES):
         try:
             for record in read(session, first=first):

@@ -1,4 +1,4 @@
-"""Where the records of a session are kept: in its own log, and in those of the sessions that it was forked from."""
+"""Which logs contain the records of a session: its own, and those of the sessions that it was forked from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Key = TypeVar("Key", int, str)
 
 
 class Segment(NamedTuple):
-    """Records `first` to `last` of a session, kept in the log `key`."""
+    """Records `first` to `last` of a session, which are in the log `key`."""
 
     key: Any
     first: int
@@ -23,8 +23,8 @@ def segments_of_log(
 ) -> list[Segment]:
     """The segments with the records 1 to `end` of a session, none of them empty.
 
-    The session's own log is `key`; the first `shared` records are kept in the log `base` and in those below it. `find`
-    gives `shared` and `base` of another log, None if there is no such log. Raises CorruptRecord.
+    The session's own log is `key`; its first `shared` records are in the log `base` and the logs below it. `find`
+    returns `shared` and `base` of another log, None if there is no such log. Raises CorruptRecord.
     """
     segments = []
     while True:
@@ -40,7 +40,7 @@ def segments_of_log(
                 f"(internal log {base})",
                 record=shared,
             )
-        # Each log begins after the one below it; anything else would go round in circles.
+        # Each log must begin after the one below it; otherwise this loop might never end.
         if found[0] >= shared:
             raise CorruptRecord(
                 f"record {shared} is missing: the session that this one was forked from does not have it (internal log "
@@ -51,9 +51,9 @@ def segments_of_log(
 
 
 def unshared(sessions: Iterable[tuple[str, Sequence[Segment]]]) -> dict[str, int]:
-    """The sessions to go through, and from which record on, so that a record that several share is met once.
+    """The sessions to read, and the first record to read in each, so that a record shared by several is read once.
 
-    `sessions` come oldest first, each with its segments.
+    `sessions` must be in order, oldest first, each with its segments.
     """
     seen: dict[Any, int] = {}
     begins = {}

@@ -1,10 +1,10 @@
-"""What of a record can be searched for, and what a query asks for.
+"""The searchable words of a record, and the words that a query asks for.
 
-A query is plain words and "phrases", all of which have to be there; `word*` stands for every word
-that begins so. Nothing else in it has a meaning. Words are runs of letters and digits, compared
-without case and without accents, by Python's tables: those of SQLite's own tokenizers end with Unicode 6.1.
-Of scripts that are written without spaces each letter is a word, and a query of several a phrase: nobody can tell
-where their words end, and a sentence is not what people look for.
+A query consists of plain words and "phrases", all of which a record must contain; `word*` stands for every word that
+begins with it. Nothing else in a query has a special meaning. Words are runs of letters and digits, compared without
+case and accents by Python's tables, because the tables of SQLite's tokenizers end with Unicode 6.1. In scripts written
+without spaces each letter is a word, and a query of several letters is a phrase: the ends of words cannot be found
+there, and people do not search for whole sentences.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..log.texts import SEARCHABLE, Found, texts_in
 from .records import kind_of
 
 _SNIPPET_CHARACTERS = 160
-# Combining marks belong to the word that they stand in. Those of Hebrew and Arabic are vowels that most leave out.
+# Combining marks belong to the word around them. The marks of Hebrew and Arabic are vowels that most writers omit.
 _MARK = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -37,28 +37,28 @@ _SPACELESS = (
 _ALONE = re.compile(f"[{_SPACELESS}]")
 _LETTER = f"[^\\W_{_SPACELESS}]"
 _PLAIN_WORD = re.compile("[a-z0-9]+")
-# What ASCII parts from the rest, with something in it that is none.
+# A run between ASCII separators that contains at least one character outside ASCII.
 _FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _SHORT_RUN = 32
-"""Characters of a run that is likely to come again: a word."""
+"""Runs with fewer characters are cached: they are words, which are likely to occur again."""
 _PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 
 
 @cache
 def _word_pattern() -> re.Pattern[str]:
-    """What a word is. Made when first needed: it takes as long as to open a store."""
+    """The pattern of a word. Compiled at the first use, because that takes as long as opening a store."""
     return re.compile(f"{_LETTER}(?:{_LETTER}|[{_MARK}])*|(?=[^\\W_])[{_SPACELESS}]")
 
 
 class Term(Struct, frozen=True):
-    """Words that have to stand next to each other; with `prefix` the last is the beginning of one."""
+    """Words that must follow each other; with `prefix`, the last one is the beginning of a word."""
 
     words: tuple[str, ...]
     prefix: bool = False
 
 
 class Entry(Struct, frozen=True):
-    """What a search knows of a record: its text, its role (see `Hit`), and the tools it is about."""
+    """The searchable content of a record: its text, its role (see `Hit`), and the tools that it is about."""
 
     text: str
     role: str
@@ -66,7 +66,7 @@ class Entry(Struct, frozen=True):
 
 
 def parse_query(query: str) -> tuple[Term, ...]:
-    """The terms of a query. Raises InputError if there is no word in it."""
+    """The terms of a query. Raises InputError if it contains no word."""
     terms = []
     text_given("query", query)
     for match in _PIECE.finditer(query):
@@ -81,13 +81,13 @@ def parse_query(query: str) -> tuple[Term, ...]:
 
 
 def fold(word: str) -> str:
-    """A word as it is compared."""
+    """A word in the form in which words are compared."""
     return word.lower() if word.isascii() else "".join(map(_base, word.lower()))
 
 
 @lru_cache(maxsize=16384)
 def _base(char: str) -> str:
-    """A letter without its accents if it is a Latin or a Greek one."""
+    """A letter without its accents, if it is Latin or Greek."""
     base = unicodedata.normalize("NFD", char)[0]
     if base.isascii() or "\u0370" <= base <= "\u03ff":
         return base
@@ -95,16 +95,17 @@ def _base(char: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words as they are compared, however their letters are put together: some systems part them from their
-    marks in the names of files."""
+    """The words of a text in the form in which they are compared. Composed and decomposed letters give the same words
+    (some systems decompose letters in file names)."""
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
     return [fold(word) for word in _word_pattern().findall(unicodedata.normalize("NFC", text))]
 
 
 def indexed(text: str) -> str:
-    """`text` for an index that knows the letters and digits of ASCII and takes whatever is beyond for a part of a word:
-    with its other words as they are compared, so that it finds what `matches` does."""
+    """`text` for an index that knows only the letters and digits of ASCII and takes every other character for a part of
+    a word. All other words are put in the form in which they are compared, so that the index finds what `matches`
+    finds."""
     return text if text.isascii() else _FOREIGN.sub(_indexed_run, text)
 
 
@@ -120,7 +121,7 @@ _indexed_again = lru_cache(maxsize=8192)(_indexed_once)
 
 
 def matches(terms: Sequence[Term], text: str) -> bool:
-    """Whether all of `terms` stand in `text`."""
+    """Whether `text` contains all of `terms`."""
     words = _words(text)
     there = set(words)
     return all(_stands(term, words, there) for term in terms)
@@ -141,7 +142,7 @@ def _stands(term: Term, words: list[str], there: set[str]) -> bool:
 
 
 def may_match(terms: Sequence[Term], raw: bytes) -> bool:
-    """Whether an encoded record may hold `terms`: a quick look, before it is decoded."""
+    """Whether an encoded record may contain `terms`: a quick check before it is decoded."""
     if not raw.isascii() or b"\\u" in raw:
         return True
     lower = raw.lower()
@@ -149,20 +150,20 @@ def may_match(terms: Sequence[Term], raw: bytes) -> bool:
 
 
 class Finder:
-    """Shows where the terms of a query stand in a text."""
+    """Finds the place of a query's terms in a text."""
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = terms
         spelled = list(map(_pattern, terms))
         begins = ["" if _ALONE.match(term.words[0]) else f"(?<!{_LETTER})" for term in terms]
         self._anywhere = re.compile("|".join(map("".join, zip(begins, spelled, strict=True))), re.IGNORECASE)
-        # A pattern that begins with letters, and takes no others for them, is looked for at the speed of `find`.
+        # A case-sensitive pattern that begins with plain letters is searched as fast as with `find`.
         self._lower = [re.compile(pattern).search for pattern in spelled]
 
     def snippet(self, text: str) -> tuple[str, tuple[int, int]]:
-        """The piece of `text` around the first term, on one line, and where in it that stands.
+        """The part of `text` around the first term, on one line, and the start and end of the term in it.
 
-        (0, 0) where the text holds none.
+        (0, 0) if the text does not contain a term.
         """
         start, end = self._place(text)
         end = min(end, start + _SNIPPET_CHARACTERS)
@@ -175,7 +176,7 @@ class Finder:
 
     def _place(self, text: str) -> tuple[int, int]:
         lower = text.lower()
-        if len(lower) == len(text):  # else what is found in one stands elsewhere in the other
+        if len(lower) == len(text):  # otherwise positions in both texts differ
             spans = [span for search in self._lower if (span := _whole(search, lower))]
             if spans:
                 return min(spans, key=_start)
@@ -190,7 +191,7 @@ class Finder:
 
 
 def _pattern(term: Term) -> str:
-    """How a term may be spelled, from its first letter on."""
+    """A pattern for the spellings of a term, from its first letter on."""
     pattern = re.escape(term.words[0])
     for before, word in pairwise(term.words):
         parted = "*" if _ALONE.match(before) or _ALONE.match(word) else "+"
@@ -201,7 +202,7 @@ def _pattern(term: Term) -> str:
 
 
 def _whole(search: Callable[[str, int], re.Match[str] | None], text: str) -> tuple[int, int] | None:
-    """Where `search` finds what does not begin inside a word."""
+    """The first match of `search` that does not begin inside a word."""
     match = search(text, 0)
     while match:
         start, end = match.span()
@@ -222,13 +223,13 @@ def _one_line(text: str) -> str:
 
 
 class ToolNames:
-    """The names behind call ids, for results that do not say whose they are: met in reading order."""
+    """The tool names for call ids, for results that do not name their tool. Records must be given in reading order."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def learn(self, record: Record, only: Set[str] | None = None) -> set[str]:
-        """Take in the calls of a record, or those of them with an id in `only`; returns the ids."""
+        """Note the calls of a record, or only the calls with an id in `only`; returns their ids."""
         learned = set()
         for part in record.message.parts if record.message is not None else ():
             if isinstance(part, ToolCall) and (only is None or part.id in only):
@@ -237,12 +238,13 @@ class ToolNames:
         return learned
 
     def name(self, call_id: str) -> str:
-        """The tool of the nearest call of that id before, empty if there is none."""
+        """The tool of the nearest earlier call with that id; empty if there is none."""
         return self._names.get(call_id, "")
 
 
 def entry_of(record: Record, names: ToolNames) -> Entry:
-    """What a search knows of a record; `names` has to know the calls before it, and learns its own."""
+    """The searchable content of a record. `names` must have learned the calls before the record; its own calls are
+    added."""
     names.learn(record)
     role, text = role_and_text(record)
     match record.body:
@@ -257,7 +259,7 @@ def entry_of(record: Record, names: ToolNames) -> Entry:
 
 
 def role_and_text(record: Record) -> tuple[str, str]:
-    """The role of a record (see `Hit`) and its text: what can be said of it without the records before."""
+    """The role of a record (see `Hit`) and its text; neither depends on earlier records."""
     message = record.message
     role = kind_of(record.body) if message is None else _role_of(message)
     if type(record.body) is MessageRecord and len(record.body.message.parts) == 1:
@@ -286,7 +288,7 @@ def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
 
 
 def _words_of(found: Found) -> Iterator[str]:
-    """The texts of which a person may look for a word."""
+    """The texts in which people search for words."""
     if found.kind in ("text", "url"):
         yield found.value
     elif found.kind == "call":
@@ -297,7 +299,7 @@ def _words_of(found: Found) -> Iterator[str]:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Keys, texts and numbers of a JSON value, in order."""
+    """The keys, texts and numbers of a JSON value, in order."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield str(key)

@@ -1,4 +1,4 @@
-"""`StoreWrapper`: a store in front of another one, which changes some of what passes through."""
+"""`StoreWrapper`: a store in front of another, which changes some of the calls and results."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..log.store import Store
 if TYPE_CHECKING:
     from .base import BaseStore
 else:
-    BaseStore = object  # so that every method that a wrapper does not have is asked of the store behind it
+    BaseStore = object  # so that every method that a wrapper does not define is looked up in the inner store
 
 
 class StoreWrapper(BaseStore):
-    """Passes every call on to `store`, and asks it for whatever else it offers, such as a path."""
+    """Passes every call on to `store`, and also every other attribute of it, such as a path."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def __getattr__(self, name: str) -> Any:
-        if name == "store":  # not there yet: being copied or unpickled
+        if name == "store":  # not set yet: the wrapper is being copied or unpickled
             raise AttributeError(name)
         return getattr(self.store, name)

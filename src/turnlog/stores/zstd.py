@@ -1,4 +1,5 @@
-"""Compression by the `zstandard` package, which is an extra: only who packs sessions, or reads such, needs it."""
+"""Compression with the package `zstandard`. It is an optional extra, needed only to pack sessions and to read packed
+ones."""
 
 from __future__ import annotations
 
@@ -8,20 +9,21 @@ from typing import Any
 from ..errors import CorruptRecord, InputError
 
 FRAME_BYTES = 1 << 18
-"""About how many bytes of records go into one frame: more gains little, and one record costs reading all of them."""
+"""About how many bytes of records go into one frame. Larger frames save little more, and reading one record means
+reading its whole frame."""
 
 _LEVEL = 9
 _MOST_BYTES = 1 << 31
 
 
 def compressed(data: bytes) -> bytes:
-    """`data` as one frame. Raises InputError where the package is not installed."""
+    """`data` as one frame. Raises InputError if the package is not installed."""
     packed: bytes = library().ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data)
     return packed
 
 
 def decompressed(frame: bytes) -> bytes:
-    """What was compressed. Raises CorruptRecord, and InputError where the package is not installed."""
+    """The data in a frame. Raises CorruptRecord, and InputError if the package is not installed."""
     zstandard = library()
     try:
         data: bytes = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MOST_BYTES)
@@ -31,7 +33,8 @@ def decompressed(frame: bytes) -> bytes:
 
 
 def size_of_frame(head: bytes) -> int:
-    """How many bytes a frame holds that begins with `head`. Raises CorruptRecord, InputError."""
+    """The number of bytes in the frame that begins with `head`, after decompression. Raises CorruptRecord,
+    InputError."""
     zstandard = library()
     try:
         size: int = zstandard.frame_content_size(head)
@@ -43,7 +46,7 @@ def size_of_frame(head: bytes) -> int:
 
 
 def groups(records: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """Records that follow each other, with their numbers, as they share a frame."""
+    """Consecutive records, with their numbers, in groups that share a frame."""
     group: list[tuple[int, bytes]] = []
     size = 0
     for n, raw in records:
@@ -60,12 +63,12 @@ def groups(records: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, byt
 
 
 def joined(raws: Sequence[bytes]) -> bytes:
-    """Records as one piece of data, each after its length."""
+    """Records joined to one byte string, each after its length."""
     return b"".join(b"%d:%b" % (len(raw), raw) for raw in raws)
 
 
 def parted(data: bytes) -> list[bytes]:
-    """The records in what was joined. Raises CorruptRecord."""
+    """The records in a byte string made by `joined`. Raises CorruptRecord."""
     raws, place = [], 0
     while place < len(data):
         colon = data.find(b":", place, place + 12)
@@ -78,7 +81,7 @@ def parted(data: bytes) -> list[bytes]:
 
 
 def library() -> Any:
-    """The package. Raises InputError where it is not installed."""
+    """The package `zstandard`. Raises InputError if it is not installed."""
     try:
         import zstandard
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Cards of sessions in an encrypted store: what stands in the place of a title.
+"""Cards of sessions in an encrypted store, which are stored instead of titles.
 
-A card is a salt, and encrypted with the key that comes of it the title, and the salts of the sessions whose records
-the session shares. So each record is opened with the salt of the session that it was appended to, however often that
-was forked since and whether it is there still.
+A card is a salt and a ciphertext, encrypted with the key derived from that salt. The ciphertext contains the title, and
+the salts of the sessions whose records the session shares. So each record can be decrypted with the salt of the session
+that it was appended to, however often that session was forked since, and even if it was deleted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK = "sealed:"
 
 
 class Piece(Struct, frozen=True, array_like=True):
-    """What stands up to record `last` (0: the end), and in no earlier piece, is sealed with this salt, in hex."""
+    """Records up to number `last` (0: the end) that are in no earlier piece are encrypted with this salt, in hex."""
 
     salt: str
     last: int
@@ -34,7 +34,8 @@ class Piece(Struct, frozen=True, array_like=True):
 
 @ready
 class Card(Struct, frozen=True, array_like=True):
-    """What a card says. `made` is when it was made, in nanoseconds since 1970; the last piece is the session's own."""
+    """The content of a card. `made` is when it was created, in nanoseconds since 1970; the last piece is the session's
+    own."""
 
     title: str
     made: int
@@ -51,7 +52,7 @@ def new_card(title: str) -> Card:
 
 
 def forked_card(card: Card, shared: int, title: str) -> Card:
-    """The card of a session that begins with the first `shared` records of one with this card."""
+    """The card of a session that begins with the first `shared` records of a session with this card."""
     pieces: list[Piece] = []
     for piece in card.pieces if shared > 0 else ():
         pieces.append(Piece(piece.salt, min(piece.last or shared, shared)))
@@ -67,7 +68,7 @@ def titled(card: Card, title: str) -> Card:
 
 
 def spans(card: Card, records: int) -> list[Segment]:
-    """The segments of a session of so many records, by the salts that they are encrypted with."""
+    """The segments of a session with this many records; the key of a segment is the salt of its records."""
     found, first = [], 1
     for piece in card.pieces:
         last = piece.last or records
@@ -78,14 +79,14 @@ def spans(card: Card, records: int) -> list[Segment]:
 
 
 def written_card(card: Card, vault: Vault, session_id: str) -> str:
-    """A card as a title."""
+    """A card, encrypted and encoded as a title."""
     salt = bytes.fromhex(card.pieces[-1].salt)
     sealed = vault.seal(salt, ("card", session_id), msgspec.json.encode(card))
     return _MARK + base64.b64encode(salt + sealed).decode()
 
 
 def read_card(vault: Vault, info: SessionInfo) -> Card:
-    """The card in the place of a session's title. Raises CorruptRecord."""
+    """The card that is stored as a session's title. Raises CorruptRecord."""
     try:
         if not info.title.startswith(_MARK):
             raise CorruptRecord("the title is not encrypted, though the store is")

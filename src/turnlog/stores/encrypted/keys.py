@@ -1,7 +1,8 @@
-"""Keys of encrypted stores: where they come from, and the lock that a store's own key is kept in.
+"""Keys of encrypted stores: where they come from, and the lock that contains a store's own key.
 
-A store is encrypted with a data key that is drawn at random when it is made. It stands in the store's *lock*, itself
-encrypted with the key that the user has. So another key for the user is another lock, and no record is touched.
+A store is encrypted with a random data key, created together with the store. The store's *lock* contains the data key,
+encrypted with the user's key. So changing the user's key means writing another lock; records need not be encrypted
+again.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
 
 ASK = "ask"
-"""A place that only the command line knows: somebody is asked for a passphrase."""
+"""A place of a key that only the command line accepts: it asks for a passphrase."""
 
 KEY_PLACES = "`file:PATH`, `env:NAME`, `passphrase-file:PATH`, `passphrase-env:NAME`; on the command line `ask`"
-"""What says where a key is, in words."""
+"""The allowed places of a key, in words."""
 
 LOCK_VERSION = 1
-"""Version of how a lock is made."""
+"""Version of the format of locks."""
 
 _SCRYPT_COST = 1 << 17
 _MAX_SCRYPT_COST = 1 << 21
@@ -37,11 +38,12 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Passphrase:
-    """Words that a key is made from, by scrypt (RFC 7914): slow on purpose, about half a second and 128 MB."""
+    """Words from which a key is derived with scrypt (RFC 7914). That is slow on purpose: about half a second and 128
+    MB."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str) or not text:
-            raise InputError("a passphrase is a text that is not empty")
+            raise InputError("a passphrase must be a text that is not empty")
         self.text = text
 
     def __repr__(self) -> str:
@@ -49,9 +51,9 @@ class Passphrase:
 
 
 KeySource = bytes | str | Passphrase | Callable[[], "bytes | Passphrase"]
-"""Where the key of a store is: 32 bytes; `"file:PATH"` or `"env:NAME"`, which hold such (as 64 hex digits, as base64,
-or a file of 32 bytes); `"passphrase-file:PATH"` or `"passphrase-env:NAME"`; a Passphrase; or a function that returns
-the bytes or a Passphrase, from a keyring for example."""
+"""The key of a store, or where it is: 32 bytes; `"file:PATH"` or `"env:NAME"`, which contain the key (as 64 hex digits,
+as base64, or a file of 32 bytes); `"passphrase-file:PATH"` or `"passphrase-env:NAME"`; a Passphrase; or a function that
+returns the bytes or a Passphrase, for example from a keyring."""
 
 
 class _Scrypt(Struct, frozen=True):
@@ -71,7 +73,7 @@ class _Lock(Struct, frozen=True):
 
 
 def is_key_place(text: str) -> bool:
-    """Whether a text names the place of a key, and is not a key itself."""
+    """Whether a text names the place of a key. A key itself does not."""
     kind, _, where = text.partition(":")
     return text == ASK or (kind in _KINDS and where != "")
 
@@ -87,12 +89,12 @@ def placed_key(text: str, folder: Path) -> str:
 
 
 def new_key() -> str:
-    """A new random key as text, to be written into a file or a variable."""
+    """A new random key as text, for a file or an environment variable."""
     return os.urandom(KEY_BYTES).hex()
 
 
 def new_lock(source: KeySource, vault_key: bytes | None = None, store: bytes | None = None) -> bytes:
-    """A lock that `source` opens, around a new data key or the one that is given. Raises InputError."""
+    """A lock that `source` opens, with a new data key or the given one. Raises InputError."""
     held = _key_of(source)
     scrypt = _Scrypt(os.urandom(SALT_BYTES).hex(), _SCRYPT_COST, 8, 1) if isinstance(held, Passphrase) else None
     name = os.urandom(SALT_BYTES) if store is None else store
@@ -181,7 +183,7 @@ def _key_at(place: str) -> bytes | Passphrase:
     if kind.endswith("file"):
         try:
             held = Path(where).expanduser().read_bytes()
-        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; no such home
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; an unknown home folder
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"key: the file {where!r} cannot be read: {why}") from error
     else:
@@ -195,7 +197,7 @@ def _key_at(place: str) -> bytes | Passphrase:
 
 
 def _decoded(held: bytes, place: str) -> bytes:
-    """The 32 bytes of a key that was written down."""
+    """The 32 bytes of a key from a file or variable."""
     if len(held) == KEY_BYTES:
         return held
     text = held.decode("ascii", "replace").strip()
@@ -206,5 +208,7 @@ def _decoded(held: bytes, place: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise InputError(f"key: {place} holds no key: it should be 64 hex digits, or the base64 of {KEY_BYTES} bytes")
+        raise InputError(
+            f"key: {place} does not contain a key: it must be 64 hex digits, or the base64 of {KEY_BYTES} bytes"
+        )
     return key

@@ -1,7 +1,7 @@
-"""Records of an encrypted store: sealed one by one, or where a session is packed many in one.
+"""Records of an encrypted store: each encrypted by itself, or in a packed session many together.
 
-What is sealed is one byte that says how, and the data: a record (`r`), or a frame of compressed records (`z`), which
-is compressed before it is encrypted because afterwards nothing could be gained.
+The plaintext is one byte for the form, and the data: a record (`r`), or a frame of compressed records (`z`). Records
+are compressed before they are encrypted, because ciphertext cannot be compressed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .vault import Vault
 
 
 def sealed_draft(vault: Vault, card: Card, record: Record) -> Draft:
-    """A record as it is appended to the store behind."""
+    """A record, encrypted, as a draft for the inner store."""
     body = _sealed(vault, card, record, b"r" + (record.raw or b""))
-    return Draft(body, record.time, _encoded(record, body))  # encoded: a time that is empty stays so
+    return Draft(body, record.time, _encoded(record, body))  # encoded here, so that an empty time stays empty
 
 
 def sealed_bytes(vault: Vault, card: Card, raw: bytes) -> bytes:
-    """The bytes of a record as they stand in the store behind."""
+    """The bytes of a record as the inner store has them."""
     record = decode_record(raw)
     return _encoded(record, _sealed(vault, card, record, b"r" + raw))
 
 
 def packed_bytes(vault: Vault, card: Card, records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:
-    """Records with the same salt, as they stand in the store behind when they are packed, by number."""
+    """Packed records as the inner store has them, by number. All must have the same salt."""
     for group in groups((record.n, record.raw or b"") for record in records):
         frame = b"z" + compressed(joined([raw for _, raw in group]))
         head = group[0][0]
@@ -44,22 +44,22 @@ def packed_bytes(vault: Vault, card: Card, records: Iterable[Record]) -> Iterato
 
 
 def pack_of(record: Record) -> int:
-    """The number of the first record of the pack that a sealed record is in; 0: none."""
+    """The number of the first record in the pack of a sealed record; 0 if it is in no pack."""
     return record.body.within if isinstance(record.body, SealedRecord) else 0
 
 
 def pack_from(head: int, records: Iterable[Record]) -> Iterator[Record]:
-    """Those of `records`, which begin with record `head`, that are in the pack of that."""
+    """The records in the pack that begins with record `head`. `records` must begin with that record."""
     return takewhile(lambda record: pack_of(record) == head, records)
 
 
 def is_loose(record: Record) -> bool:
-    """Whether it is a sealed record by itself, in no pack."""
+    """Whether a record is sealed and in no pack."""
     return isinstance(record.body, SealedRecord) and not record.body.within
 
 
 class Opener:
-    """Opens records of one session, in any order; the last pack that it met it keeps."""
+    """Decrypts records of one session, in any order. The most recently decrypted pack is cached."""
 
     def __init__(self, store: RecordStore, vault: Vault, card: Card, session_id: str) -> None:
         self._store = store
@@ -69,10 +69,10 @@ class Opener:
         self._pack: tuple[int, list[bytes]] = 0, []
 
     def open(self, held: Record) -> Record:
-        """The record that was sealed. Raises CorruptRecord."""
+        """The record inside a sealed record. Raises CorruptRecord."""
         try:
             return self._opened(held)
-        except CorruptRecord:  # or somebody packed it, or took its pack apart, since it was read
+        except CorruptRecord:  # perhaps it was packed, or its pack was split, since it was read
             now = next(self._store.read(self._session_id, first=held.n, last=held.n), None)
             if now is None or now.raw == held.raw:
                 raise
@@ -92,7 +92,7 @@ class Opener:
         return record
 
     def all_of(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Each of these records, opened."""
+        """The records inside these sealed records."""
         return map(self.open, records)
 
     def _raw(self, held: Record) -> bytes:
@@ -118,7 +118,7 @@ class Opener:
 
     def _data(self, held: Record) -> bytes:
         body = held.body
-        assert isinstance(body, SealedRecord)  # looked at before
+        assert isinstance(body, SealedRecord)  # checked by the callers
         return self._vault.open(self._card.salt(held.n), _bound(held.n, held.time, body.of, body.blobs), body.data)
 
 
@@ -136,7 +136,7 @@ def _sealed(vault: Vault, card: Card, record: Record, data: bytes, *, within: in
 
 
 def _bound(n: int, time: str, of: str, blobs: Sequence[str]) -> tuple[Any, ...]:
-    """What a sealed record is bound to, besides its session and its store."""
+    """The associated data of a sealed record, without its session and its store."""
     return "record", n, time, of, list(blobs)
 
 

@@ -1,8 +1,8 @@
-"""A store in front of a store: what is kept in the other is encrypted, and what is read from here is not.
+"""A store in front of another store, the inner store: it encrypts what is written and decrypts what is read.
 
-The other store sees records of kind `sealed` (see `SealedRecord`) and cards in the place of titles. So all that it
-promises holds for what is on the disk: checksums, appends that are whole, forks that share records, locks between
-processes. It learns ids, times, sizes, how many records of which kind there are, and which of them need the same blob.
+The inner store has records of kind `sealed` (see `SealedRecord`), and cards instead of titles. So its guarantees hold
+for the encrypted data on disk: checksums, appends that are all or nothing, forks that share records, locks between
+processes. It can see ids, times, sizes, how many records of each kind there are, and which records need the same blob.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from .vault import BLOB_OVERHEAD, Vault
 
 
 class Locked(Store, Protocol):
-    """A store that also keeps the lock of its key."""
+    """A store that can also keep a lock."""
 
     @property
     def key_slot(self) -> KeySlot:
-        """Where the lock is."""
+        """The place of the lock."""
 
     @property
     def path(self) -> object:
-        """Where the store is."""
+        """The path of the store."""
 
 
 class SealedStore(StoreWrapper):
-    """Encrypts what is appended, blobs and titles, and hands them to `store`, which nobody else may write to."""
+    """Encrypts appended records, blobs and titles, and writes them to `store`. Nothing else may write to `store`."""
 
     def __init__(self, store: Store, vault: Vault) -> None:
         super().__init__(store)
@@ -52,20 +52,20 @@ class SealedStore(StoreWrapper):
 
     @classmethod
     def opened(cls, store: Locked, key: KeySource, *, read_only: bool = False) -> SealedStore:
-        """The store that `key` opens; an empty one becomes encrypted. Raises StoreKeyError, InputError."""
+        """The store, opened with `key`; an empty store becomes encrypted. Raises StoreKeyError, InputError."""
         lock = store.key_slot.read()
         if lock is None:
             if read_only:
                 raise StoreKeyError(f"{store.path} is not encrypted: open it without a key")
             lock = new_lock(key)
-            if not store.key_slot.write(lock, was=None):  # another process was quicker
+            if not store.key_slot.write(lock, was=None):  # another process was faster
                 lock = store.key_slot.read() or lock
         return cls(store, Vault(*unlocked(lock, key, store.path)))
 
     @staticmethod
     def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
-        """Have `store` opened by the key `new` from now on. Its records stay as they are: who has the old key and a
-        copy of the store, or of its lock, from before can still read them. Raises StoreKeyError, InputError."""
+        """Change the key of `store` from `key` to `new`. The records are not encrypted again: somebody with the old key
+        and an earlier copy of the store, or of its lock, can still read them. Raises StoreKeyError, InputError."""
         lock = store.key_slot.read()
         if lock is None:
             raise StoreKeyError(f"{store.path} is not encrypted")
@@ -81,11 +81,12 @@ class SealedStore(StoreWrapper):
 
     @property
     def torn(self) -> list[Problem]:
-        """What was found at the ends of logs, where the other store is one of files."""
+        """Damage found at the ends of logs, if the inner store is a JSONL store."""
         return getattr(self.store, "torn", [])
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """A record is encrypted for its number, and again if somebody else was quicker."""
+        """See `Store.append`. A record is encrypted for its number, and again if another process has taken that
+        number."""
         while True:
             info = self.store.info(session_id)
             check_expected(session_id, expected, info.records)
@@ -112,7 +113,7 @@ class SealedStore(StoreWrapper):
         found = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
         return filter(of_any(kinds), self._opener(session_id).all_of(found))
 
-    # An index would hold in the clear what is summed up or searched for.
+    # The inner store's index would contain sums and words unencrypted, so these methods read the records.
     usage = BaseStore.usage
     usages = BaseStore.usages
     search = BaseStore.search
@@ -128,7 +129,7 @@ class SealedStore(StoreWrapper):
         return replace(info, title=self._card(info).title)
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """One whose card is damaged is listed without a title; `verify` says so."""
+        """See `Store.sessions`. A session with a damaged card is listed without a title; `verify` reports it."""
         return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
 
     def rename(self, session_id: str, title: str) -> None:
@@ -140,24 +141,24 @@ class SealedStore(StoreWrapper):
         self._cards.pop(session_id, None)
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """The new session's card tells how to open the records that it shares."""
+        """See `Store.fork`. The new session's card contains the salts for the shared records."""
         info = self.store.info(session_id)
         shared = fork_point(session_id, info.records, at)
         card = forked_card(self._card(info), shared, title)
-        self._part(session_id, shared)
+        self._split_pack(session_id, shared)
         made = self.store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
-        self._part(session_id, shared)  # somebody may have packed meanwhile, and have known of no fork
+        self._split_pack(session_id, shared)  # another process may have packed before it could see the fork
         return replace(made, title=card.title)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """Returns the hash of `data`, which is not the name that it is kept under."""
+        """See `Store.put_blob`. Returns the hash of `data`; the inner store keeps it under another name."""
         sealed_name, sealed = self._vault.seal_blob(data)
         self.store.put_blob(sealed, name=sealed_name)
         return sha256_hex(data)
 
     def get_blob(self, sha256: str) -> bytes:
         if not is_blob_name(sha256):
-            return self.store.get_blob(sha256)  # which says that there is none
+            return self.store.get_blob(sha256)  # raises BlobMissing
         return self._vault.open_blob(sha256, self.store.get_blob(self._vault.blob_name(sha256)))
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
@@ -165,7 +166,7 @@ class SealedStore(StoreWrapper):
         return replace(swept, size=swept.size - swept.removed * BLOB_OVERHEAD)
 
     def inventory(self) -> Inventory:
-        """Blobs go by the names that they are kept under. Nothing is decrypted."""
+        """See `Store.inventory`. Blobs have the names of the inner store. Nothing is decrypted."""
         found = self.store.inventory()
         return replace(found, blobs={name: max(size - BLOB_OVERHEAD, 0) for name, size in found.blobs.items()})
 
@@ -186,7 +187,7 @@ class SealedStore(StoreWrapper):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """Packs that hold one of the records are taken apart."""
+        """See `Store.rewrite`. Packs that contain one of the records are split into single records."""
         info = self.store.info(session_id)
         for n, raw in records.items():
             if decode_record(raw).n != n or not 1 <= n <= info.records:
@@ -194,15 +195,16 @@ class SealedStore(StoreWrapper):
         names = [self._vault.blob_name(name) for name in blobs]
         check_unchanged(self.read, session_id, was)
         while True:
-            held, whole = self._apart(session_id, records)
+            was_sealed, opened = self._with_packs(session_id, records)
             try:
-                self.store.rewrite(session_id, self._seal_all(info, {**whole, **records}), blobs=names, was=held)
+                new = self._seal_all(info, {**opened, **records})
+                self.store.rewrite(session_id, new, blobs=names, was=was_sealed)
                 return
             except Conflict:
-                continue  # packed or taken apart meanwhile
+                continue  # packed or split meanwhile
 
     def pack(self, session_id: str, **_: Any) -> Packed:
-        """The records are compressed together and encrypted again, with the same keys."""
+        """See `Store.pack`. The records are compressed together and encrypted again, with the same keys."""
         while True:
             info = self.store.info(session_id)
             card = self._card(info)
@@ -216,15 +218,16 @@ class SealedStore(StoreWrapper):
                 outer = self.store.pack(session_id, instead=sealed, was=was)
             except Conflict:
                 continue
-            for n in self._forks_of(card):  # made meanwhile
-                self._part(session_id, n)
+            for n in self._forks_of(card):  # created meanwhile
+                self._split_pack(session_id, n)
             if not was:
                 return outer
-            new = sum(map(len, sealed.values()))  # the store packs the others again, too
+            new = sum(map(len, sealed.values()))  # the inner store packs the other records again, too
             return Packed(len(was), sum(map(len, was.values())), outer.after * new // max(1, outer.before))
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """What the store finds, and what cannot be decrypted or needs blobs that are not there."""
+        """See `Store.verify`. Reports damage found by the inner store, records that cannot be decrypted, and missing
+        blobs."""
         found = self.store.verify(session_id)
         infos = self.store.sessions() if session_id is None else [self.store.info(session_id)]
         cards: list[tuple[SessionInfo, Card]] = []
@@ -243,13 +246,14 @@ class SealedStore(StoreWrapper):
         return found
 
     def _bad(self, session_id: str, first: int, last: int) -> Iterator[tuple[int, str]]:
-        """The records that cannot be decrypted, or need blobs that cannot be had, and what is wrong with them."""
+        """The records that cannot be decrypted, or need blobs that are missing or damaged, and what is wrong with
+        them."""
         while first <= last:
             try:
                 for record in self.read(session_id, first=first, last=last):
                     first = record.n + 1
                     if lost := sorted(name for name in blob_names(record) if not self._has(name)):
-                        yield record.n, f"it needs blobs that are not there, or damaged: {', '.join(lost)}"
+                        yield record.n, f"it needs blobs that are missing or damaged: {', '.join(lost)}"
                 return
             except CorruptRecord as error:
                 first = max(first, error.record or first)
@@ -267,36 +271,37 @@ class SealedStore(StoreWrapper):
         card = self._card(info)
         return {n: sealed_bytes(self._vault, card, raw) for n, raw in records.items()}
 
-    def _apart(self, session_id: str, numbers: Iterable[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
-        """What has to be as it is now for these records to be rewritten, and the records of packs that hold one of
-        them, opened. What is loose belongs to the first too: others may pack it meanwhile, with more behind it."""
+    def _with_packs(self, session_id: str, numbers: Iterable[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """The present sealed bytes of these records and of all records in their packs, which must not change until they
+        are rewritten; and the packed records, decrypted. The sealed bytes of unpacked records are included, because
+        another process may pack them meanwhile, together with later records."""
         was: dict[int, bytes] = {}
-        whole: dict[int, bytes] = {}
+        opened: dict[int, bytes] = {}
         opener = self._opener(session_id)
         for n in numbers:
             for record in self.store.read(session_id, first=n, last=n):
-                if (head := pack_of(record)) and n not in whole:
+                if (head := pack_of(record)) and n not in opened:
                     pack = list(pack_from(head, self.store.read(session_id, first=head)))
                     was.update(_bytes_of(pack))
-                    whole.update(_bytes_of(opener.all_of(pack)))
+                    opened.update(_bytes_of(opener.all_of(pack)))
                 was.update(_bytes_of([record]))
-        return was, whole
+        return was, opened
 
     def _forks_of(self, card: Card) -> set[int]:
-        """The numbers of the records after which a session leaves one of this card."""
+        """The numbers of the last shared records of all forks of the session with this card."""
         own = card.pieces[-1].salt
         cards = (self._card(info) for info in self.store.sessions())
         return {piece.last for other in cards for piece in other.pieces if piece.salt == own and piece.last}
 
-    def _part(self, session_id: str, n: int) -> None:
-        """See that record `n` is in no pack with the next one: a fork shares the one and not the other, so that the
-        one may be deleted or rewritten without the other."""
+    def _split_pack(self, session_id: str, n: int) -> None:
+        """Make sure that record `n` and the next record are not in the same pack. A fork shares only the first of them,
+        so each may be deleted or rewritten without the other."""
         while n > 0:
-            was, whole = self._apart(session_id, [n])
-            if max(whole, default=0) <= n:
+            was, opened = self._with_packs(session_id, [n])
+            if max(opened, default=0) <= n:
                 return
-            with suppress(Conflict):  # packed, taken apart or scrubbed meanwhile
-                self.store.rewrite(session_id, self._seal_all(self.store.info(session_id), whole), was=was)
+            with suppress(Conflict):  # packed, split or scrubbed meanwhile
+                self.store.rewrite(session_id, self._seal_all(self.store.info(session_id), opened), was=was)
                 return
 
     def _opener(self, session_id: str) -> Opener:
@@ -310,7 +315,7 @@ class SealedStore(StoreWrapper):
             return ""
 
     def _card(self, info: SessionInfo) -> Card:
-        """The card in the place of a title; remembered, since each append asks. Raises CorruptRecord."""
+        """The card of a session; cached, because every append needs it. Raises CorruptRecord."""
         known = self._cards.get(info.id)
         if known is None or known[0] != info.title:
             self._cards[info.id] = known = info.title, read_card(self._vault, info)
@@ -322,7 +327,8 @@ def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:
 
 
 def _parts(after: int, last: int, cuts: Collection[int]) -> Iterator[tuple[int, int]]:
-    """First and last number of the pieces that records `after` + 1 to `last` make when cut after some of them."""
+    """The records `after` + 1 to `last`, divided after each record in `cuts`: the first and last number of each
+    part."""
     for end in sorted({cut for cut in cuts if after < cut < last} | {last}):
         if after < end:
             yield after + 1, end

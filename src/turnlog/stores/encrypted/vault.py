@@ -1,15 +1,15 @@
-"""Encryption of what a store holds, by the `cryptography` package: which key, which nonce, bound to what.
+"""Encryption of a store's content with the package `cryptography`: which key, which nonce, which associated data.
 
-AES-256-GCM throughout. A store has one data key, drawn at random. From it HKDF derives a key for each session, with
-128 random bits of that session as the salt, and one for each blob, with the hash of its content. So
+AES-256-GCM is used throughout. A store has one random data key. HKDF derives from it a key for each session, with 128
+random bits of that session as the salt, and a key for each blob, with the hash of its content as the salt. Therefore:
 
-- nonces of records are random, 96 bits, from the system: no counter that a crash, a copy of the file or a second
-  process could set back. A session key encrypts at most 2^32 records, the bound that NIST SP 800-38D (8.3) sets for
-  random nonces; stores number records up to 2^32 as well.
-- a blob's key encrypts that one content, so its nonce is fixed, and the same content is the same bytes, kept once.
+- Nonces of records are 96 random bits from the operating system. There is no counter that a crash, a copy of the file
+  or a second process could set back. A session key encrypts at most 2^32 records, the limit of NIST SP 800-38D (8.3)
+  for random nonces; stores number records only up to 2^32, too.
+- The key of a blob encrypts only that content, so its nonce is fixed, and equal contents give equal bytes, stored once.
 
-Everything is bound to its place by associated data: a record to its number, time, kind and session, a card to its
-session, and all to the store.
+Associated data binds every ciphertext to its place: a record to its number, time, kind and session, a card to its
+session, and everything to the store.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ...log.messages import sha256_hex
 from ..blobs import SEALED_HEAD
 
 KEY_BYTES = 32
-"""How long a key is."""
+"""The length of a key in bytes."""
 
 SALT_BYTES = 16
-"""How long the random bits are that make a session's key its own."""
+"""The length in bytes of the random salt from which a session's key is derived."""
 
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
 
 BLOB_OVERHEAD = len(SEALED_HEAD) + 32 + 32 + _TAG_BYTES
-"""How many bytes longer a blob is than its content."""
+"""How many bytes an encrypted blob is longer than its content."""
 
 
 class Vault:
-    """What encrypts and decrypts for one store, named by `store`, with its data key."""
+    """Encrypts and decrypts for the store named `store`, with its data key."""
 
     def __init__(self, data_key: bytes, store: bytes) -> None:
         self._data_key = data_key
@@ -50,26 +50,28 @@ class Vault:
 
     @classmethod
     def drawn(cls) -> Vault:
-        """One with a random key that is written down nowhere."""
+        """A vault with a random key that is saved nowhere."""
         return cls(os.urandom(KEY_BYTES), os.urandom(SALT_BYTES))
 
     def seal(self, salt: bytes, bound: Sequence[Any], data: bytes) -> bytes:
-        """Encrypt for the session of that salt; it opens only with the same `bound`, JSON values."""
+        """Encrypt `data` for the session with that salt. Decrypting requires the same `bound`, which consists of JSON
+        values."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed: bytes = self._ciphers(salt, b"turnlog session").encrypt(nonce, data, _encode([self._store, *bound]))
         return nonce + sealed
 
     def open(self, salt: bytes, bound: Sequence[Any], sealed: bytes) -> bytes:
-        """What was sealed. Raises CorruptRecord if it was not, under this key and bound to that."""
+        """The data that `seal` encrypted. Raises CorruptRecord unless it was encrypted with this key and the same
+        `bound`."""
         bytes_of = self._ciphers(salt, b"turnlog session")
         return _opened(bytes_of, sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _encode([self._store, *bound]))
 
     def blob_name(self, sha256: str) -> str:
-        """The name under which a blob is kept: who has no key cannot tell which content it is of."""
+        """The name under which a blob is kept. Without the key, nobody can tell which content it has."""
         return hmac.digest(self._name_key, sha256.encode(), "sha256").hex()
 
     def seal_blob(self, data: bytes) -> tuple[str, bytes]:
-        """The name of a blob as it is kept, and its bytes."""
+        """The name under which a blob is kept, and its encrypted bytes."""
         sha256 = sha256_hex(data)
         name = self.blob_name(sha256)
         key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
@@ -77,7 +79,7 @@ class Vault:
         return name, SEALED_HEAD + bytes.fromhex(name) + bytes.fromhex(sha256_hex(held)) + held
 
     def open_blob(self, sha256: str, sealed: bytes) -> bytes:
-        """The content of that hash. Raises CorruptRecord."""
+        """The content with that hash. Raises CorruptRecord."""
         key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
         held = sealed[BLOB_OVERHEAD - _TAG_BYTES :]
         return _opened(key, bytes(_NONCE_BYTES), held, _encode([self._store, "blob", self.blob_name(sha256)]))
@@ -88,7 +90,7 @@ class Vault:
 
 @contextmanager
 def extra() -> Iterator[None]:
-    """Around imports of the package, which only who encrypts needs. Raises InputError where it is not installed."""
+    """For imports of the package, which is needed only for encryption. Raises InputError if it is not installed."""
     try:
         yield
     except ImportError as error:
@@ -96,7 +98,7 @@ def extra() -> Iterator[None]:
 
 
 def cipher(key: bytes) -> Any:
-    """AES-256-GCM with this key. Raises InputError where the package is not installed."""
+    """AES-256-GCM with this key. Raises InputError if the package is not installed."""
     with extra():
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms of import, and an extra
     return AESGCM(key)
@@ -111,12 +113,12 @@ def derived(key: bytes, salt: bytes, use: bytes) -> bytes:
 
 
 def new_salt() -> bytes:
-    """Random bits for a new session's key."""
+    """A random salt for a new session's key."""
     return os.urandom(SALT_BYTES)
 
 
 def _encode(bound: Sequence[Any]) -> bytes:
-    return json.dumps(bound, separators=(",", ":")).encode("ascii")  # takes lone surrogates too
+    return json.dumps(bound, separators=(",", ":")).encode("ascii")  # accepts lone surrogates, too
 
 
 def _opened(key: Any, nonce: bytes, sealed: bytes, bound: bytes) -> bytes:

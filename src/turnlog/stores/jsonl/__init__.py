@@ -1,5 +1,5 @@
-"""The files store: one folder, one JSON Lines log for each session.
+"""The JSONL store: a folder with one JSON Lines log for each session.
 
-`store` is the front; the other modules read, append, rewrite and verify files. Only `turnlog.stores` imports this
-package.
+`store` contains the store itself; the other modules read, append, rewrite and verify files. Only `turnlog.stores`
+imports this package.
 """

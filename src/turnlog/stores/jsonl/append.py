@@ -1,4 +1,4 @@
-"""Appending to a log of a files store: one write of whole lines."""
+"""Appends to a log of a JSONL store, with one write of whole lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lines import Tail, digest, write_line
 
 
 def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:
-    """Append records to a log, in one write, all or none. For those who hold its lock. Raises StoreError."""
+    """Append records to a log in one write, all or none. The caller must hold the log's lock. Raises StoreError."""
     total, messages, lines = tail.sum, tail.messages, []
     for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
         raw = record.raw or b""

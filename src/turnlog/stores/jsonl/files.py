@@ -1,17 +1,17 @@
-"""The folder of a files store: a log file, a head and a card for each session.
+"""The folder of a JSONL store: a log file, a head and a card for each session.
 
-    sessions/ID.jsonl   the log: one line a record, only ever appended to
-    sessions/ID.jsonl.zst   the log in its place, where the session is packed
-    sessions/ID.head    where the log ended after the last append: a log that became shorter shows
-    sessions/ID.json    the card: title, parent, when it was made; replaced as a whole
-    sessions/ID.kept    empty: it says that `gc` leaves the session alone
-    sessions/ID.torn    what was set aside when the log ended in half an append, a JSON line each
+    sessions/ID.jsonl   the log: one line for each record, only ever appended to
+    sessions/ID.jsonl.zst   the log, compressed, if the session is packed
+    sessions/ID.head    where the log ended after the last append; shows if the log became shorter
+    sessions/ID.json    the card: title, parent, when it was created; replaced as a whole
+    sessions/ID.kept    empty: the session is protected from `gc`
+    sessions/ID.torn    incomplete appends that were moved out of the log, each as a line of JSON
     blobs/SHA256        media
     open/ID             locked by every process that has the session open
-    lock                held while sessions are made, forked, renamed or deleted
+    lock                locked while sessions are created, forked, renamed or deleted
 
-A second session of an id whose first one was deleted, and which forks still need, is `ID~2`, and so
-on: the name of a log, its *stem*, never changes.
+If a session was deleted and forks still need its log, a new session with the same id gets the name `ID~2`, and so on.
+The name of a log, its *stem*, never changes.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from .torn import add_torn
 
 try:
     import fcntl
-except ImportError:  # Windows: threads of one process are told apart, processes are not
+except ImportError:  # Windows: only threads of one process lock each other out
     fcntl = None  # type: ignore[assignment]
 
 FILES_VERSION = 2
-"""Version of the folder's layout. A reader leaves a newer one alone. A folder is of version 1 until it is encrypted
-or a session in it packed: older readers can use it up to then, and would take what they find for damage after that."""
+"""Version of the folder's layout. A store with a newer version is not opened. A folder stays at version 1 until it is
+encrypted or a session in it is packed: until then older readers can use it, and afterwards they would report damage."""
 
 _MARKER = "turnlog.json"
 
@@ -56,11 +56,11 @@ _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
 
 @ready
 class Card(Struct, frozen=True):
-    """What is known of a session apart from its records.
+    """What is stored about a session apart from its records.
 
-    `order` is when it was made, in nanoseconds since 1970. `base` is the stem of the log that holds
-    record `parent_records`, `start` the sum and `messages` the count there. A `deleted` session is
-    one whose records forks still need.
+    `order` is when it was created, in nanoseconds since 1970. `base` is the stem of the log with record
+    `parent_records`; `start` is the sum, and `messages` the count of messages, at that record. `deleted`: the session
+    was deleted, but forks still need its records.
     """
 
     v: int
@@ -77,24 +77,24 @@ class Card(Struct, frozen=True):
     check: str = ""
 
     def sealed(self) -> Card:
-        """The card with the checksum of everything else on it."""
+        """The card with the checksum of all its other fields."""
         bare = msgspec.json.encode(replace(self, check=""))
         return replace(self, check=hashlib.sha256(bare).hexdigest())
 
     def encoded(self) -> bytes:
-        """The card as it stands in its file."""
+        """The bytes of the card's file."""
         return json.dumps(asdict(self), ensure_ascii=True, indent=1).encode() + b"\n"
 
     def empty(self) -> Tail:
-        """The end of its log while it holds no record."""
+        """The end of its log as long as that has no records."""
         return Tail(0, self.parent_records, self.messages, self.start, self.created)
 
 
 class LogFolder:
-    """The files by stem. Knows nothing of forks or of what deleting means."""
+    """The files of a store by stem. This class does not know about forks and deleted sessions, except to prune."""
 
     KINDS = ("kept", PACKED, "jsonl", "head", "torn", "json")
-    """The files of a stem, the card last."""
+    """The kinds of files of a stem, the card last."""
 
     def __init__(self, path: Path, *, sync: bool, finish: Callable[[LogFolder], None]) -> None:
         self.path = path
@@ -103,7 +103,7 @@ class LogFolder:
         self._finish = finish
 
     def file(self, stem: str, kind: str = "jsonl") -> Path:
-        """The path of one of a stem's files."""
+        """The path of the file of this kind."""
         return self.sessions / f"{stem}.{kind}"
 
     def stems(self) -> list[str]:
@@ -113,7 +113,7 @@ class LogFolder:
         return []
 
     def stems_of(self, session_id: str) -> Iterator[str]:
-        """The stems that a session of this id, in any case, may have."""
+        """The stems that a session with this id may have; case is ignored."""
         wanted = session_id.lower()
         for stem in self.stems():
             found = _STEM.fullmatch(stem)
@@ -121,7 +121,7 @@ class LogFolder:
                 yield stem
 
     def free_stem(self, session_id: str) -> str:
-        """A stem that no file of any kind has."""
+        """A stem that no file has yet, of whatever kind."""
         with suppress(FileNotFoundError):
             taken = {name.rpartition(".")[0].lower() for name in os.listdir(self.sessions)}
             number, stem = 1, session_id
@@ -144,27 +144,28 @@ class LogFolder:
         return card
 
     def check_log(self, stem: str) -> None:
-        """Raises CorruptRecord if there is no log, though the card says that there is one. A session that is deleted
-        says so on its card first."""
+        """Raises CorruptRecord if the log is missing although a card exists. (A session is marked as deleted on its
+        card before its log is removed.)"""
         with suppress(FileNotFoundError):
             if not self.file(stem).exists() and not self.card(stem).deleted and not self.file(stem).exists():
                 raise CorruptRecord(f"{self.file(stem)} is missing; restore it from a copy, or delete the session")
 
     def write_card(self, stem: str, card: Card) -> Card:
-        """Replace a card, whole and on disk or not at all."""
+        """Replace a card: whole and on disk, or not at all."""
         write_whole(self.file(stem, "json"), card.sealed().encoded())
         return card.sealed()
 
     def head(self, stem: str) -> Tail | None:
-        """Where the log ended after the last append; None before the first, or if that is not known."""
+        """Where the log ended after the last append; None before the first append, or if the head cannot be read."""
         return read_head(self.file(stem, "head"))
 
     def write_head(self, stem: str, tail: Tail) -> None:
-        """Say where the log ends, after an append to it."""
+        """Write where the log ends after an append."""
         write_head(self.file(stem, "head"), tail, sync=self.sync)
 
     def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
-        """Where a log ends: as its head says if it is as long as it says, else as its lines do."""
+        """Where a log ends: according to its head, if the file has the size noted there; otherwise according to its
+        lines."""
         size = size_of(file)
         if not size:
             return card.empty()
@@ -174,7 +175,8 @@ class LogFolder:
         return find_tail(file, size, card.empty(), shortened=card.deleted)
 
     def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
-        """What is wrong at the end of a log: half an append, or records that were there and are gone."""
+        """The damage at the end of a log: an incomplete append, or records that were written and are missing. None if
+        there is none."""
         rest = size_of(file) - tail.size
         head = self.head(stem)
         lost = head.records - tail.records if head is not None else 0
@@ -185,7 +187,7 @@ class LogFolder:
         return Problem(card.session, tail.records + 1, "; ".join(filter(None, (torn, gone))))
 
     def set_aside(self, stem: str, file: BinaryIO, tail: Tail) -> None:
-        """Move what follows the last whole append to the `.torn` file, and note what is missing."""
+        """Move everything after the last complete append to the `.torn` file, and note there what is missing."""
         head = self.head(stem)
         file.seek(tail.size)
         acknowledged = head.records if head is not None else None
@@ -194,11 +196,11 @@ class LogFolder:
         self.write_head(stem, tail)
 
     def is_packed(self, stem: str) -> bool:
-        """Whether a log is packed. Nothing is torn in such."""
+        """Whether a log is packed. Packed logs cannot end in an incomplete append."""
         return packed_path(self.file(stem)).exists()
 
     def pack(self, stem: str) -> tuple[int, int]:
-        """Pack a log; its bytes before and after. For those who hold the store's lock."""
+        """Pack a log; returns its bytes before and after. The caller must hold the store's lock."""
         if self.is_packed(stem):
             return 0, 0
         write_marker(self)
@@ -213,7 +215,7 @@ class LogFolder:
             return len(lines), pack_log(self.file(stem), lines) if lines else 0
 
     def size(self, stem: str) -> int:
-        """How many bytes the files of a stem take."""
+        """The bytes that the files of a stem take."""
         found = 0
         for kind in self.KINDS:
             with suppress(FileNotFoundError):
@@ -221,7 +223,7 @@ class LogFolder:
         return found
 
     def make(self, stem: str, card: Card) -> None:
-        """The files of a new session, the card last: there is no session without one."""
+        """Create the files of a new session, the card last, because the session exists once it has a card."""
         os.close(os.open(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             self.write_card(stem, card)
@@ -230,7 +232,8 @@ class LogFolder:
             raise
 
     def prune(self, stem: str) -> None:
-        """Remove what no fork needs of the deleted session `stem`, and of deleted ones that it came from."""
+        """Remove what no fork needs of the deleted session `stem`, and of the deleted sessions that it was forked
+        from."""
         while stem:
             card = self.card(stem)
             if not card.deleted:
@@ -240,7 +243,7 @@ class LogFolder:
             if needed:
                 self._shorten(stem, card, needed)
                 return
-            for kind in self.KINDS:  # the card last: until then it says what is going on
+            for kind in self.KINDS:  # the card last: until then it marks the session as deleted
                 self.file(stem, kind).unlink(missing_ok=True)
             stem = card.base
 
@@ -255,7 +258,7 @@ class LogFolder:
             self.file(stem, "torn").unlink(missing_ok=True)
 
     def stamp(self, stem: str) -> tuple[int, int, int] | None:
-        """What changes when a card is replaced."""
+        """A value that changes whenever a card is replaced; None if there is no card."""
         try:
             found = os.stat(self.file(stem, "json"))
         except FileNotFoundError:
@@ -264,7 +267,7 @@ class LogFolder:
 
     @contextmanager
     def opened(self, stem: str, *, write: bool) -> Iterator[BinaryIO]:
-        """The log of a stem, alone while `write`, together with other readers otherwise."""
+        """The log of a stem, locked: exclusively with `write`, otherwise together with other readers."""
         log = self.file(stem)
         flags = (os.O_RDWR | os.O_APPEND if write else os.O_RDONLY) | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
         while True:
@@ -274,7 +277,7 @@ class LogFolder:
                 locked(file.fileno(), alone=write),
             ):
                 if os.fstat(file.fileno()).st_ino != os.stat(log).st_ino:
-                    continue  # packed or unpacked while we waited: it is another file now
+                    continue  # packed or unpacked while we waited for the lock: the log is another file now
                 packed = open_packed(log)
                 if packed is None:
                     yield cast(BinaryIO, file)
@@ -283,14 +286,14 @@ class LogFolder:
                     if not write:
                         yield packed
                         return
-                    if held := beside(log, packed):  # a process of an older version did not see that it is packed
+                    if held := beside(log, packed):  # written by an older version, which ignored the packed log
                         add_torn(self.file(stem, "torn"), held, records=None, acknowledged=None)
                     thaw_log(log, packed)
 
     @contextmanager
     def reading(self, stem: str) -> Iterator[tuple[BinaryIO, Tail]]:
-        """The log of a stem, and where it ended when it was opened. Held open without a lock: what
-        stands before the end is never changed."""
+        """The log of a stem, and where it ended when it was opened. It is open without a lock, because nothing before
+        the end ever changes."""
         try:
             with self.opened(stem, write=False) as locked_file:
                 tail = self.tail(stem, locked_file, self.card(stem))
@@ -303,8 +306,8 @@ class LogFolder:
 
     @contextmanager
     def store_lock(self) -> Iterator[None]:
-        """Held while the set of sessions changes. What a killed process left half-done is ended before. Raises
-        StoreError for what the system refuses meanwhile."""
+        """Lock the store while the set of sessions changes. Work that a killed process left unfinished is finished
+        first. Errors of the operating system inside the block become StoreErrors."""
         with refusals(self.path, missing=True):
             handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -316,7 +319,7 @@ class LogFolder:
 
 
 def open_folder(folder: LogFolder, *, read_only: bool) -> None:
-    """Make the folder of a store, or see that it is one. Raises StoreError, NewerStore."""
+    """Create the folder of a store, or check that it is one. Raises StoreError, NewerStore."""
     marker = folder.path / _MARKER
     try:
         if not marker.exists() and not read_only:
@@ -348,7 +351,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
 
 
 def marked(folder: LogFolder) -> dict[str, Any]:
-    """What the marker of a folder says. Raises CorruptRecord."""
+    """The content of the folder's marker. Raises CorruptRecord."""
     marker = folder.path / _MARKER
     try:
         held: dict[str, Any] = json.loads(marker.read_bytes())
@@ -358,25 +361,25 @@ def marked(folder: LogFolder) -> dict[str, Any]:
 
 
 def write_marker(folder: LogFolder, **fields: Any) -> None:
-    """Say in the marker that the folder is of this version, and these fields. For those who hold the store's lock."""
+    """Write these fields and the present version to the marker. The caller must hold the store's lock."""
     held = {**marked(folder), "version": FILES_VERSION, **fields}
     write_whole(folder.path / _MARKER, json.dumps(held, separators=(",", ":")).encode() + b"\n")
 
 
 def start_sum(stem: str, order: int, base_sum: str) -> str:
-    """The sum before the first line of a log: no two logs begin alike."""
+    """The sum before the first line of a log. It differs from log to log."""
     return hashlib.sha256(f"{stem} {order} {base_sum}".encode()).hexdigest()
 
 
 @contextmanager
 def locked(handle: int, *, alone: bool) -> Iterator[None]:
-    """An advisory lock on an open file; none where the disk or the system has no such locks."""
+    """An advisory lock on an open file; does nothing if the disk or the system has no such locks."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
     try:
         yield
     finally:
-        if fcntl is not None:  # said, not left to the close: a forked child may hold the file open
+        if fcntl is not None:  # closing the file does not unlock it if a forked child has it open, too
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Where a log of a files store ended after the last append: one line of fixed length in a file of its own."""
+"""Heads: where a log of a JSONL store ended after the last append. One line of fixed length in a separate file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIME = re.compile("[!-~]{1,40}")
 
 
 def read_head(path: Path) -> Tail | None:
-    """What it says; None where there is none, or it cannot be understood. Raises StoreError."""
+    """The end of the log according to its head; None if there is no head or it cannot be read. Raises StoreError."""
     with suppress(FileNotFoundError):
         with refusals(path):
             held = path.read_bytes()
@@ -28,10 +28,10 @@ def read_head(path: Path) -> Tail | None:
 
 
 def write_head(path: Path, tail: Tail, *, sync: bool) -> None:
-    """Say where a log ends. One write, in place: all heads are as long.
+    """Write where a log ends, with one write in place: all heads have the same length.
 
-    Where the system refuses that, there is none from here on: the lines tell as much, and an append that is in the log
-    must not be taken for one that failed, and done again.
+    If that fails, the head is removed: the end can also be found from the lines. An error here must not make a complete
+    append look like a failed one, which would then be repeated.
     """
     time = tail.updated if _TIME.fullmatch(tail.updated) else ""
     held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()

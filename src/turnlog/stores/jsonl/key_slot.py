@@ -1,4 +1,4 @@
-"""Where a store of files keeps its lock: in a field of the folder's marker."""
+"""The lock of an encrypted JSONL store, in a field of the folder's marker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .files import LogFolder, marked, write_marker
 
 
 class FilesKeySlot(KeySlot):
-    """The lock of a store of files."""
+    """The lock of a JSONL store."""
 
     def __init__(self, folder: LogFolder, *, read_only: bool, opened_by_key: bool) -> None:
         super().__init__(folder.path, opened_by_key=opened_by_key)

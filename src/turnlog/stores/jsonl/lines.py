@@ -1,11 +1,11 @@
-"""A log as lines of a file: how a line is made and read, where a file ends, what is torn.
+"""The lines of a log: how they are written, read and checked, where a log ends, and which lines are incomplete appends.
 
     {"sum":"<64 hex>","messages":12,"left":0,"record":{...}}
 
-`record` is the encoded record byte for byte. `messages` counts the messages up to it, `left` the
-lines of the same append that follow. `sum` is the SHA-256 of the sum before, the two numbers and
-the bytes of the record, so that a line that is changed, moved or lost shows. A record whose bytes
-hold a line break, or are no UTF-8, stands as `base64`.
+`record` is the encoded record, byte for byte. `messages` counts the messages up to and including this record; `left` is
+the number of lines of the same append that follow. `sum` is the SHA-256 of the previous sum, the two numbers and the
+bytes of the record; so a line that is changed, moved or lost is detected. A record with a line break in its bytes, or
+that is not UTF-8, is written as `base64`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"lef
 
 
 class Line(NamedTuple):
-    """A line as it stands in a file, not yet compared with its sum."""
+    """A line as read from a file; its sum is not checked yet."""
 
     sum: str
     messages: int
@@ -35,10 +35,10 @@ class Line(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The end of a log: its last record and the sum and count there, and how many bytes hold it.
+    """The end of a log: how many bytes it has, its last record, and the sum and count of messages there.
 
-    `size` is where the last whole append ends; what follows is torn. `damaged`: lines were there
-    that nobody can read, so that the number may be all that is known.
+    `size` is where the last complete append ends; bytes after it are an incomplete append. `damaged`: some of the last
+    lines cannot be read, so only the number of records may be right.
     """
 
     size: int
@@ -63,7 +63,7 @@ def write_line(total: str, messages: int, left: int, raw: bytes) -> bytes:
 
 
 def read_line(line: bytes) -> Line | None:
-    """A line without its line break; None if it is none of ours."""
+    """The line in these bytes (without a line break); None if they are not a line of a log."""
     found = _PREFIX.match(line)
     if found is None or not line.endswith(b"}"):
         return None
@@ -79,12 +79,12 @@ def read_line(line: bytes) -> Line | None:
 
 
 def is_base64(line: bytes) -> bool:
-    """Whether the bytes of a line's record cannot be read in it as they are."""
+    """Whether a line contains its record as base64."""
     return b',"base64":' in line[:200]
 
 
 def checked(n: int, previous: str, line: Line | None) -> Record:
-    """The record number `n` in `line`, where `previous` is the sum before. Raises CorruptRecord."""
+    """Record `n`, which is in `line`; `previous` is the sum before it. Raises CorruptRecord."""
     if line is None:
         raise CorruptRecord(f"record {n} cannot be read: its line is damaged", record=n)
     if digest(previous, line.messages, line.left, line.raw) != line.sum:
@@ -93,7 +93,7 @@ def checked(n: int, previous: str, line: Line | None) -> Record:
 
 
 def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0, start: int = 0) -> Iterator[bytes]:
-    """The lines of a file from byte `start` to `end`, without their line breaks, after `skip` of them."""
+    """The lines of a file from byte `start` to `end`, without line breaks and without the first `skip` lines."""
     place, rest = start, b""
     while place < end:
         file.seek(place)
@@ -108,9 +108,9 @@ def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0, start: int = 0) -
 
 
 def lines_backwards(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
-    """The lines of the first `end` bytes of a file, the last first, each with the place where it begins.
+    """The lines in the first `end` bytes of a file, the last first, each with the position where it begins.
 
-    The last of the bytes has to be a line break.
+    The last byte must be a line break.
     """
     place, rest = end, b""
     while place:
@@ -127,10 +127,10 @@ def lines_backwards(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def find_tail(file: BinaryIO, size: int, start: Tail, *, shortened: bool = False) -> Tail:
-    """The end of the log in the first `size` bytes of a file; `start` is what it is if there is none.
+    """The end of the log in the first `size` bytes of a file; `start` is the end of an empty log.
 
-    An append that is not there whole does not count, unless the log was `shortened` on purpose. Where
-    the last lines cannot be read, they are counted, since each was a record once.
+    An incomplete append is not counted, unless the log was `shortened` on purpose. Unreadable lines at the end are
+    counted, because each was once a record.
     """
     end, damaged = _end_of_lines(file, size), 0
     for begins, held in lines_backwards(file, end):
@@ -138,7 +138,7 @@ def find_tail(file: BinaryIO, size: int, start: Tail, *, shortened: bool = False
         n = line and _number(line.raw)
         if line is None or n is None:
             damaged += 1
-        elif line.left and not damaged and not shortened:  # the lines that should follow never came
+        elif line.left and not damaged and not shortened:  # the other lines of its append are missing
             end = begins
         else:
             time = decode_record(line.raw).time
@@ -147,7 +147,7 @@ def find_tail(file: BinaryIO, size: int, start: Tail, *, shortened: bool = False
 
 
 def _end_of_lines(file: BinaryIO, size: int) -> int:
-    """Where the last line break of the first `size` bytes ends."""
+    """The position after the last line break in the first `size` bytes."""
     place = size
     while place:
         piece = min(_CHUNK_BYTES, place)

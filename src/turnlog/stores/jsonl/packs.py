@@ -1,8 +1,8 @@
-"""Packed logs of a files store: `ID.jsonl.zst` beside an `ID.jsonl` that is empty.
+"""Packed logs of a JSONL store: `ID.jsonl.zst`, next to an `ID.jsonl` that is empty.
 
-While there is the one, the other does not count: so a crash at any moment leaves one whole log. Both are put in place
-by a rename, and who reads goes on reading the file that it opened. The log file itself stays where it is, because
-it is what is locked. `zstdcat` and `zstdgrep` read a packed log as well.
+While the packed log exists, the plain log is ignored; so after a crash at any moment there is one complete log. Both
+files are put in place by a rename, and readers go on reading the file that they have opened. The plain log file stays,
+because it is the file that processes lock. `zstdcat` and `zstdgrep` can read a packed log, too.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ..folders import write_whole
 from ..zstd import compressed, decompressed, size_of_frame
 
 PACKED = "jsonl.zst"
-"""What the name of a packed log ends in, after the stem."""
+"""The ending of the name of a packed log, after the stem."""
 
 _HEAD_BYTES = 18  # of a frame, at most (RFC 8878, 3.1.1.1)
 
 
 def packed_path(log: Path) -> Path:
-    """Where a log stands while it is packed."""
+    """The path of a packed log."""
     return log.with_name(log.name + ".zst")
 
 
 class PackedLog(io.RawIOBase):
-    """A packed log as the file that it was, for reading. It is not unpacked before somebody reads."""
+    """A packed log as a read-only file with the content of the plain log. It is decompressed when it is first read."""
 
     def __init__(self, handle: int) -> None:
         super().__init__()
@@ -36,32 +36,32 @@ class PackedLog(io.RawIOBase):
 
     @property
     def size(self) -> int:
-        """How many bytes the log has. Raises CorruptRecord."""
+        """The number of bytes of the log, decompressed. Raises CorruptRecord."""
         os.lseek(self._handle, 0, os.SEEK_SET)
         return size_of_frame(os.read(self._handle, _HEAD_BYTES))
 
     def fileno(self) -> int:
-        """The open file."""
+        """The descriptor of the packed file."""
         return self._handle
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def readable(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As of any file. Raises CorruptRecord."""
+        """As for any file. Raises CorruptRecord."""
         return self._unpacked().seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        """As of any file. Raises CorruptRecord."""
+        """As for any file. Raises CorruptRecord."""
         return self._unpacked().readinto(buffer)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the packed file."""
         if not self.closed:
             os.close(self._handle)
         super().close()
@@ -75,7 +75,7 @@ class PackedLog(io.RawIOBase):
 
 
 def open_packed(log: Path) -> BinaryIO | None:
-    """The packed log in the place of a log; None if it is not packed."""
+    """The packed log for the log at this path; None if it is not packed."""
     try:
         handle = os.open(packed_path(log), os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -84,13 +84,13 @@ def open_packed(log: Path) -> BinaryIO | None:
 
 
 def size_of(file: BinaryIO) -> int:
-    """How many bytes of lines a log has, packed or not. Raises CorruptRecord."""
+    """The bytes of lines in a log, packed or not. Raises CorruptRecord."""
     return file.size if isinstance(file, PackedLog) else os.fstat(file.fileno()).st_size
 
 
 def beside(log: Path, file: BinaryIO) -> bytes:
-    """What stands in a log though its packed one, `file`, counts alone; nothing where that begins with the same, as
-    after a crash, or where the log is not packed. Raises CorruptRecord."""
+    """The content of the plain log, which is ignored because the packed log `file` exists. Empty if it is only the
+    beginning of the packed log, as after a crash, or if the log is not packed. Raises CorruptRecord."""
     if not isinstance(file, PackedLog) or not (held := log.read_bytes()):
         return b""
     file.seek(0)
@@ -98,7 +98,8 @@ def beside(log: Path, file: BinaryIO) -> bytes:
 
 
 def pack_log(log: Path, lines: bytes) -> int:
-    """Put these lines, all that the log has, into a packed log, and empty the log. How many bytes that takes."""
+    """Write these lines, which must be all lines of the log, to a packed log, and empty the log. Returns the size of
+    the packed log."""
     frame = compressed(lines)
     write_whole(packed_path(log), frame)
     write_whole(log, b"")
@@ -106,7 +107,7 @@ def pack_log(log: Path, lines: bytes) -> int:
 
 
 def thaw_log(log: Path, packed: BinaryIO) -> None:
-    """Put the lines of a packed log back into the log."""
+    """Write the lines of a packed log back to the plain log."""
     packed.seek(0)
     write_whole(log, packed.read())
     packed_path(log).unlink(missing_ok=True)

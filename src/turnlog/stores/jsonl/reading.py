@@ -1,4 +1,4 @@
-"""Reading the logs of a files store: a session's records stand in its own log and in those it was forked from."""
+"""Reads the logs of a JSONL store. The records of a session are in its own log and in those it was forked from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .lines import Line, checked, is_base64, lines_backwards, lines_forwards, re
 
 
 class LogSegment(NamedTuple):
-    """Records `first` to `last` of a session, in the log with the stem `key`. It begins with `first`, which follows the
-    sum `start`."""
+    """Records `first` to `last` of a session, which are in the log with the stem `key`. That log begins with record
+    `first`; `start` is the sum before it."""
 
     key: str
     first: int
@@ -47,13 +47,13 @@ def read_records(
     reverse: bool = False,
     may_be: Callable[[bytes], bool] | None = None,
 ) -> Iterator[Record]:
-    """The records `first` to `last`, or the same backwards; with `may_be` those that it takes the bytes of, and perhaps
-    others. What is not taken is not looked at."""
+    """The records `first` to `last`, or the same backwards. With `may_be`, only records whose bytes it accepts, and
+    possibly some others; the rest is not checked."""
     for segment in segments[:: -1 if reverse else 1]:
         low, high = max(first, segment.first), min(last, segment.last)
         if low > high:
             continue
-        # Each record is checked against the sum before its own; ahead of the first there is no line.
+        # Each record is checked with the sum of the line before it; before the first record there is no line.
         n, edge = (high, (None,)) if reverse else (low, (None,) if low == segment.first else ())
         if reverse:
             lines = chain(_lines_back(folder, segment, high), edge)
@@ -89,7 +89,7 @@ def _sum(held: bytes | None, n: int) -> str:
 
 
 def _lines(folder: LogFolder, segment: LogSegment, *, skip: int) -> Iterator[bytes]:
-    """The lines of a log after `skip` of them, which are counted from the nearer end."""
+    """The lines of a log without the first `skip` lines, which are counted from the nearer end."""
     with folder.reading(segment.key) as (file, tail):
         left = tail.records - segment.first + 1 - skip
         start = 0
@@ -100,7 +100,7 @@ def _lines(folder: LogFolder, segment: LogSegment, *, skip: int) -> Iterator[byt
 
 
 def _lines_back(folder: LogFolder, segment: LogSegment, n: int) -> Iterator[bytes]:
-    """The lines of a log from that of record `n` to the first."""
+    """The lines of a log backwards, from the line of record `n` to the first."""
     with folder.reading(segment.key) as (file, tail):
         lines = (held for _, held in lines_backwards(file, tail.size))
         yield from islice(lines, max(tail.records - n, 0), None)

@@ -1,4 +1,4 @@
-"""What a files store holds and what it takes on the disk; deleting sessions, and what killed processes left."""
+"""The inventory of a JSONL store, deleting sessions, and removing what killed processes left."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .rewrite import clear_half_done
 
 
 def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
-    """See `Store.delete`. For those who hold the store's lock."""
+    """See `Store.delete`. The caller must hold the store's lock."""
     card = folder.card(stem)
     gone = replace(card, title="", parent="", deleted=True)
     try:
-        # An append that is under way ends before; the next one sees another card.
-        with folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
+        # The lock waits for an append that is under way; the next append reads the new card.
+        with folder.opened(stem, write=False) as file:  # with write=True, a packed log would be unpacked
             check_expected(card.session, expected, folder.tail(stem, file, card).records)
             folder.write_card(stem, gone)
-    except FileNotFoundError:  # somebody took the log away
+    except FileNotFoundError:  # the log file was removed by hand
         folder.write_card(stem, gone)
-    with suppress(FileNotFoundError):  # then there is nothing to leave to forks
+    with suppress(FileNotFoundError):  # then there is nothing that forks could need
         folder.prune(stem)
     clear_half_done(folder)
 
@@ -42,7 +42,7 @@ def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] 
         card = folder.card(stem)
         owner = "" if card.deleted else card.session
         names = set[str]()
-        with suppress(FileNotFoundError):  # a killed process did not come to the end of deleting it
+        with suppress(FileNotFoundError):  # a killed process has deleted it only in part
             for raw in _records_in(folder.file(stem)):
                 names |= named(raw, blobs)
         if owner:
@@ -58,17 +58,18 @@ def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] 
 
 
 def clear_up(folder: LogFolder) -> None:
-    """Take away what killed processes left: logs of sessions that they had deleted, files that they were writing."""
+    """Remove what killed processes left: logs of sessions that were being deleted, and files that were being
+    written."""
     for stem in folder.stems():
-        with suppress(FileNotFoundError):  # went with one that rested on it
+        with suppress(FileNotFoundError):  # removed together with a log that was based on it
             if folder.card(stem).deleted:
                 folder.prune(stem)
     clear_half_done(folder)
 
 
 def records_of(folder: LogFolder) -> Iterator[bytes]:
-    """The bytes of every record, damaged or not, those of logs without a card too. Raises CorruptRecord for a damaged
-    pack."""
+    """The bytes of every record, including damaged ones and those in logs without a card. Raises CorruptRecord for a
+    damaged pack."""
     for path in sorted(folder.sessions.glob("*.jsonl")):
         yield from _records_in(path)
 

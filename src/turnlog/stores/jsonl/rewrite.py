@@ -1,9 +1,9 @@
-"""Rewriting records of a files store: the new logs are written beside the old ones first, and a plan says
-which; whoever opens the folder after a crash carries the plan out to its end.
+"""Rewrites records of a JSONL store. The new logs are written next to the old ones first, and then a plan that lists
+them. After a crash, the next process that opens the folder completes the plan.
 
-A log is replaced under its lock: who waited for that sees that it is another file now, and who reads goes on
-reading the old one. What was set aside of unfinished appends goes: it is part of no log, and nobody can say what is
-in it.
+A log is replaced under its lock. Processes that waited for the lock notice that the log is another file now; readers go
+on reading the old file. Incomplete appends in `.torn` files are removed: they belong to no log, and it is not known
+what they contain.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .reading import LogSegment
 
 _PLAN = "rewrite.json"
 _HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
-"""What a file of a stem is called before it is put in its place."""
+"""The names of a stem's files before they are put in place."""
 
 
 class _Log(NamedTuple):
-    """A log as it will be: its card, its lines, and the sum of each record before and after."""
+    """A log after the rewrite: its card, its lines, and for each record its old and new sum."""
 
     card: Card
     data: bytes
@@ -40,14 +40,14 @@ class _Log(NamedTuple):
 
 
 def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[int, bytes]) -> None:
-    """Put these bytes in place of records. For those who hold the store's lock."""
+    """Replace records by these bytes. The caller must hold the store's lock."""
     changes: dict[str, dict[int, bytes]] = {}
     for n, raw in records.items():
         if decode_record(raw).n != n:
-            raise InputError(f"the bytes given for record {n} are those of another")
+            raise InputError(f"the bytes given for record {n} encode another record")
         stem = next((each.key for each in segments if each.first <= n <= each.last), None)
         if stem is None:
-            raise InputError(f"there is no record {n} that could be rewritten")
+            raise InputError(f"the session has no record {n} to rewrite")
         changes.setdefault(stem, {})[n] = raw
     made: dict[str, _Log] = {}
     for stem, card in _oldest_first(folder):
@@ -62,7 +62,7 @@ def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[
 
 
 def finish_rewrite(folder: LogFolder) -> None:
-    """Carry out the plan of a rewrite, if there is one; again, if that was interrupted."""
+    """Complete the plan of a rewrite, if there is one. May be repeated if it was interrupted."""
     plan = folder.path / _PLAN
     try:
         stems = json.loads(plan.read_bytes())["stems"]
@@ -76,30 +76,30 @@ def finish_rewrite(folder: LogFolder) -> None:
 
 
 def clear_half_done(folder: LogFolder) -> None:
-    """Take away the files that killed processes did not come to put in their place: whole logs may stand in them,
-    whatever became of the sessions since; and the logs of sessions that they did not come to make. For those who hold
-    the store's lock, with no plan left."""
+    """Remove files that killed processes have not put in place: they may contain whole logs, even of sessions deleted
+    since. Also remove logs of sessions that were not completely created. The caller must hold the store's lock, and
+    there must be no plan left."""
     for log in half_made(folder):
         log.unlink()
     for plan in folder.path.glob(f"{_PLAN}.*.tmp"):
         plan.unlink(missing_ok=True)
     for name in os.listdir(folder.sessions):
         if found := _HALF_DONE.fullmatch(name):
-            # A log that is being unpacked is in the hands of who has it alone, without the store's lock.
+            # A process that unpacks a log holds the lock of the log, but not the store's lock.
             with suppress(FileNotFoundError), folder.opened(found[1], write=False):
                 (folder.sessions / name).unlink(missing_ok=True)
-            (folder.sessions / name).unlink(missing_ok=True)  # where there is no log
+            (folder.sessions / name).unlink(missing_ok=True)  # if there is no log
 
 
 def half_made(folder: LogFolder) -> list[Path]:
-    """Logs of sessions that a process was killed in the midst of making: empty, and without a card."""
+    """Empty logs without a card: a process was killed while it created the session."""
     stems = {log.stem for log in folder.sessions.glob("*.jsonl")}.difference(folder.stems())
     logs = (folder.file(stem) for stem in sorted(stems) if not folder.is_packed(stem))
     return [log for log in logs if not log.stat().st_size]
 
 
 def _put_in_place(folder: LogFolder, stem: str) -> None:
-    """The log last: until it is in its place, all is done again."""
+    """Replace the files of one log. The log is replaced last; until then, everything here can be repeated."""
     new = _new(folder, stem, "jsonl")
     if not new.exists():
         return
@@ -118,8 +118,8 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
 
 
 def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None:
-    """Add to the new log what was appended to the old one since it was made: by others while it was, or after a crash.
-    Done again, it adds nothing."""
+    """Add to the new log what was appended to the old one since the new one was written, by other processes or after a
+    crash. When repeated, it adds nothing."""
     card = folder.card(stem)
     held = list(lines_forwards(file, folder.tail(stem, file, card).size))
     with new.open("rb") as made:
@@ -127,7 +127,7 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
         last = list(lines_forwards(made, len(data)))
     if len(held) <= len(last):
         return
-    new_card = _new(folder, stem, "json")  # gone once it is in its place, and then `card` is it
+    new_card = _new(folder, stem, "json")  # missing if it was put in place already; then `card` is the new card
     start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
     old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
     added = _summed_anew(held[len(last) :], card.parent_records + len(last), old, total, {})
@@ -142,7 +142,7 @@ def _sum(line: bytes) -> str:
 
 
 def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
-    """Stems and cards, each after the one that it rests on."""
+    """Stems and cards, each after the one that it is based on."""
     cards = {stem: folder.card(stem) for stem in folder.stems()}
     done: set[str] = set()
     while len(done) < len(cards):
@@ -159,7 +159,7 @@ def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
 def _made_anew(
     folder: LogFolder, stem: str, card: Card, changes: Mapping[int, bytes], made: Mapping[str, _Log]
 ) -> _Log:
-    """Raises CorruptRecord where an old sum is wrong: a new one would make the damage look whole."""
+    """A log after the rewrite. Raises CorruptRecord if an old sum is wrong, because a new sum would hide the damage."""
     new_card = card
     if card.base in made:
         new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
@@ -173,17 +173,17 @@ def _made_anew(
 def _summed_anew(
     held: Iterable[bytes], after: int, old: str, new: str, changes: Mapping[int, bytes]
 ) -> Iterator[tuple[bytes, tuple[str, str]]]:
-    """Lines that follow record `after` as they are to be, with the sum of each, old and new. Before them, these are
-    `old` and `new`. Raises CorruptRecord."""
+    """The new lines for those after record `after`, each with its old and new sum. `old` and `new` are the sums before
+    the first line. Raises CorruptRecord."""
     for n, line in enumerate(held, after + 1):
         found = read_line(line)
         checked(n, old, found)
-        assert found is not None  # `checked` refuses what is no line
+        assert found is not None  # `checked` raises CorruptRecord for None
         raw = changes.get(n, found.raw)
         old, new = found.sum, digest(new, found.messages, found.left, raw)
         yield write_line(new, found.messages, found.left, raw), (old, new)
 
 
 def _new(folder: LogFolder, stem: str, kind: str) -> Path:
-    """Where a file stands until it is put in its place."""
+    """The path of a file until it is put in place."""
     return folder.file(stem, kind).with_name(f"{stem}.{kind}.new")

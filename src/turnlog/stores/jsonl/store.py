@@ -1,7 +1,7 @@
-"""A store that is a folder of JSON Lines, for people who look into their logs with grep and jq.
+"""A store that is a folder of JSON Lines, whose logs can be read with grep and jq.
 
-docs/format.md says what stands where. A log is appended to by one write an append, under a lock, and
-every line carries a checksum that binds it to the line before.
+docs/format.md describes the files. Each append to a log is one write under a lock; every line has a checksum that also
+covers the checksum of the line before.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class _Known(NamedTuple):
 
 
 class FilesStore(BaseStore):
-    """Logs as files in the folder `path`; it is made if it is not there.
+    """Logs as files in the folder `path`, which is created if it does not exist.
 
-    `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store, and processes a
-    folder, where the system has file locks. `torn` says what was found at the ends of logs when the
-    store was opened, and since: appends that a killed process or a power cut left unfinished. Unless
-    `read_only` they are set aside, so that appending goes on behind the last whole one.
+    `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store; processes may share a
+    folder if the system has file locks. `torn` is the damage found at the ends of logs since the store was opened:
+    appends that a killed process or a power cut left incomplete. Unless `read_only`, they are moved out of the log, and
+    appending continues after the last complete append.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class FilesStore(BaseStore):
         self.key_slot = FilesKeySlot(self._folder, read_only=read_only, opened_by_key=sealed)
         self.key_slot.check()
         if not read_only:
-            with self._folder.store_lock():  # a rewrite that was interrupted is ended
-                self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy may have left it out, empty as it was
+            with self._folder.store_lock():  # also completes an interrupted rewrite
+                self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy of the store may lack the empty folder
                 clear_half_done(self._folder)
         for stem in self._folder.stems():
             self._look_at_end(stem)
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """Raises CorruptRecord where the end of the log cannot be read."""
+        """See `Store.append`. Raises CorruptRecord if the end of the log cannot be read."""
         self._check_open(write=True)
         with self._lock, self._log(session_id, write=True) as (known, file):
             tail = self._whole_end(known.stem, file, known.card)
@@ -117,7 +117,7 @@ class FilesStore(BaseStore):
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """Ends at the record that was the last when it was called."""
+        """See `Store.read`. Records appended after the call are not read."""
         end, segments = self._segments_of(session_id)
         first, last = max(first, 1), end if last is None else min(last, end)
         if first > last:
@@ -127,7 +127,7 @@ class FilesStore(BaseStore):
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        """Looks through every line for the words."""
+        """See `Store.of_kinds`. Searches every line for the kinds."""
         end, segments = self._segments_of(session_id)
         may_be = kind_finder(kinds)
         some = read_records(self._folder, segments, max(first, 1), end, reverse=reverse, may_be=may_be)
@@ -137,7 +137,7 @@ class FilesStore(BaseStore):
         check_session_id(session_id)
         check_parent(session_id, parent)
         with self._changing():
-            self.key_slot.check()  # it may have become encrypted since it was opened
+            self.key_slot.check()  # the store may have been encrypted since it was opened
             self._check_free(session_id)
             card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
             return self._make_log(card, "")
@@ -148,7 +148,7 @@ class FilesStore(BaseStore):
             return _info(known.card, self._folder.tail(known.stem, file, known.card))
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """A session whose metadata file (.json) is damaged is listed by its file name."""
+        """See `Store.sessions`. A session whose card is damaged is listed by its file name."""
         self._check_open()
         found = []
         with self._lock:
@@ -171,7 +171,7 @@ class FilesStore(BaseStore):
             self._folder.write_card(known.stem, replace(known.card, title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """Nothing is copied: the new log begins where the old one was left."""
+        """See `Store.fork`. Nothing is copied: the new log continues the old one."""
         check_session_id(new_id)
         with self._changing():
             end, segments = self._segments_of(session_id)
@@ -185,9 +185,9 @@ class FilesStore(BaseStore):
             return self._make_log(replace(card, base=segment.key, messages=line.messages), line.sum)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """A damaged blob is healed. `name` is that of sealed bytes."""
+        """See `Store.put_blob`. Replaces a damaged blob."""
         name = name or sha256_hex(data)
-        with self._changing():  # a sweep must not come between
+        with self._changing():  # no sweep may run at the same time
             self._blob_files.put(name, data)
         return name
 
@@ -203,8 +203,7 @@ class FilesStore(BaseStore):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """What was set aside of unfinished appends goes as well. Raises Conflict unless the
-        records `was` still have these bytes."""
+        """See `Store.rewrite`. Incomplete appends that were moved out of the log are removed as well."""
         with self._changing():
             check_unchanged(self.read, session_id, was)
             rewrite(self._folder, self._segments_of(session_id)[1], records)
@@ -213,7 +212,7 @@ class FilesStore(BaseStore):
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """`instead` is put in place of records before; `was` as in `rewrite`."""
+        """See `Store.pack`."""
         with self._changing():
             check_unchanged(self.read, session_id, was)
             end, segments = self._segments_of(session_id)
@@ -234,7 +233,7 @@ class FilesStore(BaseStore):
         return frozenset(found)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """Says also what this store set aside since it was opened (`torn`)."""
+        """See `Store.verify`. Also reports the damage in `torn`."""
         self._check_open()
         stem = None if session_id is None else self._find_log(session_id).stem
         torn = [problem for problem in self.torn if session_id in (None, problem.session)]
@@ -245,7 +244,7 @@ class FilesStore(BaseStore):
             delete(self._folder, self._find_log(session_id).stem, expected)
 
     def keep(self, session_id: str, *, kept: bool = True) -> None:
-        """Marked by an empty file next to the log."""
+        """See `Store.keep`. The mark is an empty file next to the log."""
         with self._changing():
             mark = self._folder.file(self._find_log(session_id).stem, "kept")
             if kept:
@@ -254,11 +253,11 @@ class FilesStore(BaseStore):
                 mark.unlink(missing_ok=True)
 
     def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """Marked by a file in the folder `open` for as long as the session is held."""
+        """See `Store.hold`. The lock is a file in the folder `open`."""
         return Hold() if self._read_only else self._hold_files.take(session_id, alone=alone)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """Reads all logs."""
+        """See `Store.sweep`. Reads all logs."""
         with self._changing():
             names, swept = unused(self._blob_files.puts(), records_of(self._folder), grace)
             self._blob_files.remove(names)
@@ -275,7 +274,7 @@ class FilesStore(BaseStore):
         return blobs + sum(map(self._folder.size, self._folder.stems()))
 
     def reclaim(self) -> None:
-        """Files give their room back when they go; what killed processes left is taken away."""
+        """See `Store.reclaim`. Removes what killed processes left; deleted files have freed their space already."""
         self._check_open(write=True)
         self._hold_files.clear()
         with self._changing():
@@ -287,7 +286,7 @@ class FilesStore(BaseStore):
             with suppress(FileNotFoundError, CorruptRecord):
                 cards.append(self._folder.card(stem))
         for card in sorted(cards, key=lambda card: card.order):
-            with suppress(CorruptRecord, SessionNotFound):  # deleted, perhaps just now
+            with suppress(CorruptRecord, SessionNotFound):  # perhaps deleted just now
                 if not card.deleted:
                     yield card.session, [Segment(*each[:3]) for each in self._segments_of(card.session)[1]]
 
@@ -298,7 +297,7 @@ class FilesStore(BaseStore):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Held while the set of sessions or blobs changes, against other threads and processes."""
+        """Lock out other threads and processes while the set of sessions or blobs changes."""
         self._check_open(write=True)
         with self._lock, self._folder.store_lock():
             yield
@@ -313,11 +312,11 @@ class FilesStore(BaseStore):
                 self._check_open()
                 yield record
         except CorruptRecord as error:
-            self._find_log(session_id)  # deleted meanwhile, its log is cut to what forks read of it
+            self._find_log(session_id)  # deleted meanwhile? Then its log keeps only what forks read
             raise damaged_session(session_id, error) from error
 
     def _look_at_end(self, stem: str) -> None:
-        """Report, and unless reading only set aside, what half an append left at the end of a log."""
+        """Report an incomplete append at the end of a log; unless read-only, also move it out of the log."""
         if self._folder.is_packed(stem):
             return
         try:
@@ -325,7 +324,7 @@ class FilesStore(BaseStore):
             with self._folder.opened(stem, write=not self._read_only) as file:
                 self._whole_end(stem, file, card)
         except (OSError, StoreError):
-            return  # `verify` says what is wrong; using the session does too
+            return  # `verify` and every use of the session report it
 
     def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:
         tail = self._folder.tail(stem, file, card)
@@ -337,7 +336,7 @@ class FilesStore(BaseStore):
         return tail
 
     def _find_log(self, session_id: str) -> _Known:
-        """The stem and card of a living session; from memory if its card is the same file still."""
+        """The stem and card of a session that was not deleted. Cached until the card is replaced."""
         known = self._known.get(session_id)
         if known is not None and self._folder.stamp(known.stem) == known.stamp:
             return known
@@ -355,7 +354,7 @@ class FilesStore(BaseStore):
 
     @contextmanager
     def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
-        """The log of a living session, locked: one that is deleted while we wait is not written to."""
+        """The log of a session, locked. A session that is deleted while this waits for the lock is not written to."""
         while True:
             known = self._find_log(session_id)
             with suppress(FileNotFoundError), self._folder.opened(known.stem, write=write) as file:
@@ -366,7 +365,7 @@ class FilesStore(BaseStore):
             self._folder.check_log(known.stem)
 
     def _segments_of(self, session_id: str) -> tuple[int, list[LogSegment]]:
-        """Number of the last record, and the logs that hold the records of a session."""
+        """The number of the last record, and the segments with the records of a session."""
         self._check_open()
         with self._lock, self._log(session_id) as (known, file):
             end = self._folder.tail(known.stem, file, known.card).records

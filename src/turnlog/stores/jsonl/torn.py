@@ -1,4 +1,5 @@
-"""What was set aside of a log of a files store: one JSON object a line, in a file that nobody reads back."""
+"""Incomplete appends that were moved out of a log of a JSONL store: one JSON object per line, in a file that turnlog
+never reads."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from ...log.store import utc_now
 
 
 def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int | None) -> None:
-    """Set these bytes aside. `records` were in the log ahead of them, of `acknowledged` that had been; None where that
-    is not known. Raises StoreError."""
+    """Save these bytes. `records` is the number of the last record before them, `acknowledged` the number of the last
+    record that was ever written completely; None if unknown. Raises StoreError."""
     note = {
         "time": utc_now(),
         "records": records,

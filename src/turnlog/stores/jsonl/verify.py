@@ -1,4 +1,4 @@
-"""Verification of a files store: everything that can be derived again, is, and compared."""
+"""Verifies a JSONL store: derives again everything that can be derived, and compares it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rewrite import half_made
 
 
 def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> list[Problem]:
-    """The damage found in the store, or in one session, what it shares, and the blobs it needs."""
+    """The damage in the whole store; or in one session, the records it shares, and the blobs it needs."""
     check = _Check(folder, blobs)
     if stem is None:
         for found in folder.stems():
@@ -32,7 +32,7 @@ def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> lis
 
 
 class _Check:
-    """One run over a store: the blobs that there are, and those that were asked for."""
+    """One verification of a store: collects problems and the blobs that records need."""
 
     def __init__(self, folder: LogFolder, blobs: BlobFolder) -> None:
         self.problems: list[Problem] = []
@@ -42,7 +42,7 @@ class _Check:
         self._needed: set[str] = set()
 
     def session(self, stem: str) -> None:
-        """One session with all that it shares."""
+        """Check one session with all records that it shares."""
         name = stem.partition("~")[0]
         try:
             card = self._folder.card(stem)
@@ -56,7 +56,8 @@ class _Check:
         self.log(stem, None)
 
     def log(self, stem: str, name: str | None, *, last: int | None = None) -> None:
-        """The log of a stem and its card; problems are those of session `name`, or of its own."""
+        """Check the log of a stem and its card. Problems are reported for the session `name`, or for the log's own
+        session."""
         try:
             card = self._folder.card(stem)
             session = name or card.session
@@ -68,9 +69,7 @@ class _Check:
                 if self._folder.file(stem, "head").exists() and self._folder.head(stem) is None:
                     self._add(session, 0, f"{self._folder.file(stem, 'head')} cannot be read")
                 if name is None and (held := beside(self._folder.file(stem), file)):
-                    what = (
-                        f"{len(held)} bytes stand in {self._folder.file(stem)} that do not count beside the packed log"
-                    )
+                    what = f"{self._folder.file(stem)} has {len(held)} bytes that the packed log does not contain"
                     self._add(session, 0, what)
                 lines = list(lines_forwards(file, tail.size))
         except FileNotFoundError:
@@ -88,8 +87,8 @@ class _Check:
             self._add(session, n, "the last record is not the one that was acknowledged")
 
     def _half_deleted(self, stem: str) -> bool:
-        """Whether a log is missing because its session was being deleted when the process was killed. Forks that
-        need it say so themselves."""
+        """Whether a log is missing because a process was killed while it deleted the session. Forks that need the log
+        are reported separately."""
         with suppress(FileNotFoundError, CorruptRecord):
             return self._folder.card(stem).deleted
         return False
@@ -103,13 +102,13 @@ class _Check:
                 line = line_at(self._folder, segment, card.parent_records)
                 base_sum, messages = line.sum, line.messages
         except (CorruptRecord, SessionNotFound, FileNotFoundError, IndexError) as error:
-            self._add(card.session, card.parent_records, f"what it was forked from cannot be read: {error}")
+            self._add(card.session, card.parent_records, f"the session it was forked from cannot be read: {error}")
             return
         if (card.start, card.messages) != (start_sum(stem, card.order, base_sum), messages):
-            self._add(card.session, card.parent_records, "the log that it was forked from is another one now")
+            self._add(card.session, card.parent_records, "the log that it was forked from was replaced or changed")
 
     def _lines(self, session: str, card: Card, lines: list[bytes], last: int | None) -> tuple[str, int, int]:
-        """Check the lines of a log; the last sum, the messages up to it, and the number of the last record."""
+        """Check the lines of a log. Returns the last sum, the messages up to it, and the number of the last record."""
         previous: str | None = card.start
         messages, n = card.messages, card.parent_records
         for held in lines:
@@ -121,16 +120,16 @@ class _Check:
                 if line is None or previous is not None:
                     record = checked(n, previous or "", line)
                 else:
-                    record = numbered(n, line.raw)  # the line before is damaged, so that no sum can be compared
+                    record = numbered(n, line.raw)  # the line before is damaged, so there is no sum to check with
             except CorruptRecord as error:
                 self._add(session, n, damage_in(error, n))
-                if line is not None:  # lines may be missing: go on with the number that it gives itself
+                if line is not None:  # lines may be missing: go on with the record's own number
                     n = max(n, _number_in(line.raw))
             else:
                 self._record(session, record)
                 messages += is_said(record.body)
                 if line is not None and line.messages != messages and previous is not None:
-                    self._add(session, n, f"there are {messages} messages up to it, its line says {line.messages}")
+                    self._add(session, n, f"its line counts {line.messages} messages up to it, not {messages}")
             previous = None if line is None else line.sum
             messages = messages if line is None else line.messages
         return previous or "", messages, n
@@ -139,12 +138,12 @@ class _Check:
         needed = blob_names(record)
         self._needed |= needed
         if missing := sorted(needed - self._known):
-            self._add(session, record.n, f"it needs blobs that are not there: {', '.join(missing)}")
+            self._add(session, record.n, f"it needs blobs that are not in the store: {', '.join(missing)}")
 
     def strays(self) -> None:
-        """Files that belong to no session."""
+        """Add a problem for each file that belongs to no session."""
         stems = set(self._folder.stems())
-        unmade = {log.name for log in half_made(self._folder)}  # no damage: who opens the folder takes them away
+        unmade = {log.name for log in half_made(self._folder)}  # removed by the next opening: not damage
         for name in sorted(set(os.listdir(self._folder.sessions)) - unmade):
             stem, _, kind = name.rpartition(".")
             if kind in ("jsonl", "head", "torn", "zst") and stem.removesuffix(".jsonl") not in stems:

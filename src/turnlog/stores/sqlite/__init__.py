@@ -1,4 +1,5 @@
 """The SQLite store, turnlog's default: one database file for all sessions.
 
-`store` is the front; the other modules each hold one kind of statement. Only `turnlog.stores` imports this package.
+`store` contains the store itself; each other module has the statements for one purpose. Only `turnlog.stores` imports
+this package.
 """

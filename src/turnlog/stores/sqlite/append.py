@@ -1,7 +1,7 @@
-"""Appending to an SQLite store: as near to a bare insert as it gets.
+"""Appends to an SQLite store, at almost the cost of a bare insert.
 
-A session's row is remembered after an append. The next one changes the row on disk only if its seal
-is still the remembered one, which says as much as reading the whole row and costs nothing.
+A session's row is cached after an append. The next append changes the row on disk only if its seal is still the cached
+one; that proves as much as reading the whole row and costs nothing extra.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .schema import SessionRow, chain, seal
 
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
 _ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"
-_ADVANCE_IN_TIME = _ADVANCE.format(", updated = ?")  # which is indexed: within the same millisecond it stays
+_ADVANCE_IN_TIME = _ADVANCE.format(", updated = ?")  # an indexed column, so it is not written if the time is the same
 _ADVANCE_IN_PLACE = _ADVANCE.format("")
 _MESSAGES = frozenset({"message", "partial", "system"})
 _REMEMBERED = 64
 
 
 class Appender:
-    """Appends inside transactions that somebody else begins and ends, one at a time."""
+    """Appends inside transactions that the caller begins and ends, one at a time."""
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[SessionRow, bytes]] = {}
@@ -32,7 +32,7 @@ class Appender:
     def append(
         self, db: sqlite3.Connection, session_id: str, drafts: Sequence[Draft], expected: int | None
     ) -> tuple[Record, ...]:
-        """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
+        """See `RecordStore.append`. Raises CorruptRecord if the session's row is damaged."""
         remembered = self._rows.pop(session_id, None)
         if remembered is not None and drafts and (expected is None or expected == remembered[0].records):
             records = self._write(db, *remembered, drafts)
@@ -45,7 +45,7 @@ class Appender:
     def _write(
         self, db: sqlite3.Connection, row: SessionRow, old_seal: bytes, drafts: Sequence[Draft]
     ) -> tuple[Record, ...] | None:
-        """Write `drafts` after what `row` says; None, and nothing written, if that is not what is there."""
+        """Write `drafts` after the state in `row`. None, with nothing written, if the row on disk has changed."""
         no, session_id, title, created, before, last, messages, head, parent, parent_records, base = row
         records = number_drafts(drafts, after=last)
         rows = []
@@ -53,7 +53,7 @@ class Appender:
             raw, kind = record.raw or b"", row_kind(record.body)
             head = chain(head, raw)
             messages += kind in _MESSAGES
-            # A text of ASCII is handed over as it is, bytes are copied once more.
+            # SQLite takes ASCII text without a copy, but copies bytes once more.
             rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
         last, updated = records[-1].n, records[-1].time
         row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)

@@ -1,7 +1,7 @@
-"""The SQLite file of a store: opened, locked, and shared between threads and processes.
+"""The SQLite file of a store: opens it, locks it, and shares it between threads and processes.
 
-One connection per store, under a lock: SQLite does one write at a time anyway, and reads are short
-batches. Several processes are SQLite's own matter (WAL, `begin immediate`).
+Each store has one connection, under a lock: SQLite allows only one write at a time anyway, and reads are short batches.
+Several processes are coordinated by SQLite itself (WAL, `begin immediate`).
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from .schema import needs_upgrade, upgrade, version_of
 
 try:
     import fcntl
-except ImportError:  # Windows: SQLite's own waiting has to do
+except ImportError:  # Windows: only SQLite's own waiting is used
     fcntl = None  # type: ignore[assignment]
 
 _BUSY_SECONDS = 30.0
 _FOLD_WAIT_MS = 1000
 _SMALL_FILE_PAGES = 160  # of 4 kB
 _SMALL_LOG_PAGES = 100
-_LOG_PAGES = 1000  # as SQLite has it
+_LOG_PAGES = 1000  # SQLite's default
 _WAL_LIMIT_BYTES = 4 << 20
-_PAGE_CACHE_KB = 1000  # half of what SQLite takes: the system has the file in memory anyway
+_PAGE_CACHE_KB = 1000  # half of SQLite's default: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
-_SECONDS_BETWEEN_CHECKS = 1.0  # a stat at each write would be 6 % of an append
+_SECONDS_BETWEEN_CHECKS = 1.0  # a stat for each write would take 6 % of an append
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 class Database:
-    """A connection that is made when needed, and the rules for using it."""
+    """A connection that is opened when needed, and the rules for its use."""
 
     def __init__(self, path: Path, *, durability: Durability, read_only: bool) -> None:
         self.path = path
@@ -63,7 +63,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for a few quick statements."""
+        """The connection, for a few fast statements."""
         with self._lock:
             try:
                 db = self.connected()
@@ -72,18 +72,18 @@ class Database:
                 yield db
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
-            except UnicodeError as error:  # SQLite's own words about damaged definitions, or damaged text
+            except UnicodeError as error:  # in SQLite's message about damaged definitions, or in damaged text
                 raise CorruptRecord(
                     f"{self.path}: {error}; the file is damaged; run `turnlog verify`, or restore it from a copy"
                 ) from error
 
     def writing(self) -> Transaction:
-        """The connection inside a transaction that is committed at the end, or rolled back."""
+        """The connection in a transaction that is committed at the end, or rolled back after an error."""
         return self._transaction
 
     @contextmanager
     def fresh(self) -> Iterator[sqlite3.Connection]:
-        """A second connection, which sees what is on disk and not what the first has in memory."""
+        """A second connection, which reads what is on disk and not what the first one has in memory."""
         with self.reading():
             db = self._connect()
             try:
@@ -97,9 +97,9 @@ class Database:
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
 
     def fold_log(self) -> None:
-        """Fold the write-ahead log into the file and empty it, unless others are at work just now.
+        """Move the write-ahead log into the file and empty it, unless others are using the file at this moment.
 
-        What was deleted before still stands in the log until this, or a later checkpoint, is done.
+        Deleted content remains in the log until this or a later checkpoint is done.
         """
         with self.reading() as db:
             try:
@@ -109,17 +109,17 @@ class Database:
                 db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
-        """Close the file. The last one to close it also folds the write-ahead log into it."""
+        """Close the file. The last process to close it also moves the write-ahead log into it."""
         with self._lock:
             self._closed = True
             self.release()
 
     def acquire(self) -> None:
-        """Wait until no thread uses the connection, and keep it so."""
+        """Wait until no thread uses the connection, and keep other threads out until `unlock`."""
         self._lock.acquire()
 
     def release(self) -> None:
-        """Let go of the files; the next use opens them again."""
+        """Close the files; the next use opens them again."""
         if self._connection is not None:
             self._disconnect()
             self._connection = None
@@ -128,11 +128,11 @@ class Database:
             self._queue = None
 
     def unlock(self) -> None:
-        """End an `acquire`."""
+        """Undo `acquire`."""
         self._lock.release()
 
     def connected(self) -> sqlite3.Connection:
-        """The connection, made if it is not there. For those who hold the lock."""
+        """The connection, opened if necessary. The caller must hold the lock."""
         if self._closed:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
@@ -141,7 +141,7 @@ class Database:
             self._file = None
             with suppress(OSError):
                 self._file = os.stat(self.path)
-            # It refers to itself by the function that it is lent, where no garbage collector sees that, and would stay.
+            # The connection refers to itself through its function `unpacked`, which the garbage collector cannot see.
             self._disconnect = weakref.finalize(self, db.close)
             self._disconnect.atexit = False
         return self._connection
@@ -190,15 +190,15 @@ class Database:
     def _mode(self) -> str:
         if not self.read_only:
             return "mode=rw"
-        # Reading a WAL database takes a file beside it. Where none can be made and nobody writes
-        # (a read-only disk), SQLite has to be told that the file stands still.
+        # Reading a WAL database needs a file beside it. If that cannot be created and nobody writes
+        # (a read-only disk), SQLite must be told that the file does not change.
         wal = self.path.with_name(self.path.name + "-wal")
         if not wal.exists() and not os.access(self.path.parent, os.W_OK):
             return "mode=ro&immutable=1"
         return "mode=ro"
 
     def _prepare(self, db: sqlite3.Connection, outdated: bool) -> None:
-        if outdated:  # holds for a file without tables, and for one that is written anew
+        if outdated:  # takes effect for a file without tables, and when a file is rewritten
             db.execute("pragma auto_vacuum = incremental")
         if db.execute("pragma journal_mode").fetchone()[0] != "wal":
             db.execute("pragma journal_mode = wal")
@@ -209,11 +209,11 @@ class Database:
             upgrade(db, str(self.path))
 
     def queue_up(self) -> sqlite3.Connection:
-        """The connection, to write with: after waiting in line with other processes where a write is
-        slow because it is synced.
+        """The connection, for writing. If writes are slow because they are synced, first waits in a queue with other
+        processes.
 
-        SQLite's own waiting sleeps and retries, and starves writers for seconds where each write
-        takes long. The queue is for fairness only, so a disk without such locks is no error.
+        SQLite's own waiting sleeps and retries, so with slow writes some writers wait for seconds. The queue is only
+        for fairness; a disk without such locks is therefore not an error.
         """
         if self.read_only or self._closed:
             self.check_writable()
@@ -229,10 +229,10 @@ class Database:
         return db
 
     def _look_in_place(self, *, for_writing: bool) -> None:
-        """Raises StoreError where the file is not the one that was opened. Called once a second at most.
+        """Raises StoreError if the file at the path is not the one that was opened. Called at most once a second.
 
-        SQLite goes on writing to a file that has no name any more, and all of that is lost at close. One that was
-        deleted or moved can still be read; beside another of its name SQLite reads a mixture of both.
+        SQLite goes on writing to a file that was deleted, and all of that is lost at close. A file that was deleted or
+        moved can still be read; but if another file took its name, SQLite reads a mixture of both.
         """
         try:
             is_there = os.stat(self.path)
@@ -251,18 +251,19 @@ class Database:
             self._next_check = monotonic() + _SECONDS_BETWEEN_CHECKS
 
     def leave_queue(self) -> None:
-        """Let the next one in line write."""
+        """Let the next process in the queue write."""
         if self._queue is not None and fcntl is not None:
             with suppress(OSError):
                 fcntl.flock(self._queue, fcntl.LOCK_UN)
 
 
 class Transaction:
-    """What `Database.writing` gives: one for all transactions, since the lock allows one at a time.
+    """The context manager of `Database.writing`. One object serves all transactions, because the lock allows only one
+    at a time.
 
-    `begin immediate`: a transaction that starts by reading and then wants to write fails at once if
-    somebody else wrote in between, whatever the timeout. A class and no generator, which would cost
-    as much as one of the statements inside.
+    It uses `begin immediate`, because a transaction that begins by reading and then writes fails at once, despite any
+    timeout, if somebody else wrote in between. It is a class and not a generator, which would cost as much as one of
+    the statements inside.
     """
 
     def __init__(self, database: Database, lock: threading.RLock) -> None:
@@ -274,10 +275,10 @@ class Transaction:
         self._lock.acquire()
         try:
             self._db = self._database.queue_up()
-            self._execute = self._db.cursor().execute  # that of a connection makes a cursor each time
+            self._execute = self._db.cursor().execute  # `db.execute` would make a cursor each time
             try:
                 self._execute("begin immediate")
-            except BaseException:  # Ctrl-C while others write is raised when their turn is over, and ours has begun
+            except BaseException:  # a Ctrl-C while waiting is raised only after our transaction has begun
                 self._roll_back()
                 raise
         except BaseException as error:
@@ -293,7 +294,7 @@ class Transaction:
                 self._execute("commit")
                 self._done += 1
                 if not self._done % _WRITES_BETWEEN_LOOKS:
-                    with suppress(sqlite3.Error):  # what is committed must not be told as failed, and done again
+                    with suppress(sqlite3.Error):  # a committed transaction must not look failed, and be repeated
                         limit_log(self._db)
             else:
                 self._roll_back()
@@ -306,9 +307,9 @@ class Transaction:
             raise store_error(error, self._database.path) from error
 
     def _roll_back(self) -> None:
-        self._execute = self._db.cursor().execute  # the old one has what failed, which keeps the file open for good
+        self._execute = self._db.cursor().execute  # the old cursor has a failed statement, which keeps the file open
         if self._db.in_transaction:
-            with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
+            with suppress(sqlite3.Error):  # the error that ended the transaction is raised instead
                 self._db.execute("rollback")
 
     def _leave(self) -> None:
@@ -317,15 +318,15 @@ class Transaction:
 
 
 _opening = threading.Lock()
-"""Held while a file may be created: closing any descriptor of a file drops the locks that SQLite
-holds on it in the whole process, so nobody may open it between the creation and the close."""
+"""Held while a file may be created. Closing any descriptor of a file drops the locks that SQLite holds on it in the
+whole process, so no other thread may open the file between its creation and the close."""
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 _forking = threading.local()  # two threads may fork at the same time
 
 
 def _before_fork() -> None:
-    """No SQLite connection may cross a fork, used or not: its locks stay behind."""
+    """Close all SQLite connections before a fork, used or not: their locks would not be inherited."""
     with _opening:
         _forking.databases = list(_databases)
     for database in _forking.databases:
@@ -346,7 +347,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _create_file(path: Path) -> None:
-    """An empty file that only its owner can read; SQLite gives its side files the same mode."""
+    """Create an empty file that only its owner can read; SQLite gives its side files the same mode."""
     try:
         make_private(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -358,17 +359,17 @@ def _create_file(path: Path) -> None:
 
 
 def limit_log(db: sqlite3.Connection) -> None:
-    """Keep the write-ahead log of a small store small; that of a larger one is SQLite's matter.
+    """Keep the write-ahead log of a small store small; the log of a larger store is left to SQLite.
 
-    To fold the log into the file costs two syncs. Ten times in a store's first thousand appends is
-    nothing; with each hundred pages for good, a mean append would cost twice as much.
+    Moving the log into the file costs two syncs. Ten times in a store's first thousand appends is nothing; but every
+    hundred pages for ever would make an average append twice as expensive.
     """
     small = db.execute("pragma page_count").fetchone()[0] < _SMALL_FILE_PAGES
     db.execute(f"pragma wal_autocheckpoint = {_SMALL_LOG_PAGES if small else _LOG_PAGES}")
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    """What went wrong in SQLite, in this package's errors."""
+    """The error of this package for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and code & 0xFF in _DAMAGED:
         return CorruptRecord(

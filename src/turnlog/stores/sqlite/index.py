@@ -1,8 +1,8 @@
-"""The search index of an SQLite store: filled behind the log, in batches, never during an append.
+"""The search index of an SQLite store. It is filled after the fact, in batches, never during an append.
 
-The index (FTS5, without the texts themselves) is derived from the records. `searched` says for each
-session up to which of its own records it has come. To take a record out of such an index, what was
-put in has to be said again; it is the same each time, because the records before are.
+The index (FTS5, without the texts) is derived from the records. The table `searched` contains, for each session, the
+last of its own records that is indexed. Removing a record from such an index requires the same texts that were put in;
+they can be derived again, because the earlier records are unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHORTER = "update searched set records = ? where no = ?"
 
 
 class _Batch(NamedTuple):
-    """What to put in for records `after + 1` to `last` of session number `no`, and their ids and times."""
+    """The index rows for records `after + 1` to `last` of session number `no`, and the ids and times of the records."""
 
     no: int
     after: int
@@ -46,12 +46,12 @@ class _Batch(NamedTuple):
 
 
 def is_behind(db: sqlite3.Connection) -> bool:
-    """Whether there are records that the index lacks."""
+    """Whether there are records that are not indexed yet."""
     return db.execute(_PENDING).fetchone() is not None
 
 
 def catch_up(database: Database) -> None:
-    """Bring the index up to the log. Several processes may do it at once: each batch counts once."""
+    """Index all records. Several processes may do so at once: each batch is written only once."""
     names: dict[int, ToolNames] = {}
     while True:
         with database.reading() as db:
@@ -63,16 +63,15 @@ def catch_up(database: Database) -> None:
                 db.executemany(_PUT, batch.rows)
                 note_times(db, batch.times)
                 db.execute(_REACHED, (batch.no, batch.last))
-            else:  # somebody else was faster
+            else:  # another process was faster
                 names.clear()
 
 
 def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
-    """Take the records from `first` on of session `row.no` out of the index, before they are deleted.
+    """Remove the records from `first` on of session `row.no` from the index, before they are deleted.
 
-    The index is then written anew as a whole: until that is done it still holds their words. Where a
-    record is damaged, nobody knows what was put in for it, and the index starts from nothing; so it
-    does where it is damaged itself.
+    The index is then rewritten as a whole, because until then it still contains their words. If a record is damaged,
+    the texts that were indexed for it are not known, and the whole index is emptied; the same if the index is damaged.
     """
     found = db.execute("select records from searched where no = ?", (row.no,)).fetchone()
     if found is None:
@@ -100,7 +99,7 @@ def reset(db: sqlite3.Connection) -> None:
     try:
         db.execute("insert into search (search) values ('delete-all')")
     except sqlite3.DatabaseError:
-        # Not even the beginning of it can be read: write down what an empty one consists of, its
+        # Not even the beginning of the index can be read: write the two rows of an empty index, its
         # averages and its structure (fts5_index.c: FTS5_AVERAGES_ROWID, FTS5_STRUCTURE_ROWID).
         db.execute("delete from search_idx")
         db.execute("delete from search_data")
@@ -110,27 +109,27 @@ def reset(db: sqlite3.Connection) -> None:
 
 
 def renew_if_damaged(db: sqlite3.Connection) -> list[Problem]:
-    """Look whether the index hangs together, and empty it if not: the next search makes it again."""
+    """Check whether the index is consistent. If not, empty it; the next search fills it again."""
     try:
         db.execute("insert into search (search) values ('integrity-check')")
     except sqlite3.DatabaseError as error:
         reset(db)
-        return [Problem("", 0, f"the search index was damaged ({error}); the next search makes it again")]
+        return [Problem("", 0, f"the search index was damaged ({error}); the next search builds it again")]
     return []
 
 
 def word_for(name: str) -> str:
-    """A name as one word of the index, whatever is in it."""
+    """A name as a single word of the index, whatever characters it contains."""
     return "x" + name.encode("utf-8", "surrogatepass").hex()
 
 
 def _columns(entry: Entry) -> tuple[str, str, str]:
-    text = entry.text.encode("utf-8", "replace").decode("utf-8")  # SQLite holds no lone surrogates
+    text = entry.text.encode("utf-8", "replace").decode("utf-8")  # SQLite cannot store lone surrogates
     return indexed(text), word_for(entry.role), " ".join(map(word_for, entry.tools))
 
 
 def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tuple[Record, Entry]]:
-    """What was put in for a session's own records up to `last`. Raises CorruptRecord."""
+    """The index entries of a session's own records up to `last`. Raises CorruptRecord."""
     names = ToolNames()
     segments = segments_of(db, row, last=last)
     checksum = checksum_at(db, segments, 0)
@@ -176,7 +175,7 @@ def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch |
 
 
 def _readable(raw: bytes) -> Record | None:
-    """The record; None if it is damaged. `verify` finds such, and reading stops at it."""
+    """The record; None if it is damaged. `verify` and reading report the damage."""
     try:
         return decode_record(raw)
     except CorruptRecord:
@@ -184,7 +183,7 @@ def _readable(raw: bytes) -> Record | None:
 
 
 def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: list[Record]) -> ToolNames:
-    """The names of those calls up to record `after` that results in `records` need."""
+    """The tool names of calls up to record `after`, for the results in `records` that need them."""
     names, own = ToolNames(), ToolNames()
     wanted = set()
     for record in records:
@@ -205,7 +204,7 @@ def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: 
 
 
 def _nameless(record: Record) -> Iterator[str]:
-    """Ids of the calls whose names have to be looked up for a record."""
+    """The ids of calls whose tool names must be looked up for a record."""
     if isinstance(record.body, ToolFinished):
         yield record.body.call_id
     for part in record.message.parts if record.message else ():

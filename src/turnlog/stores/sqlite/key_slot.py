@@ -1,4 +1,4 @@
-"""Where an SQLite store keeps its lock: in a row of a table for it."""
+"""The lock of an encrypted SQLite store, in a row of its own table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Packed sessions of an SQLite store: many records in one compressed frame.
 
-A packed record keeps its row, its kind and its checksum, which is that of its bytes as they were appended. In the
-place of the bytes, a blob and no text, stand the number of a row of `packs` and the place in its frame. `held` is how
-a query asks for the bytes, wherever they are. So whatever reads, searches, verifies or forks knows nothing of it.
+A packed record keeps its row, its kind, and its checksum, which is computed from its original bytes. Its bytes are
+replaced by a blob (instead of text), which contains the number of a row in `packs` and the position in its frame.
+Queries use the expression `held` for the bytes, wherever they are; so reading, searching, verifying and forking need no
+other code for packed records.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ _PACKED = """select id, unpacked(record) from records where id between ? and ? a
 
 
 def held(column: str = "record") -> str:
-    """The expression for the bytes of a record; none, which match no checksum, where its pack is damaged."""
+    """The SQL expression for the bytes of a record. It gives no bytes, which match no checksum, if the record's pack is
+    damaged."""
     return f"case typeof({column}) when 'blob' then unpacked({column}) else cast({column} as blob) end"
 
 
 def lend_packs(db: sqlite3.Connection) -> None:
-    """Give a connection the function `unpacked`."""
+    """Define the SQL function `unpacked` for a connection."""
 
     @lru_cache(maxsize=_REMEMBERED_PACKS)
     def records_of(no: int) -> list[bytes]:
@@ -48,13 +50,13 @@ def lend_packs(db: sqlite3.Connection) -> None:
 
 
 def check_packs(db: sqlite3.Connection) -> None:
-    """Raises InputError if there are packed sessions and the package that reads them is not installed."""
+    """Raises InputError if there are packed sessions, but the package that reads them is not installed."""
     if version_of(db) >= LOCK_VERSION and db.execute("select 1 from packs").fetchone():
         library()
 
 
 def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
-    """See `Store.pack`. Inside a transaction."""
+    """See `Store.pack`. Must be called inside a transaction."""
     before = after = count = 0
     bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
     for group in groups(db.execute(_LOOSE, bounds).fetchall()):
@@ -68,7 +70,7 @@ def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
         made = db.execute("insert into packs (session, data) values (?, ?)", (row.no, frame)).lastrowid or 0
         ids = record_id(row.no, group[0][0]), record_id(row.no, group[-1][0])
         rows = db.execute("select id, kind, checksum from records where id between ? and ? order by id", ids).fetchall()
-        # Deleted and put anew: rows that are made shorter in their place leave pages that nobody else can use.
+        # Deleted and inserted again: rows that are shortened in place leave space that no other table can use.
         db.execute("delete from records where id between ? and ?", ids)
         pointed = [(*values, _POINTER.pack(made, place)) for place, values in enumerate(rows)]
         db.executemany("insert into records (id, kind, checksum, record) values (?, ?, ?, ?)", pointed)
@@ -80,7 +82,7 @@ def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
 def unpack(db: sqlite3.Connection, no: int, *, last: int = 0xFFFFFFFF, whole: bool = True) -> None:
     """Put the records of session number `no`, up to `last`, back into their rows, and delete its packs.
 
-    Raises CorruptRecord where one cannot be read; if not `whole`, it stays as it is: a record that is damaged.
+    Raises CorruptRecord if one cannot be read; without `whole`, that record stays as it is, a damaged record.
     """
     if version_of(db) < LOCK_VERSION:
         return

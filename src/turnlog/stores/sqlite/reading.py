@@ -1,6 +1,6 @@
-"""Reading the records of an SQLite store, in batches, each checked against the chain of checksums.
+"""Reads the records of an SQLite store in batches, and checks each against the chain of checksums.
 
-Records of some kinds are found by the kind that stands beside each record, the rare ones by an index.
+Records of some kinds are found by the column `kind`; rare kinds have an index.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .schema import FREQUENT, INDEXED, KINDS_VERSION, RARE, SYSTEM_VERSION, Sess
 from .segments import checksum_at, segments_of
 
 _BATCH_ROWS = 128
-_FIRST_BATCH_ROWS = 32  # often only the newest few are wanted
+_FIRST_BATCH_ROWS = 32  # often only the newest few are needed
 _FIRST_BATCH_OF_KINDS = 4
 _BATCH_BYTES = 1 << 20
 
-# Each record with the checksum before its own, against which it is checked. The casts make bytes of what damage turned
-# into something else.
+# Each record with the previous checksum, which its own is checked with. The casts give bytes even if damage has changed
+# the type of a value.
 _ROWS = f"""select r.id & 0xffffffff, coalesce(cast(r.checksum as blob), x''), coalesce({held("r.record")}, x''),
     cast(before.checksum as blob) from (select id from ({{}}) order by id {{}} limit ?) as wanted
     cross join records as r on r.id = wanted.id left join records as before on before.id = r.id - 1
@@ -35,7 +35,7 @@ _ALL = "select id from records where id between ? and ?"
 
 
 class Reader:
-    """Reads while others write. Raises CorruptRecord, and SessionNotFound where a session is deleted meanwhile."""
+    """Reads while others write. Raises CorruptRecord, and SessionNotFound if the session is deleted meanwhile."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,7 +50,7 @@ class Reader:
         reverse: bool,
         kinds: Collection[str] | None = None,
     ) -> Iterator[Record]:
-        """The records `first` to `last` of a session, or those of them that are of some kinds."""
+        """The records `first` to `last` of a session; with `kinds`, only those of these kinds."""
         while True:
             try:
                 for record in self._once(row, segments, first, last, reverse, kinds):
@@ -76,12 +76,12 @@ class Reader:
         for key, begin, end in segments[:: -1 if reverse else 1] if kinds is None or kinds else ():
             low, high = max(first, begin), min(last, end)
             while low <= high:
-                # Neither the lock nor a snapshot of the database is held between two batches.
+                # Between two batches, neither the lock nor a snapshot of the database is held.
                 batch = self._batch(record_id(key, low), record_id(key, high), reverse, kinds, size)
                 for n, stored, raw, before in batch:
                     if kinds is None and n != (high if reverse else low):
                         self._missing(row, high if reverse else low)
-                    if n == begin:  # the checksum before it stands in another log
+                    if n == begin:  # the checksum before it is in another log
                         with self._database.reading() as db:
                             before = checksum_at(db, segments, n - 1)
                     elif before is None:
@@ -97,8 +97,8 @@ class Reader:
                 size = min(size * 2, _BATCH_ROWS)
 
     def _rewritten(self, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
-        """The session as it is now, if its checksums have changed: then the record that looked damaged was rewritten
-        while it was read. If they have not, `error` is raised, with the session named."""
+        """The session now, if its checksums have changed: then the record that looked damaged was rewritten while it
+        was read. Otherwise raises `error`, with the session's id."""
         with self._database.reading() as db:
             now = find(db, row.id or "")
             if now.no != row.no or now == row:
@@ -123,7 +123,7 @@ class Reader:
 def _of_kinds(
     db: sqlite3.Connection, kinds: Collection[str], low: int, high: int, reverse: bool, size: int
 ) -> tuple[str, list[Any]]:
-    """A query for the ids of records of these kinds, as many of each as are fetched at a time, and its values."""
+    """A query for the ids of records of these kinds, at most `size` of each, and the query's values."""
     version = version_of(db)
     words = {*kinds, "system"} if "message" in kinds else {*kinds}
     if version < SYSTEM_VERSION and "system" in words:
@@ -140,7 +140,7 @@ def _of_kinds(
 
 
 def _some(rows: sqlite3.Cursor) -> list[Any]:
-    """The first of these rows, up to so many bytes. The third column holds the bytes of a record."""
+    """The first of these rows, up to a limit in bytes. The third column contains the bytes of a record."""
     batch, size = [], 0
     with closing(rows):
         for found in rows:

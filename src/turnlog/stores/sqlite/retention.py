@@ -1,4 +1,4 @@
-"""What an SQLite store holds and what it takes on the disk; blobs that nothing needs; giving back free room."""
+"""The inventory and size of an SQLite store, sweeping its blobs, and giving back free space."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .segments import segments_of
 
 _FREED_PAGES = 1_000
 _INCREMENTAL = 2
-_ROOTS = "select count(*) from sqlite_master where rootpage > 0"  # each has a page of its own
+_ROOTS = "select count(*) from sqlite_master where rootpage > 0"  # each takes one page
 _BLOBS = "select sha256, put_at, length(data) from blobs"
 _KEPT = "select id from sessions where id is not null and no in (select no from kept)"
 
 
 def blobs_of(db: sqlite3.Connection, files: BlobFolder) -> dict[str, Put]:
-    """Every blob, in the database or in a file of its own."""
+    """Every blob, whether in the database or in a file."""
     return {**{name: Put(at, size) for name, at, size in db.execute(_BLOBS)}, **files.puts()}
 
 
 def sweep(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
-    """See `Store.sweep`. Inside a transaction: nobody puts or appends meanwhile."""
+    """See `Store.sweep`. Must be called inside a transaction, so that nobody puts blobs or appends meanwhile."""
     names, swept = unused(blobs_of(db, files), (raw for _, raw in _records_of(db)), grace)
     db.execute("pragma secure_delete = on")
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in names])
@@ -55,7 +55,7 @@ def inventory(db: sqlite3.Connection, files: BlobFolder, in_use: frozenset[str] 
 
 
 def used_bytes(db: sqlite3.Connection) -> int:
-    """The bytes of the file. Free pages in it do not count, nor does the write-ahead log."""
+    """The bytes of the file, without free pages and without the write-ahead log."""
     pages, free, size = (
         db.execute(f"pragma {what}").fetchone()[0] for what in ("page_count", "freelist_count", "page_size")
     )
@@ -63,8 +63,8 @@ def used_bytes(db: sqlite3.Connection) -> int:
 
 
 def reclaim(database: Database) -> None:
-    """Give free pages back to the disk: an incremental vacuum, a thousand pages at a time. A store that an old turnlog
-    made is written anew as a whole, once, which takes as much free room on the disk as it has bytes."""
+    """Give free pages back to the disk by an incremental vacuum, a thousand pages at a time. A store made by an old
+    turnlog is rewritten as a whole, once; that needs as much free space on the disk as the file has bytes."""
     with database.reading() as db:
         free = db.execute("pragma freelist_count").fetchone()[0]
         if free and db.execute("pragma auto_vacuum").fetchone()[0] != _INCREMENTAL:
@@ -74,14 +74,14 @@ def reclaim(database: Database) -> None:
     for done in range(0, free, _FREED_PAGES):
         with database.writing() as db:
             for _ in range(min(_FREED_PAGES, free - done)):
-                db.execute("pragma incremental_vacuum(1)")  # Python takes one step of a statement without rows
+                db.execute("pragma incremental_vacuum(1)")  # Python runs only one step of a statement without rows
     database.fold_log()
 
 
 def _records_of(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
-    """The number of its session and the bytes of every record, packed or not, damaged or not.
+    """The session number and the bytes of every record, packed or not, damaged or not.
 
-    Raises CorruptRecord for a damaged pack: what it refers to cannot be told.
+    Raises CorruptRecord for a damaged pack, because the blobs that its records need are not known.
     """
     for no, raw in db.execute(f"select id >> 32, {held()} from records"):
         if not raw:

@@ -1,8 +1,8 @@
-"""Rewriting records of an SQLite store, so that nothing of what they were is left in its files.
+"""Rewrites records of an SQLite store so that nothing of their old content is left in its files.
 
-Everything that was derived from the old bytes is made again: the checksums from the first changed
-record on, in this session and in all that rest on it, the sessions' rows, and the search index,
-which is emptied and filled by the next search.
+Everything that was derived from the old bytes is derived again: the checksums from the first changed record on, in this
+session and in all sessions forked from it; the sessions' rows; and the search index, which is emptied, and filled by
+the next search.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _CHECKSUM = "update records set checksum = ? where id = ?"
 
 
 def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str]) -> None:
-    """See `Store.rewrite`. Inside a transaction; `compact` has to follow it."""
+    """See `Store.rewrite`. Must be called inside a transaction and be followed by `compact`."""
     row = find(db, session_id)
     segments = segments_of(db, row)
     changes: dict[int, dict[int, bytes]] = {}
     for n, raw in records.items():
         if decode_record(raw).n != n:
-            raise InputError(f"the bytes given for record {n} are those of another")
+            raise InputError(f"the bytes given for record {n} encode another record")
         changes.setdefault(_owner(segments, n, session_id), {})[n] = raw
     db.execute("pragma secure_delete = on")
     moved: dict[int, dict[int, tuple[bytes, bytes]]] = {}
-    # A session rests on older ones only, so that what it rests on has been done before it.
+    # A session shares records only with older ones, which come earlier in this order.
     for values in db.execute(f"select {COLUMNS}, seal from sessions order by no").fetchall():
         at = SessionRow(*values[:-1])
         if at.no in changes or at.base in moved:
             if seal(at) != values[-1]:
                 raise CorruptRecord(f"the session row of {at.id!r} does not match its records; run `turnlog verify`")
             if at.no in changes:
-                unpack(db, at.no)  # a pack would keep what a record was
+                unpack(db, at.no)  # a pack would keep the old content
             moved[at.no] = _chain_anew(db, at, changes.get(at.no, {}), moved)
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
     if version_of(db) >= SEARCH_VERSION:
@@ -53,9 +53,9 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
 
 
 def compact(database: Database) -> None:
-    """Write the whole file anew, without what stood in its free pages, and empty the write-ahead log.
+    """Rewrite the whole file without the content of its free pages, and empty the write-ahead log.
 
-    Raises StoreError if others are at work in the file, so that the log cannot be emptied.
+    Raises StoreError if others are using the file, so that the log cannot be emptied.
     """
     database.fold_log()
     with database.reading() as db:
@@ -73,7 +73,7 @@ def _owner(segments: Sequence[Segment], n: int, session_id: str) -> int:
     for segment in segments:
         if segment.first <= n <= segment.last:
             return int(segment.key)
-    raise InputError(f"session {session_id!r} has no record {n} that could be rewritten")
+    raise InputError(f"session {session_id!r} has no record {n} to rewrite")
 
 
 def _chain_anew(
@@ -82,9 +82,10 @@ def _chain_anew(
     changes: Mapping[int, bytes],
     moved: Mapping[int, Mapping[int, tuple[bytes, bytes]]],
 ) -> dict[int, tuple[bytes, bytes]]:
-    """Write changed records and all checksums of a session's own records; old and new checksum by number.
+    """Write the changed records and all checksums of a session's own records. Returns the old and new checksum by
+    number.
 
-    Raises CorruptRecord where an old checksum is wrong: a new one would make the damage look whole.
+    Raises CorruptRecord if an old checksum is wrong, because a new one would hide the damage.
     """
     old, new = _before(db, row, moved)
     pairs = {row.parent_records: (old, new)}
@@ -112,7 +113,7 @@ def _chain_anew(
 def _before(
     db: sqlite3.Connection, row: SessionRow, moved: Mapping[int, Mapping[int, tuple[bytes, bytes]]]
 ) -> tuple[bytes, bytes]:
-    """The checksum before a session's own records, as it was and as it is now."""
+    """The checksum before a session's own records, old and new."""
     if row.base is None:
         return CHAIN_START, CHAIN_START
     if row.base in moved:

@@ -1,4 +1,4 @@
-"""The rows of `sessions` in an SQLite store: found, made, changed under their seal, and taken away."""
+"""The rows of the table `sessions` in an SQLite store: finds, inserts, changes (with their seal) and deletes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find(db: sqlite3.Connection, session_id: str) -> SessionRow:
 
 
 def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, bytes]:
-    """The row of a session and the seal that stands in it. Raises SessionNotFound."""
+    """The row of a session, and the seal stored with it. Raises SessionNotFound."""
     found = db.execute(_FIND, (storable(session_id),)).fetchone()
     if found is None or found[1] != session_id:
         raise SessionNotFound(f"there is no session {session_id!r}")
@@ -30,7 +30,8 @@ def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, by
 
 
 def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
-    """The row, to be written again: doing so with a damaged one would hide the damage."""
+    """The row, checked so that it can be written again: writing a damaged row would hide the damage. Raises
+    CorruptRecord."""
     row, stored_seal = find_sealed(db, session_id)
     if seal(row) != stored_seal:
         raise damaged_row(session_id)
@@ -38,14 +39,14 @@ def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
 
 
 def check_free_in(db: sqlite3.Connection, session_id: str) -> None:
-    """Raises SessionExists or SessionIdError unless a session of this id can be made."""
+    """Raises SessionExists or SessionIdError unless a session with this id can be created."""
     found = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
     if found is not None:
         check_free(session_id, found[0])
 
 
 def insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:
-    """Make a new row; its `no` is given by SQLite."""
+    """Insert a new row; SQLite assigns its `no`."""
     marks = ", ".join("?" for _ in SessionRow._fields[1:])
     names = ", ".join(SessionRow._fields[1:])
     made = db.execute(f"insert into sessions ({names}, seal) values ({marks}, x'')", row[1:])
@@ -55,12 +56,12 @@ def insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:
 
 
 def write(db: sqlite3.Connection, row: SessionRow) -> None:
-    """Write the columns of a row that change, and its seal."""
+    """Write the columns of a row that can change, and its seal."""
     db.execute(_UPDATE, (row.title, row.updated, row.records, row.messages, row.head, seal(row), row.no))
 
 
 def take_away(db: sqlite3.Connection, row: SessionRow) -> None:
-    """Delete a session, and of its records those that no fork needs."""
+    """Delete a session, and those of its records that no fork needs."""
     db.execute("pragma secure_delete = on")
     db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
     db.execute("delete from kept where no = ?", (row.no,))
@@ -69,7 +70,7 @@ def take_away(db: sqlite3.Connection, row: SessionRow) -> None:
 
 
 def _prune(db: sqlite3.Connection, no: int | None) -> None:
-    """Remove what no fork needs of the deleted session `no`, and of deleted ones that it came from."""
+    """Remove what no fork needs of the deleted session `no`, and of the deleted sessions that it was forked from."""
     while no is not None:
         row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
         needed = db.execute("select max(parent_records) from sessions where base = ?", (no,)).fetchone()[0]
@@ -92,7 +93,7 @@ def _prune(db: sqlite3.Connection, no: int | None) -> None:
 
 
 def damaged_row(session_id: str | None) -> CorruptRecord:
-    """The error for a row that is not what was written."""
+    """The error for a row that differs from what was written."""
     return CorruptRecord(
         f"the session row of {session_id!r} does not match its records; fork the session at its last good record"
     )

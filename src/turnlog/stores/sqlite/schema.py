@@ -1,12 +1,12 @@
-"""The tables of an SQLite store, their numbered upgrades, and the checksums that bind rows together.
+"""The tables of an SQLite store, their numbered upgrades, and the checksums that protect rows.
 
-A session owns the records that were appended to it: numbers `parent_records + 1` to `records`, under
-`id = no << 32 | n`. What comes before, in a fork, stands with the session `base`. A deleted session
-that forks still need keeps its row without an id, and only the records they need.
+A session owns the records that were appended to it: numbers `parent_records + 1` to `records`. Their ids are
+`no << 32 | n`. In a fork, the earlier records belong to the session `base`. A deleted session that forks still need
+keeps its row without an id, and only the records that they need.
 
-Checksums form a chain: that of a record is the SHA-256 of the checksum before it and its own bytes,
-and the last one stands in the session row as `head`. So a record that is changed, replaced, moved
-or lost shows. `seal` does the same for the session row itself.
+Checksums form a chain: the checksum of a record is the SHA-256 of the previous checksum and the record's bytes, and the
+last one is stored in the session's row as `head`. So a record that is changed, replaced, moved or lost is detected.
+`seal` is the checksum of the session's row itself.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from ...errors import NewerStore, StoreError
 from ...log.store import SessionInfo
 
 APPLICATION_ID = 0x746C6F67
-"""`PRAGMA application_id` of a turnlog store ("tlog"), so that no other database is taken for one."""
+"""`PRAGMA application_id` of a turnlog store ("tlog"), which distinguishes it from other databases."""
 
-_SHA256 = hashlib.sha256()  # a copy of it costs a third of a new one
+_SHA256 = hashlib.sha256()  # copying it takes a third of the time of a new one
 _encode = msgspec.json.Encoder().encode
 
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
 
 FREQUENT = frozenset({"message", "tool_finished", "tool_started"})
-"""The kinds of records that most of a log consists of. All others are found by an index."""
+"""The kinds of most records in a log. All other kinds are found by an index."""
 
 RARE = "and kind <> 'message' and kind <> 'tool_finished' and kind <> 'tool_started'"
-"""The condition of that index; a query has to spell it the same. Every insert asks it: `in` would make a table of the
-words each time, an eighth of what a row costs."""
+"""The condition of that index, which queries must spell in the same way. Every insert evaluates it: `in` would build a
+table of the words each time, which takes an eighth of the time of a row."""
 
 INDEXED = "indexed by records_kind"
-"""How a query asks for that index."""
+"""The words with which a query selects that index."""
 
 _LANDMARKS = "(kind = 'configuration' or kind = 'decision' or kind = 'summary' or kind = 'system')"
 _USAGE = "kind = 'usage'"
@@ -45,8 +45,8 @@ _USAGE = "kind = 'usage'"
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (
         f"pragma application_id = {APPLICATION_ID}",
-        # autoincrement: the number of a deleted session is never given again, so that a reader that
-        # is under way cannot slip into another session's records.
+        # autoincrement: the number of a deleted session is never used again, so that a reader that
+        # is under way cannot read another session's records.
         """create table sessions (
             no integer primary key autoincrement,
             id text unique collate nocase,
@@ -75,40 +75,40 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     (
-        # What can be found (see sqlite_index.py). Without the texts, which stand in the records.
+        # The search index (see index.py), without the texts, which are in the records.
         """create virtual table search using fts5(
             text, role, tools, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
         )""",
         "create table searched (no integer primary key, records integer not null)",
     ),
     (
-        # What shapes every view from afar is found without reading the log: a session opens at its end.
+        # Records that affect every view, however old they are, are found without reading the log.
         """update records set kind = 'system'
             where kind = 'message' and json_extract(record, '$.body.message.role') = 'system'""",
         "create index landmarks on records (id) where kind in ('configuration', 'decision', 'system')",
     ),
     (
-        # Summaries are found the same way: whether one was paid for already is asked before each.
+        # Summaries are found the same way: before each new one, turnlog checks whether it was paid for already.
         "drop index landmarks",
         "create index landmarks on records (id) where kind in ('configuration', 'decision', 'summary', 'system')",
     ),
     (
-        # The times of what the search index has of a session, so that a search by date can pass it over.
-        # What is known of none stands for all times: "" is before, "~" after any.
+        # The times of a session's indexed records, so that a search by date can skip the session.
+        # If they are unknown, the defaults cover all times: "" is before, "~" after any time.
         "alter table searched add column oldest text not null default ''",
         "alter table searched add column newest text not null default '~'",
         # When a blob was last put, in seconds since 1970.
         "alter table blobs add column put_at integer not null default 0",
         "update blobs set put_at = strftime('%s', 'now')",
     ),
-    # What sessions cost is found without reading what was said.
+    # Usage is found without reading the messages.
     (f"create index usage on records (id) where {_USAGE}",),
-    # Sessions that `gc` leaves alone, by number.
+    # Sessions protected from `gc`, by number.
     ("create table kept (no integer primary key)",),
     (
-        # An encrypted store: the lock that its key is in (see keys.py).
+        # An encrypted store: the lock that contains its key (see encrypted/keys.py).
         "create table locks (no integer primary key check (no = 1), lock text not null)",
-        # Packed sessions (see sqlite_packs.py). autoincrement: what is remembered of a pack is never another's.
+        # Packed sessions (see packs.py). autoincrement: a cached pack is never mistaken for another one.
         """create table packs (
             no integer primary key autoincrement,
             session integer not null,
@@ -116,30 +116,30 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         )""",
         "create index packs_session on packs (session)",
     ),
-    # The same landmarks, by a condition that costs an insert less.
+    # The same landmarks, with a condition that makes inserts cheaper.
     ("drop index landmarks", f"create index landmarks on records (id) where {_LANDMARKS}"),
     (
-        # Words are those of words.py: SQLite's tables of letters end with Unicode 6.1. The next search fills it again.
-        # The column has another name, so that a process of an older turnlog that is still at work fails at putting in
-        # words as it takes them, which nobody would find again.
+        # Words are those of words.py, as SQLite's tables of letters end with Unicode 6.1. The next search fills the
+        # index again. The column has another name, so that a process of an older turnlog that is still running fails
+        # to put in its own kind of words, which no search would find.
         "drop table search",
         "create virtual table search using fts5(words, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
     (
-        # Words are other ones again (see words.py), and so is the name of the column, for the same reason.
+        # Words have changed again (see words.py), and so has the name of the column, for the same reason.
         "drop table search",
         "create virtual table search using fts5(terms, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
     (
-        # Records of kinds that are rare in a log are found without reading the others.
+        # Records of rare kinds are found without reading the others.
         "drop index landmarks",
         "drop index usage",
         f"create index records_kind on records (kind) where {RARE.removeprefix('and ')}",
-        # A listing of the newest sessions reads no others.
+        # The newest sessions are listed without reading the others.
         "create index sessions_updated on sessions (updated) where id is not null",
-        # When the records in the search index were made (see times.py). The next search fills the index again. Its
+        # The times of the records in the search index (see times.py). The next search fills the index again. Its
         # column has another name, for the same reason as before.
         "drop table search",
         "create virtual table search using fts5(word, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
@@ -154,28 +154,27 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         )""",
     ),
 )
-"""Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
+"""The statements that upgrade version i to version i + 1. Entries are only added, never edited."""
 
 SCHEMA_VERSION = len(_UPGRADES)
 KINDS_VERSION = 12
-"""From this version on there is the index of rare kinds."""
+"""The first version with the index of rare kinds."""
 
 LOCK_VERSION = 8
-"""From this version on a store can be encrypted, and sessions of it packed."""
+"""The first version in which a store can be encrypted and its sessions packed."""
 
 SEARCH_VERSION = 12
-"""From this version on there is an index to search by as this turnlog fills it. Without it everything else works as
-well."""
+"""The first version with a search index as this turnlog fills it. Everything else works without it, too."""
 
 KEPT_VERSION = 7
-"""From this version on it is known which sessions are kept whatever their age."""
+"""The first version that stores which sessions are protected from `gc`."""
 
 SYSTEM_VERSION = 3
-"""From this version on rows of system text are of a kind of their own."""
+"""The first version in which rows of system text have their own kind."""
 
 
 class SessionRow(NamedTuple):
-    """A row of `sessions`, without its seal. `base` owns record number `parent_records`."""
+    """A row of `sessions`, without its seal. The session `base` owns record number `parent_records`."""
 
     no: int
     id: str | None
@@ -190,7 +189,7 @@ class SessionRow(NamedTuple):
     base: int | None
 
     def info(self) -> SessionInfo:
-        """What a listing says of this session."""
+        """The session as it is listed."""
         return SessionInfo(
             id=self.id or "",
             title=self.title,
@@ -214,7 +213,7 @@ def seal(row: SessionRow) -> bytes:
 
 
 def chain(previous: bytes, raw: bytes) -> bytes:
-    """The checksum of a record with the bytes `raw`, where `previous` is the one before it."""
+    """The checksum of a record with the bytes `raw`; `previous` is the checksum before it."""
     digest = _SHA256.copy()
     digest.update(previous)
     digest.update(raw)
@@ -222,15 +221,15 @@ def chain(previous: bytes, raw: bytes) -> bytes:
 
 
 def record_id(session_no: int, n: int) -> int:
-    """The row id of record `n` of session `session_no`: records of one session lie side by side."""
+    """The row id of record `n` of session `session_no`. The records of one session have consecutive ids."""
     return session_no << 32 | n
 
 
 def needs_upgrade(db: sqlite3.Connection, path: str) -> bool:
     """Whether the store is older than this version, or empty. Changes nothing.
 
-    To be asked inside a transaction: between two looks others could make the store.
-    Raises NewerStore, and StoreError if the database is not a turnlog store.
+    Must be called inside a transaction, because others could create the store in the middle of the check. Raises
+    NewerStore, and StoreError if the database is not a turnlog store.
     """
     version = version_of(db)
     if _pragma(db, "application_id") != APPLICATION_ID:
@@ -251,8 +250,8 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def upgrade(db: sqlite3.Connection, path: str, *, to: int | None = None) -> None:
-    """Bring the store to this version (or to version `to`), in one transaction. Others may try at the
-    same time."""
+    """Upgrade the store to this version (or to version `to`) in one transaction. Other processes may try to do so at
+    the same time."""
     to = SCHEMA_VERSION if to is None else to
     db.execute("begin immediate")
     try:
@@ -269,7 +268,7 @@ def upgrade(db: sqlite3.Connection, path: str, *, to: int | None = None) -> None
 
 
 def table_definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """The tables and indexes of `db` as SQLite keeps them."""
+    """The definitions of the tables and indexes of `db`, as stored by SQLite."""
     return db.execute("select type, name, tbl_name, sql from sqlite_master order by name").fetchall()
 
 

@@ -1,4 +1,4 @@
-"""Searching an SQLite store by its index."""
+"""Searches an SQLite store with its index."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _DELETED = "select no from sessions where id is null"
 _RESTING = f"select {COLUMNS} from sessions where id is not null and base in ({_DELETED}) order by no"
 _MOST = (1 << 63) - 1
 _PATIENCE = 16
-"""How many records of other times in a row are passed over before the next one of the right time is looked up."""
+"""How many consecutive records of other times are skipped before the next record with the right time is looked up."""
 
 _TIME = re.compile(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
-"""How `codec` begins a record: what is of another time need not be decoded."""
+"""The beginning of a record as `codec` writes it. Records of other times need not be decoded."""
 
 _NAME_LIKE = re.compile("x[0-9a-f]*")
-"""What may stand in the columns of names as well (see `word_for`)."""
+"""Words that could also occur in the columns of names (see `word_for`)."""
 
 
 def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) -> list[Hit]:
-    """The hits in the session `row`, or in all, the newest first."""
+    """The hits in the session `row`, or in all sessions, the newest first."""
     ranges = _everywhere(db) if row is None else [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1]]
     timed = bool(search.since or search.until)
     asked = _expression(search)
@@ -49,7 +49,7 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
             for _, owner, raw in rows:
                 if search.limit is not None and len(hits) >= search.limit:
                     return hits
-                if session := heir or owner:  # else deleted: met where it stands in a fork
+                if session := heir or owner:  # otherwise the session was deleted: found in the range of a fork
                     record = decode_record(raw)
                     hits.append(search.hit(session, record, *role_and_text(record)))
     return hits
@@ -58,8 +58,8 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
 def _in_time(
     db: sqlite3.Connection, search: Search, asked: str, low: int, high: int
 ) -> Generator[tuple[int, str | None, bytes]]:
-    """Those of the rows of a range of ids that are of the times asked for. Where many in a row are not, leaps to the
-    next that may be."""
+    """The rows in a range of ids whose times match. After many consecutive rows that do not match, jumps to the next
+    that may."""
     begin, patience = newest_in_time(db, low, high, search.since, search.until), _PATIENCE
     while begin is not None:
         passed = 0
@@ -85,10 +85,10 @@ def _time_of(raw: bytes) -> str:
 
 
 def _expression(search: Search) -> str:
-    """The query in the language of FTS5. Words are letters and digits only, so that quotes hold them.
+    """The query in the language of FTS5. Words consist of letters and digits only, so quotes are safe.
 
-    To ask for a column costs half as much again as the search itself, so only those words do that
-    could stand in another one.
+    Restricting a word to a column adds half the time of the search itself, so this is done only for words that could
+    occur in another column.
     """
     asked = list(map(_asked, search.terms))
     if search.role is not None:
@@ -104,15 +104,15 @@ def _asked(term: Term) -> str:
 
 
 def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
-    """The whole index as ranges of ids, the session made last first. What forks read of a deleted session comes behind
-    the oldest of them, whose id stands beside it."""
+    """The whole index as ranges of ids, the newest session first. The records that forks read of a deleted session come
+    after the oldest of these forks, with the id of that fork."""
     forks = list(starmap(SessionRow, db.execute(_RESTING)))
     if not forks:
         return [(0, _MOST, "")]
     deleted = {no for (no,) in db.execute(_DELETED)}
     found: dict[str, list[Segment]] = {}
     for fork in forks:
-        with suppress(CorruptRecord):  # for reading it to say
+        with suppress(CorruptRecord):  # reading the session reports it
             found[fork.id or ""] = segments_of(db, fork)
     begins = unshared(found.items())
     ranges, high = [], _MOST

@@ -1,4 +1,4 @@
-"""Where the records of a session are in an SQLite store, and what is known of the places between them."""
+"""Finds the segments of a session in an SQLite store, and the checksums and counts of messages in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def segments_of(db: sqlite3.Connection, row: SessionRow, *, last: int | None = N
 
 
 def checksum_at(db: sqlite3.Connection, segments: list[Segment], n: int) -> bytes:
-    """The checksum of record `n`; that before record 1 is where chains start."""
+    """The checksum of record `n`; for 0, the start of every chain."""
     if n == 0:
         return CHAIN_START
     for key, first, last in segments:
@@ -34,7 +34,7 @@ def checksum_at(db: sqlite3.Connection, segments: list[Segment], n: int) -> byte
 
 
 def count_messages(db: sqlite3.Connection, segments: list[Segment]) -> int:
-    """How many of the records of `segments` are messages."""
+    """The number of messages among the records of `segments`."""
     return sum(
         db.execute(
             "select count(*) from records where id between ? and ? and kind in ('message', 'partial', 'system')",

@@ -1,4 +1,4 @@
-"""The default store: one SQLite file, with large media in a folder beside it."""
+"""The default store: one SQLite file, and a folder beside it for large media."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from .usage import read_usages
 from .verify import verify_store
 
 BLOB_FILE_BYTES = 64 * 1024
-"""Blobs of this size and more are files. SQLite is faster than files below 50 to 100 kB."""
+"""Blobs of this size or more are files. Below 50 to 100 kB, SQLite is faster than files."""
 
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
     from sessions where id is not null order by updated desc, no desc"""
@@ -63,9 +63,9 @@ _UNPACKED = """select sessions.id from sessions join records on records.id = ses
 class SqliteStore(BaseStore):
     """Logs in one SQLite file at `path`; the file and its folder are created if they do not exist.
 
-    `durability` tells what an append survives (see `Durability`). With `read_only` nothing is created or changed.
-    Threads may share a store, and processes a file. `sealed`: the store is wrapped in a SealedStore; without it, an
-    encrypted store is refused. Raises StoreKeyError, NewerStore, StoreError.
+    `durability` is what an append survives (see `Durability`). With `read_only` nothing is created or changed. Threads
+    may share a store, and processes a file. `sealed`: the store is wrapped in a SealedStore; without it, an encrypted
+    store is refused. Raises StoreKeyError, NewerStore, StoreError.
 
     Deleted records are overwritten in the file, which keeps its size until `reclaim`. Blobs stay until `sweep`.
     """
@@ -76,7 +76,7 @@ class SqliteStore(BaseStore):
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = from_here(path)
-        real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
+        real = Path(os.path.realpath(self.path))  # SQLite's side files are beside the target of a link, too
         if not real.name:
             raise InputError(f"store: {str(path)!r} is not allowed; allowed: the name of a file")
         self._hold_files = HoldFolder(real.with_name(f"{real.name}-open"))
@@ -93,19 +93,19 @@ class SqliteStore(BaseStore):
             raise
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """Raises CorruptRecord where the session's row is damaged."""
+        """See `Store.append`. Raises CorruptRecord if the session's row is damaged."""
         with self._database.writing() as db:
             return self._appender.append(db, session_id, drafts, expected)
 
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """Ends at the record that was the last when it was called."""
+        """See `Store.read`. Records appended after the call are not read."""
         first = max(first, 1)
         with self._database.reading() as db:
             row = find(db, session_id)
             last = row.records if last is None else min(last, row.records)
-            if first > last:  # as before nearly every request: nobody else appended anything
+            if first > last:  # true before nearly every request, as nobody else appends
                 return iter(())
             segments = segments_of(db, row)
         return self._reader.read(row, segments, first, last, reverse=reverse)
@@ -113,7 +113,7 @@ class SqliteStore(BaseStore):
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        """Rare kinds are found by an index, others by the kind that stands beside every record."""
+        """See `Store.of_kinds`. Rare kinds are found by an index, others by the column `kind`."""
         with self._database.reading() as db:
             row = find(db, session_id)
             segments = segments_of(db, row)
@@ -125,7 +125,7 @@ class SqliteStore(BaseStore):
         check_parent(session_id, parent)
         time = created or utc_now()
         with self._database.writing() as db:
-            self.key_slot.check()  # it may have become encrypted since it was opened
+            self.key_slot.check()  # the store may have been encrypted since it was opened
             check_free_in(db, session_id)
             return insert(
                 db,
@@ -150,7 +150,7 @@ class SqliteStore(BaseStore):
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
         with self._database.reading() as db:
-            # `limit -1` would sort in another way, at twice the time.
+            # `limit -1` would sort in another way and take twice as long.
             found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
             return list(starmap(SessionInfo, found))
 
@@ -172,7 +172,7 @@ class SqliteStore(BaseStore):
             write(db, intact(db, session_id)._replace(title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """Nothing is copied: the new session points at the records."""
+        """See `Store.fork`. Nothing is copied: the new session refers to the records."""
         check_session_id(new_id)
         with self._database.writing() as db:
             row = find(db, session_id)
@@ -198,9 +198,9 @@ class SqliteStore(BaseStore):
             )
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """A damaged blob is healed. `name` is that of sealed bytes."""
+        """See `Store.put_blob`. Replaces a damaged blob."""
         name = name or sha256_hex(data)
-        with self._database.writing() as db:  # files too: a sweep must not come between
+        with self._database.writing() as db:  # for files, too: no sweep may run at the same time
             if len(data) >= BLOB_FILE_BYTES:
                 self._files.put(name, data)
                 return name
@@ -220,8 +220,8 @@ class SqliteStore(BaseStore):
         return whole_blob(sha256, data, self.path)
 
     def _search(self, search: Search) -> list[Hit]:
-        """The index is brought up to the log first, which takes about 0.1 ms a record. Where that cannot be done, as
-        in a store that is open for reading only, everything is read."""
+        """The hits of a search. New records are indexed first, which takes about 0.1 ms for each. If that is
+        impossible, as in a store that is open for reading only, every record is read."""
         with self._database.reading() as db:
             row = None if search.session is None else find(db, search.session)
             behind = self._index_is_behind(db)
@@ -230,18 +230,18 @@ class SqliteStore(BaseStore):
         if behind:
             try:
                 catch_up(self._database)
-            except StoreError:  # the disk is full, others are writing all the time: all can be read
+            except StoreError:  # the disk is full, or others keep writing: every record can still be read
                 return super()._search(search)
         with self._database.reading() as db:
             try:
                 return find_hits(db, search, row)
             except sqlite3.DatabaseError:
-                pass  # the index is damaged: what it was made from is not, or reading says so
+                pass  # the index is damaged; if the records are damaged as well, reading reports it
         return super()._search(search)
 
     def _index_is_behind(self, db: sqlite3.Connection) -> bool:
-        """Whether the index lacks records; not asked again until something was written."""
-        state = self._state(db)  # first: what others append in between is to be asked for the next time
+        """Whether there are records that are not indexed yet; cached until something is written."""
+        state = self._state(db)  # first, so that records appended in between are noticed the next time
         if self._indexed == state:
             return False
         if version_of(db) < SEARCH_VERSION or is_behind(db):
@@ -250,7 +250,8 @@ class SqliteStore(BaseStore):
         return False
 
     def _state(self, db: sqlite3.Connection) -> tuple[int, int, int]:
-        """What changes when anything is written, by this connection or by another. Each counts from its own opening."""
+        """A value that changes when anything is written, by this connection or another. All counters start when the
+        store is opened."""
         changed_by_others = int(db.execute("pragma data_version").fetchone()[0])
         return self._database.connections, db.total_changes, changed_by_others
 
@@ -258,7 +259,7 @@ class SqliteStore(BaseStore):
         with self._database.reading() as db:
             rows = db.execute(f"select {COLUMNS} from sessions where id is not null order by no").fetchall()
             for row in map(SessionRow._make, rows):
-                with suppress(CorruptRecord):  # reading it says so
+                with suppress(CorruptRecord):  # reading the session reports it
                     yield row.id or "", segments_of(db, row)
 
     def rewrite(
@@ -269,21 +270,18 @@ class SqliteStore(BaseStore):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """Takes as much free room on the disk as the file has bytes.
-
-        Raises Conflict unless the records `was` still have these bytes.
-        """
+        """See `Store.rewrite`. Needs as much free space on the disk as the file has bytes."""
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             rewrite(db, session_id, records, blobs)
-        with self._database.writing():  # after the commit, and nobody puts one of them meanwhile
+        with self._database.writing():  # after the commit; nobody may put one of them meanwhile
             self._files.remove(filter(is_blob_name, blobs))
         compact(self._database)
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """`instead` is put in place of records before; `was` as in `rewrite`."""
+        """See `Store.pack`."""
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             if instead:
@@ -291,7 +289,7 @@ class SqliteStore(BaseStore):
             return pack(db, intact(db, session_id))
 
     def unpacked(self) -> frozenset[str]:
-        """The sessions with records that are not compressed; in a packed session these are its newest ones."""
+        """See `Store.unpacked`. In a packed session, the newest records may be uncompressed."""
         with self._database.reading() as db:
             return frozenset(found for (found,) in db.execute(_UNPACKED))
 
@@ -308,11 +306,11 @@ class SqliteStore(BaseStore):
             db.execute("insert or ignore into kept values (?)" if kept else "delete from kept where no = ?", (no,))
 
     def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """A file beside the store's says so while it lasts."""
+        """See `Store.hold`. The lock is a file beside the store's file."""
         return Hold() if self._database.read_only else self._hold_files.take(session_id, alone=alone)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """Reads all records, and keeps others from writing meanwhile."""
+        """See `Store.sweep`. Reads all records, and prevents writing meanwhile."""
         with self._database.writing() as db:
             swept = sweep(db, self._files, grace)
         if swept.removed:
@@ -333,7 +331,7 @@ class SqliteStore(BaseStore):
         reclaim(self._database)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """Reads what is on disk, also where this store has it in memory."""
+        """See `Store.verify`. Reads from disk, even what this store has in memory."""
         with self._database.reading() as db:
             if session_id is not None:
                 find(db, session_id)

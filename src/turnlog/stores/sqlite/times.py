@@ -1,7 +1,8 @@
-"""When the records in the search index were made, so that a search by date looks at no others.
+"""The times of the records in the search index, so that a search by date reads no others.
 
-The row ids of the index are parted into *spans* of about 64 records, each from its first id to that of the next span.
-Of a span it is known from when to when its records are. Records of several sessions may share one.
+The row ids of the index are divided into *spans* of about 64 records, each from its first id to the first id of the
+next span. For each span, the oldest and newest time of its records is stored. Records of several sessions may share a
+span.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ _FIND = """select (select min(first) - 1 from searched_times as next where next.
 
 
 def note_times(db: sqlite3.Connection, times: Sequence[tuple[int, str]]) -> None:
-    """Take in records that are put into the index: ids in order, all of one session, and times."""
+    """Add the times of records that are put into the index. `times` are ids, in order and all of one session, and
+    times."""
     spans: list[tuple[int, int, int, str, str]] = []
     span = db.execute(_AT, (times[0][0],)).fetchone() if times else None
     for key, time in times:
-        early, late = (time, time) if _TIME.fullmatch(time) else ("", "~")  # a text that is no time: of all times
+        early, late = (time, time) if _TIME.fullmatch(time) else ("", "~")  # not a time: matches all times
         first, last, records, oldest, newest = span or (key, key, 0, early, late)
         if records >= _RECORDS:
             spans.append((first, last, records, oldest, newest))
-            if last > key:  # ids of later sessions are in it, which get a span of their own
+            if last > key:  # the span also has ids of later sessions, which get a separate span
                 spans.append(((key >> 32) + 1 << 32, last, records, oldest, newest))
             first, last, records, oldest, newest = key, key, 0, early, late
         span = first, max(last, key), records + 1, min(oldest, early), max(newest, late)
@@ -38,8 +40,9 @@ def note_times(db: sqlite3.Connection, times: Sequence[tuple[int, str]]) -> None
 
 
 def newest_in_time(db: sqlite3.Connection, low: int, high: int, since: str, until: str) -> int | None:
-    """The highest id from `low` to `high` whose record may be of the times from `since` to `until`."""
-    found = db.execute(_FIND, (since, f"{until}~", low, high)).fetchone()  # nothing in a time is behind "~"
+    """The highest id from `low` to `high` whose record may have a time from `since` to `until`; None if there is
+    none."""
+    found = db.execute(_FIND, (since, f"{until}~", low, high)).fetchone()  # every character in a time is before "~"
     if found is None:
         return None
     return high if found[0] is None else min(high, int(found[0]))

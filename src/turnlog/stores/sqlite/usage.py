@@ -1,4 +1,4 @@
-"""What the sessions of an SQLite store were billed, from the usage records alone."""
+"""The usage of all sessions in an SQLite store, from the usage records alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ALL = f"select id >> 32, id & 0xffffffff, {held()} from records where kind = 'u
 
 
 def read_usages(db: sqlite3.Connection) -> dict[str, Bills]:
-    """What was billed in the log of every session by itself, in one pass over the store's usage records. As a listing
-    does, it takes the rows at their word. Raises CorruptRecord for one that is no record."""
+    """The usage in every session's own log, in one pass over the store's usage records. As in a listing, checksums are
+    not checked. Raises CorruptRecord for bytes that are not a record."""
     names = dict(db.execute("select no, id from sessions where id is not null"))
     return {
         names[no]: usage_by_model(_decoded(names[no], rows))

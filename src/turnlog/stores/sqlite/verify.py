@@ -1,7 +1,7 @@
-"""Verification of an SQLite store: everything that can be derived again, is, and compared.
+"""Verifies an SQLite store: derives again everything that can be derived, and compares it.
 
-Not found is what holds no meaning: bytes in free space, and header fields that SQLite ignores. Nor
-is damage to a write-ahead log before it was folded into the file: SQLite takes it for its end.
+Two kinds of damage are not found: damage to bytes without meaning (free space, header fields that SQLite ignores), and
+damage to a write-ahead log before it is moved into the file, because SQLite takes it for the end of the log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_INTEGRITY_ROWS = 100
 
 
 def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | None) -> list[Problem]:
-    """The damage found in the store, or in one session and the blobs it needs."""
+    """The damage in the whole store; or in one session and the blobs it needs."""
     db.text_factory = _text
     db.execute("begin")
     problems: list[Problem] = []
@@ -54,12 +54,12 @@ def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | No
 
 
 def _text(value: bytes) -> str:
-    """Text as stored, damaged or not: two different byte strings never read the same."""
+    """Text as stored, damaged or not. Two different byte strings never give the same text."""
     return value.decode("utf-8", "surrogateescape")
 
 
 class _Check:
-    """One run over a store: the blobs that there are, and those that were asked for."""
+    """One verification of a store: collects problems and the blobs that records need."""
 
     def __init__(self, db: sqlite3.Connection, files: BlobFolder, problems: list[Problem]) -> None:
         self._db = db
@@ -70,10 +70,10 @@ class _Check:
         self._kind = row_kind if version_of(db) >= SYSTEM_VERSION else kind_of
 
     def run(self, found: Iterable[Problem]) -> None:
-        """Collect what a check finds; where SQLite gives up in the middle of it, that too."""
+        """Collect the problems that a check finds. If SQLite raises an error in the middle, that is a problem, too."""
         try:
             self._problems.extend(found)
-        except (sqlite3.Error, UnicodeError) as error:  # text that is none, too
+        except (sqlite3.Error, UnicodeError) as error:  # UnicodeError: damaged text
             self._problems.append(Problem("", 0, f"sqlite: {error}"))
 
     def find_blobs(self) -> Iterator[Problem]:
@@ -92,7 +92,7 @@ class _Check:
         yield from ()
 
     def _session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
-        """One session: its own records, or with `whole` those it shares too."""
+        """Check one session: its own records, or with `whole` also those that it shares."""
         name = str(row.id or "")
         if seal(row) != stored_seal:
             yield Problem(name, 0, f"the row of session number {row.no} does not match its checksum")
@@ -110,9 +110,9 @@ class _Check:
             head, more = yield from self._records(name, segment, head)
             messages += more
         if head != row.head:
-            yield Problem(name, row.records, "the last record is not the one that the session row says")
+            yield Problem(name, row.records, "the checksum of the last record differs from the one in the session row")
         if messages != row.messages:
-            yield Problem(name, 0, f"there are {messages} messages, the session row says {row.messages}")
+            yield Problem(name, 0, f"there are {messages} messages, but the session row counts {row.messages}")
         yield from self._strays(name, row)
 
     def _strays(self, name: str, row: SessionRow) -> Iterator[Problem]:
@@ -131,7 +131,8 @@ class _Check:
             )
 
     def _records(self, name: str, segment: Segment, head: bytes) -> Generator[Problem, None, tuple[bytes, int]]:
-        """Check a run of records after the checksum `head`; the last checksum and the messages."""
+        """Check the records of a segment after the checksum `head`. Returns the last checksum and the number of
+        messages."""
         previous: bytes | None = head
         expected, messages = segment.first, 0
         rows = self._db.execute(
@@ -154,7 +155,7 @@ class _Check:
             if damage:
                 yield Problem(name, n, damage)
             elif missing := sorted(self._blobs_of(raw) - self._known):
-                yield Problem(name, n, f"it needs blobs that are not there: {', '.join(missing)}")
+                yield Problem(name, n, f"it needs blobs that are not in the store: {', '.join(missing)}")
             messages += kind in ("message", "partial", "system")
             previous = stored if isinstance(stored, bytes) else None
         if expected <= segment.last:
@@ -167,7 +168,7 @@ class _Check:
         except CorruptRecord as error:
             return damage_in(error, n)
         if self._kind(record.body) != kind:
-            return f"it is of kind {self._kind(record.body)!r}, its row says {kind!r}"
+            return f"it is of kind {self._kind(record.body)!r}, but its row has the kind {kind!r}"
         return None
 
     def _blobs_of(self, raw: bytes) -> frozenset[str]:
@@ -176,7 +177,7 @@ class _Check:
         return names
 
     def blobs(self, *, everything: bool) -> Iterator[Problem]:
-        """A problem for each blob that is damaged."""
+        """A problem for each damaged blob."""
         for name in sorted(self._known if everything else self._known & self._needed):
             found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
             with closing(found):
@@ -186,24 +187,25 @@ class _Check:
 
 
 def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:
-    """The file as SQLite sees it, and its tables as this version makes them."""
+    """Check the file with SQLite, and compare its tables with those that this version creates."""
     for (message,) in db.execute(f"pragma integrity_check({_MAX_INTEGRITY_ROWS})"):
         if message != "ok":
             yield Problem("", 0, f"sqlite: {message}")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        upgrade(model, "", to=version_of(db))  # one opened for reading may be of an older version
+        upgrade(model, "", to=version_of(db))  # a store opened read-only may have an older version
         if _definitions(db) != _definitions(model):
             yield Problem("", 0, "the tables are not defined as this version defines them")
 
 
 def _definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """The tables as they have to be. Not those of an older search index: nobody asks it, and the upgrade drops it."""
+    """The expected tables. Those of an older search index are ignored: nothing uses them, and the upgrade drops
+    them."""
     old = version_of(db) < SEARCH_VERSION
     return [each for each in table_definitions(db) if not (old and each[1].startswith("search"))]
 
 
 def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:
-    """Records of sessions that there are not. Looks at one record of each session."""
+    """Find records of sessions that do not exist. Reads one record of each session."""
     found = db.execute("select min(id) from records").fetchone()[0]
     while found is not None:
         no = found >> 32
@@ -213,13 +215,13 @@ def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
-    """How far the search index has come. What stands in it is derived, and made again by a search."""
+    """Check how far each session is indexed. The content of the index is derived, and a search can build it again."""
     if version_of(db) < SEARCH_VERSION:
         return
     for no, records in db.execute("select no, records from searched"):
         found = db.execute("select parent_records, records from sessions where no = ?", (no,)).fetchone()
         if found is None or not found[0] <= records <= found[1]:
-            yield Problem("", 0, f"the search index has records of session number {no} that are not there")
+            yield Problem("", 0, f"the search index has records of session number {no} that do not exist")
 
 
 def _has_numbers(row: SessionRow) -> bool:
