@@ -1,24 +1,24 @@
-"""Every error turnlog raises.
+"""Every error that turnlog raises.
 
     TurnlogError
-    ├── InputError                what the caller handed over cannot be used
-    │   ├── FormatError           a body, response or chunk that is not the provider's
-    │   ├── UnknownProvider       no provider of that name
-    │   ├── SessionIdError        an id that could leave its folder or collide
+    ├── InputError                what the caller gave cannot be used
+    │   ├── FormatError           a body, response or chunk is not in the provider's format
+    │   ├── UnknownProvider       there is no provider with that name
+    │   ├── SessionIdError        an id that could lead out of its folder or collide with another
     │   └── ImportFailed          a transcript that no importer can read
     ├── StoreError                the store could not do what was asked
     │   ├── SessionNotFound
     │   ├── SessionExists
     │   ├── Conflict              somebody else appended first
-    │   ├── CorruptRecord         bytes on disk do not match what was written
-    │   ├── BlobMissing           media bytes that a record names are gone
-    │   ├── StoreKeyError         an encrypted store and no key, or the wrong one
-    │   └── NewerStore            written by a newer turnlog
-    ├── BudgetError               the irreducible part does not fit the window
-    └── TurnCancelled             a turn that was cancelled is asked for more
+    │   ├── CorruptRecord         bytes on disk differ from those that were written
+    │   ├── BlobMissing           the store does not have media bytes that a record refers to
+    │   ├── StoreKeyError         the key of an encrypted store is missing or wrong
+    │   └── NewerStore            the store was written by a newer turnlog
+    ├── BudgetError               the parts that cannot be left out do not fit the budget
+    └── TurnCancelled             a cancelled turn was used again
 
-Each class carries the exit code that the command line ends with. Damage in a conversation is no
-error: it comes back as values (`Violation`, `Edit`, `Loss`).
+The command line exits with the exit code of the error's class. Damage in a conversation does not raise errors: it is
+returned as values (`Violation`, `Edit`, `Loss`).
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ class TurnlogError(Exception):
     exit_code = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Most are made of more than what they say, and a pool of processes breaks by an error that it cannot hand over.
-        return _as_it_was, (type(self), self.args), self.__dict__
+        # Most constructors take more than the text, and a process pool breaks if it cannot unpickle an error.
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _as_it_was(kind: type[TurnlogError], said: tuple[Any, ...]) -> TurnlogError:
-    """An error that was made elsewhere, without its attributes."""
-    return kind.__new__(kind, *said)
+def _unpickled(kind: type[TurnlogError], args: tuple[Any, ...]) -> TurnlogError:
+    """An error of this class, made without calling its constructor. Its attributes are set afterwards."""
+    return kind.__new__(kind, *args)
 
 
 class InputError(TurnlogError):
-    """What the caller handed over cannot be used; the message names the field and what to do."""
+    """What the caller gave cannot be used; the message names the field and what to do."""
 
     exit_code = 2
 
 
 class FormatError(InputError):
-    """A body, response or chunk is not shaped as its provider's are. `path` says where."""
+    """A body, response or chunk is not in its provider's format. `path` is the place in it."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -83,15 +83,15 @@ class FormatError(InputError):
 
 
 class UnknownProvider(InputError):
-    """No provider of that name is known."""
+    """There is no provider with that name."""
 
 
 class SessionIdError(InputError):
-    """A session id that could leave its folder or collide on a case-insensitive disk."""
+    """A session id that could lead out of its folder, or collide with another on a case-insensitive disk."""
 
 
 class ImportFailed(InputError):
-    """No importer can read this file; the message names the file and, where known, the line."""
+    """No importer can read this file; the message names the file and, if known, the line."""
 
 
 class StoreError(TurnlogError):
@@ -101,17 +101,17 @@ class StoreError(TurnlogError):
 
 
 class SessionNotFound(StoreError):
-    """There is no session of that id."""
+    """There is no session with that id."""
 
     exit_code = 4
 
 
 class SessionExists(StoreError):
-    """A session of that id is there already."""
+    """There already is a session with that id."""
 
 
 class Conflict(StoreError):
-    """The log is longer than the writer believed: somebody else appended first.
+    """The log is longer than the writer expected: somebody else appended first.
 
     `expected` and `actual` are numbers of the last record.
     """
@@ -210,13 +210,13 @@ def described(error: BaseException) -> str:
     """The class of an error and its text; the text is empty if making it fails."""
     try:
         said = str(error)
-    except Exception:  # noqa: BLE001 - an error of somebody else's making; what it ends must be put on record all the same
+    except Exception:  # noqa: BLE001 - a foreign error; the end that it causes must be recorded all the same
         said = ""
     return f"{type(error).__name__}: {said}"
 
 
 _TIMEOUTS = frozenset({"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError"})
-"""Names of exceptions for a time limit: Python's, subprocess's, those of httpx, requests, and the SDKs of models."""
+"""Names of exceptions for time limits: those of Python, subprocess, httpx, requests, and the SDKs of models."""
 
 
 def timed_out(error: BaseException) -> bool:

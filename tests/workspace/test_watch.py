@@ -340,7 +340,7 @@ def test_what_is_in_a_folder_that_cannot_be_read_is_not_said_to_be_gone(
     def told(watched: Watched) -> list[tuple[str, str]]:
         return [(left.path, left.why) for left in watched.left_out]
 
-    why = "it could not be looked at: Permission denied; it may be as it was"
+    why = "it could not be examined: Permission denied; it may be unchanged"
     with session.files(tmp_path) as files:
         with monkeypatch.context() as patch, files.watch() as first:
             patch.setattr(os, "scandir", closed)

@@ -1,4 +1,4 @@
-"""The ground under everything: paths, text encodings, units, msgspec's types.
+"""The lowest package: paths, text encodings, units, lazy imports, msgspec's types.
 
-Knows nothing of conversations. Every room may import it; it imports only `errors`.
+It knows nothing of conversations. Every package may import it; it imports only `errors`.
 """

@@ -1,4 +1,4 @@
-"""Byte order marks, which programs on Windows write ahead of text."""
+"""Byte order marks, which programs on Windows write at the beginning of text."""
 
 from __future__ import annotations
 

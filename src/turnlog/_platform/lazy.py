@@ -1,6 +1,6 @@
-"""Facades whose names load when they are first used.
+"""Packages whose public names load when they are first used.
 
-A command line or a server that imports turnlog does not wait for rooms that it never opens.
+So a command or a server that imports turnlog does not load packages that it never uses.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package. `modules` has the names of each module, separated by spaces; the
+    """`__getattr__` and `__dir__` for a package. `modules` maps each module to its names, separated by spaces; the
     names under "" are subpackages.
 
-    Type checkers do not follow this, so a facade imports the same names under `TYPE_CHECKING`, and lists them in
-    `__all__`; tests/test_house.py compares the three.
+    Type checkers do not understand this, so such a package also imports the same names under `TYPE_CHECKING`, and lists
+    them in `__all__`; tests/test_house.py compares the three.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 

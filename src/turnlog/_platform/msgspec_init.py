@@ -1,4 +1,4 @@
-"""Types made ready before their first use, which two threads may come to at once."""
+"""Prepares types for msgspec before their first use, which two threads might begin at the same time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _ALONE = Lock()
 
 
 def ready(kind: _T) -> _T:
-    """The type itself, ready to be read. msgspec looks at a type's fields when it first reads a value as one, and the
-    process dies where two threads have it do so at once. Types that are part of another's fields are ready with it."""
+    """`kind` itself, prepared for decoding. msgspec examines a type's fields when it first decodes that type, and the
+    process crashes if two threads do so at once. The types of its fields are prepared as well."""
     with _ALONE:
         msgspec.json.Decoder(kind)
     return kind

@@ -1,4 +1,4 @@
-"""The user's folders, as the system's custom has them."""
+"""The user's folders, by the conventions of each system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def from_here(path: str | Path) -> Path:
 
 
 def _home() -> Path:
-    """The user's home; the top of the disk for one without any, as containers have it whose user has no name."""
+    """The user's home folder; the top of the disk if there is none, as in containers where the user has no name."""
     try:
         return Path.home()
     except RuntimeError:
@@ -27,14 +27,14 @@ def _home() -> Path:
 
 
 def config_folder() -> Path:
-    """Where files that the user writes are: `turnlog` in the configuration folder (`XDG_CONFIG_HOME`, `~/.config`,
+    """The folder for files that the user writes: `turnlog` in the configuration folder (`XDG_CONFIG_HOME`, `~/.config`,
     `APPDATA` on Windows)."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
     return (Path(home) if home else _home() / ".config") / "turnlog"
 
 
 def data_folder() -> Path:
-    """Where the user's own store is: `turnlog` in the data folder (`XDG_DATA_HOME`, `~/.local/share`,
+    """The folder of the user's own store: `turnlog` in the data folder (`XDG_DATA_HOME`, `~/.local/share`,
     `LOCALAPPDATA` on Windows)."""
     home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(home) if home else _home() / ".local" / "share") / "turnlog"

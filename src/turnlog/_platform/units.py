@@ -6,10 +6,10 @@ import re
 from datetime import timedelta
 
 SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024), more than 0"
-"""What `read_size` takes, in words."""
+"""The values that `read_size` accepts, in words."""
 
 AGES = "an age such as 30d (s, min, h, d, w), more than 0"
-"""What `read_age` takes, in words."""
+"""The values that `read_age` accepts, in words."""
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 _BYTES = {
@@ -21,43 +21,43 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: `1 problem`, `2 problems`."""
+    """A number with a noun: `1 problem`, `2 problems`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s" if not noun.endswith("s") else "es")
 
 
 def read_size(value: int | str) -> int:
-    """Bytes, given as such or as a number with a unit. Raises ValueError."""
+    """A size in bytes, given as an int or as a number with a unit. Raises ValueError."""
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value)
         if found is None or (found[2].lower() or "b") not in _BYTES:
-            raise ValueError(f"{value!r} is no size")
+            raise ValueError(f"{value!r} is not a size")
         number, unit = found[1], _BYTES[found[2].lower() or "b"]
         try:
             value = int(float(number) * unit) if "." in number else int(number) * unit
         except OverflowError:
-            raise ValueError(f"{value!r} is more than any disk has") from None
+            raise ValueError(f"size out of range: {value!r}") from None
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{value!r} is no size")
+        raise ValueError(f"{value!r} is not a size")
     return value
 
 
 def read_age(value: timedelta | str) -> timedelta:
-    """A length of time, given as such or as a number with a unit. Raises ValueError."""
+    """A length of time, given as a timedelta or as a number with a unit. Raises ValueError."""
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value)
         if found is None or found[2].lower() not in _SECONDS:
-            raise ValueError(f"{value!r} is no age")
+            raise ValueError(f"{value!r} is not an age")
         try:
             value = timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
         except OverflowError:
-            raise ValueError(f"{value!r} is more than time has") from None
+            raise ValueError(f"age out of range: {value!r}") from None
     if not isinstance(value, timedelta) or value <= timedelta(0):
-        raise ValueError(f"{value!r} is no age")
+        raise ValueError(f"{value!r} is not an age")
     return value
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in three digits: `512 B`, `4.20 MB`."""
+    """A number of bytes with three digits: `512 B`, `4.20 MB`."""
     value, unit = float(size), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.5:
@@ -67,7 +67,7 @@ def size_text(size: int) -> str:
 
 
 def age_text(age: timedelta) -> str:
-    """An age as `read_age` takes it, in the largest unit that says it whole."""
+    """An age as `read_age` accepts it, in the largest unit that gives a whole number."""
     seconds, micro = divmod(age // timedelta(microseconds=1), 1_000_000)
     for unit in ("w", "d", "h", "min"):
         if not micro and seconds and not seconds % _SECONDS[unit]:

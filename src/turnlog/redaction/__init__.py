@@ -1,7 +1,8 @@
-"""Secrets: find them in what is about to be recorded, and replace them with marks before anything reaches a disk.
+"""Redaction: finds secrets in what is about to be recorded, and replaces them with marks before anything reaches a
+disk.
 
-`RedactingStore` stands in front of a store. `scrub` removes secrets from logs that exist. Imported by `view` (for
-tool names) and above.
+`RedactingStore` stands in front of a store. `scrub` removes secrets from existing logs. `view` (for tool names) and the
+packages above it import this one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A record's body with marks in place of secrets.
+"""Replaces the secrets in a record's body with marks.
 
-Which fields hold text, and which are ids, hashes and names that stay as they are, is said in `turnlog.log.texts`. A
-provider's spelling of a value (`Form`) holds unknown keys with whatever they held, so it is gone through as JSON.
+`turnlog.log.texts` lists which fields contain text, and which are ids, hashes and names that stay as they are. A
+provider's spelling of a value (`Form`) may contain unknown keys with any content, so it is searched as JSON.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .redactor import Counts, Redactor
 
 
 def redacted(body: S, redactor: Redactor) -> tuple[S, Counts]:
-    """`body` with marks in place of secrets, and what was replaced; `body` itself where there are none."""
+    """`body` with marks instead of secrets, and what was replaced; `body` itself if it contains no secret."""
     work = _Redaction(redactor)
     return with_texts(body, work.clean), work.counts
 
 
 def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
-    """The bytes of a text file with marks in place of secrets; `data` itself if it is no text in UTF-8."""
+    """The bytes of a text file with marks instead of secrets; `data` itself if it is not UTF-8 text."""
     if b"\0" in data:
         return data, Counter()
     try:
@@ -37,20 +37,20 @@ def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
 
 
 class _Redaction:
-    """Cleans the texts of one body and counts."""
+    """Cleans the texts of one body and counts the replaced secrets."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self.counts: Counts = Counter()
 
     def clean(self, kind: Kind, value: Any) -> Any:
-        """A text of any kind without secrets; `value` itself if it has none."""
+        """A text of any kind without secrets; `value` itself if it contains none."""
         if kind == "call":
             return self._call(value)
         return self._text(value) if kind in ("text", "url") else self._redactor.value(value, self.counts)
 
     def _call(self, call: ToolCall) -> ToolCall:
-        """A call with clean arguments: JSON stays JSON, and `raw` stays another spelling of it."""
+        """A call with clean arguments. JSON stays JSON, and `raw` stays a different spelling of it."""
         if call.arguments is None:
             raw = call.raw and self._begun(call.raw)
             return call if raw is call.raw else replace(call, raw=raw)
@@ -59,14 +59,14 @@ class _Redaction:
             return call if arguments is call.arguments else replace(call, arguments=arguments)
         more: Counts = Counter()
         raw = self._redactor.spelled(call.raw, more, ids=False)
-        if arguments is call.arguments and raw is not call.raw:  # what only this spelling shows: a key that comes twice
+        if arguments is call.arguments and raw is not call.raw:  # a secret only in `raw`, such as under a repeated key
             self.counts.update(more)
             arguments = read(raw) if _spells(call.raw, arguments) else arguments
         same = raw is call.raw and arguments is call.arguments
         return call if same else replace(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
 
     def _begun(self, raw: str) -> str:
-        """Arguments that are no JSON, or not yet: what their beginning says is looked into as the whole will be."""
+        """Arguments that are not JSON, or not yet complete: their beginning is searched like complete arguments."""
         if (held := begun(raw)) is not None:
             clean = self._redactor.value(held.value, self.counts, ids=False)
             raw = raw if clean is held.value else held.text(clean)

@@ -1,4 +1,4 @@
-"""Records to be, and the files that they refer to, with marks in place of secrets."""
+"""Replaces the secrets in drafts of records, and in the files that they refer to, with marks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
 from .truncated import Attentive
 
-TELLING = (Decision, SummaryRecord)
-"""Records that tell of others, of which what they quote may be cut off."""
+QUOTING = (Decision, SummaryRecord)
+"""Records that quote other records. Their quotations may be cut off."""
 
 
 class Cleaned(NamedTuple):
-    """A blob without its secrets: its hash, its size in bytes, and what was replaced."""
+    """A blob without its secrets: its new hash, its size in bytes, and what was replaced."""
 
     name: str
     size: int
@@ -31,19 +31,19 @@ class Cleaned(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes, counts: Counts) -> Cleaned:
-        """What blob `data` is, of which `counts` was replaced."""
+        """The values for a clean blob `data`, in which `counts` were replaced."""
         return cls(sha256_hex(data), len(data), counts)
 
 
 Renamed = Mapping[str, Cleaned]
-"""Blobs that held secrets, by their hash: what stands in their place."""
+"""For each blob that contained secrets, by its hash, the blob that replaces it."""
 
 
 def redacted_drafts(
     drafts: Iterable[Draft], blobs: Mapping[str, bytes], redactor: Redactor
 ) -> tuple[tuple[Draft, ...], dict[str, bytes]]:
-    """Drafts and their blobs without secrets. Blobs that are no text stay as they are, and so does
-    what has none."""
+    """Drafts and their blobs without secrets. Blobs that are not text, and everything without secrets, stay as they
+    are."""
     renamed: dict[str, Cleaned] = {}
     clean: dict[str, bytes] = {}
     for name, data in blobs.items():
@@ -56,10 +56,10 @@ def redacted_drafts(
 
 
 def redacted_next(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
-    """As `redacted_draft`, of the next one in a log. Where it tells of records ahead of it, a secret in them may be cut
-    off: an Attentive redactor, which has met them, finds what is left of it."""
+    """As `redacted_draft`, for the next draft of a log. A record that quotes earlier ones may contain secrets that are
+    cut off: an Attentive redactor, which has seen them whole, also finds these pieces."""
     clean = redacted_draft(draft, redactor, renamed)
-    if isinstance(redactor, Attentive) and isinstance(draft.body, TELLING):
+    if isinstance(redactor, Attentive) and isinstance(draft.body, QUOTING):
         clean = redacted_draft(clean, redactor.pieces, {})
     return clean
 
@@ -68,7 +68,7 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     """A draft without secrets: `draft` itself if it has none. The stored token count is removed from records that
     changed.
 
-    Encoded bytes that come with a draft are dropped if anything in them is a secret, also in fields that this version
+    Encoded bytes that come with a draft are dropped if they contain a secret anywhere, even in fields that this version
     does not know. Records of a kind that it does not know are searched as JSON.
     """
     body, counts = redacted(draft.body, redactor)
@@ -83,14 +83,14 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
         return draft
     if isinstance(body, (MessageRecord, PartialAnswer)):
         body = replace(body, count=None)
-    elif isinstance(body, Decision) and "tokens" in body.detail:  # the sizes of what stands in for messages
+    elif isinstance(body, Decision) and "tokens" in body.detail:  # the token counts of the replacements
         body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
     together = dict(Counter(draft.redacted) + counts)
     return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together)
 
 
 def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
-    """`body` with the new names of blobs, and what was replaced in them."""
+    """`body` with the new names of blobs, and the secrets that were replaced in those blobs."""
     counts: Counts = Counter()
     if not renamed:
         return body, counts
@@ -123,14 +123,14 @@ def _with_media(message: Message, named: Callable[[str], str], renamed: Renamed)
     def medium(part: Any) -> Any:
         if not (isinstance(part, Media) and part.sha256 in renamed):
             return part
-        size = renamed[part.sha256].size if part.size else 0  # 0: nobody said how many bytes there were
+        size = renamed[part.sha256].size if part.size else 0  # 0: the size is not known
         return replace(part, sha256=named(part.sha256), size=size)
 
     return replace(message, parts=tuple(map(part, message.parts)))
 
 
 def _beside(raw: bytes, body: Body, redactor: Redactor) -> Counts:
-    """What of the secrets in `raw` stands in fields that `body` does not have."""
+    """The secrets of `raw` that are in fields which `body` does not have."""
     held = redactor.text(raw.decode("utf-8", "surrogateescape"))[1]
     if not held:
         return held

@@ -1,4 +1,4 @@
-"""JSON that stands as text: which of its pieces secrets lie in, so that it stays JSON without them."""
+"""JSON as text: which parts of it contain secrets, so that it is still JSON without them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ EXACT = frozenset(
     "thought_signature thoughtSignature encrypted_content encryptedContent encrypted_index sha256 "
     "system_fingerprint".split()
 )
-"""Texts under these keys are a provider's own: ids, proofs and ciphers that have to come back byte for byte."""
+"""Texts under these keys are a provider's own: ids, proofs and ciphertexts that must be returned byte for byte."""
 ARGUMENTS = frozenset(("args", "arguments", "input"))
-"""An object under one of these keys is what a tool was called with: in it, no key is the provider's."""
+"""An object under one of these keys contains the arguments of a tool; in it, no key is the provider's."""
 MARK = "[redacted:"
-"""How a mark begins."""
+"""The beginning of a mark."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
 _OPENED = re.compile(r'"(?:[^"\\]++|\\.)*+(?P<end>"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _CUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
 _CLOSING = {"{": "}", "[": "]"}
 _REST_OF_WORD = ("", "null", '"":null', ":null", "0", *(w[n:] for w in ("true", "false", "null") for n in range(1, 5)))
-"""What may be missing of JSON that breaks off between texts, ahead of the brackets that close it."""
+"""What may be missing at the end of JSON that breaks off outside a string, before the closing brackets."""
 _COLON = re.compile(r"\s*:")
 _ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
 class Cut(NamedTuple):
-    """A part of JSON text that a mark takes the place of: of which finding, from where to where, and whether it
-    stands in a string. What does not is a whole scalar."""
+    """A part of JSON text to replace with a mark: the index of its finding, its start and end, and whether it is inside
+    a string. If not, it is a whole scalar."""
 
     finding: int
     start: int
@@ -41,21 +41,21 @@ class Cut(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """What JSON text that breaks off says so far: its value with what is `missing` behind it, brackets last."""
+    """Incomplete JSON text: its value when `missing` is added to it. `missing` ends with `brackets`."""
 
     value: Any
     missing: str
     brackets: str
 
     def text(self, value: Any) -> str:
-        """This value in the place of the other, as JSON text that breaks off where that did."""
+        """The JSON text of another value, broken off at the same place."""
         whole = compact_json(value)
         behind = self.missing if whole.endswith(self.missing) else self.brackets
         return whole.removesuffix(behind)
 
 
 def begun(text: str) -> Begun | None:
-    """What an object or array in JSON says of which the end has not come; None if `text` is none."""
+    """The content of an incomplete object or array in JSON; None if `text` is not one."""
     if text.lstrip()[:1] not in _CLOSING:
         return None
     open_brackets: list[str] = []
@@ -74,7 +74,7 @@ def begun(text: str) -> Begun | None:
     for ending in endings:
         try:
             value = read(text + ending + brackets)
-            compact_json(value)  # is asked for later, of values that are not too deep
+            compact_json(value)  # needed later; raises an error for values that are nested too deeply
         except (ValueError, RecursionError):
             continue
         return Begun(value, ending + brackets, brackets)
@@ -82,9 +82,10 @@ def begun(text: str) -> Begun | None:
 
 
 def cuts(text: str, spans: Sequence[tuple[int, int]], *, ids: bool) -> list[Cut]:
-    """What of these `spans` of JSON text lies in its strings, keys and scalars, in order; the spans are too.
+    """The parts of these `spans` of JSON text that are in its strings, keys and scalars, in order. `spans` must be in
+    order.
 
-    With `ids`, texts under the keys of `EXACT` have none. An escape is cut out as a whole, and so is a number.
+    With `ids`, texts under the keys in `EXACT` are skipped. An escape is always cut out as a whole, and so is a number.
     """
     found: list[Cut] = []
     first = place = 0
@@ -105,7 +106,7 @@ def cuts(text: str, spans: Sequence[tuple[int, int]], *, ids: bool) -> list[Cut]
 
 
 def decoded(text: str) -> str:
-    """What a part of a JSON string says; `text` itself if it is none."""
+    """The text that a part of a JSON string represents; `text` itself if it is not valid."""
     if "\\" not in text:
         return text
     try:
@@ -115,8 +116,8 @@ def decoded(text: str) -> str:
 
 
 def read(text: str) -> Any:
-    """The value of JSON text. Keys that read the same because marks stand in them stay two. Raises ValueError and
-    RecursionError as `json.loads`."""
+    """The value of JSON text. If marks made two keys equal, both are kept, the second with another spelling. Raises
+    ValueError and RecursionError as `json.loads`."""
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         held: dict[str, Any] = {}
@@ -128,14 +129,15 @@ def read(text: str) -> Any:
 
 
 def apart_by(key: str, held: dict[str, Any]) -> str:
-    """`key`, spelled as none of those that are `held` already."""
+    """`key`, changed until it differs from all keys in `held`."""
     while key in held:
         key += "'"
     return key
 
 
 def _pieces(text: str, *, ids: bool) -> Iterator[tuple[int, int, bool]]:
-    """Where strings, with their quotes, and scalars begin and end, without those that have to stay."""
+    """The start and end of each string (quotes included) and scalar, and whether it is a string. Those that must stay
+    are left out."""
     around: list[bool] = []
     name = ""
     for token in _TOKEN.finditer(text):
@@ -158,7 +160,7 @@ def _pieces(text: str, *, ids: bool) -> Iterator[tuple[int, int, bool]]:
 
 
 def _with_escapes(text: str, string: int, start: int, end: int) -> tuple[int, int]:
-    """A part of a string that begins at `string`, with the whole of each escape that it has a part of."""
+    """A part of the string that begins at `string`, extended so that it contains no incomplete escape."""
     for escape in _ESCAPE.finditer(text, string + 1):
         if escape.start() >= end:
             break

@@ -1,8 +1,8 @@
-"""Secrets told by their names: `password = "..."`, `api_key: ...`, `?token=...`, `--password ...`.
+"""Secrets found by their names: `password = "..."`, `api_key: ...`, `?token=...`, `--password ...`.
 
-What is called a password may look like anything, so a value is taken for a secret if it is no
-placeholder, no expression of a program and no plain word; what is called a key or a token has to look
-random as well. `plausible` is that judgement; it is the same for texts and for JSON values.
+A password may look like anything, so a value named so counts as a secret unless it is a placeholder, an expression of a
+program or a plain word. A value named key or token must also look random. `plausible` decides this, for texts and for
+JSON values alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .shapes import Expression
 
 
 class Named(NamedTuple):
-    """A secret in a text: its kind, and where it begins and ends."""
+    """A secret in a text: its kind, and its start and end."""
 
     kind: str
     start: int
@@ -40,7 +40,7 @@ _QUALIFIERS = (
     "client",
     "app",
 )
-"""What has to stand before `key`: a key as such is one of a dictionary."""
+"""Words that must come before `key`, because a plain `key` is usually the key of a dictionary."""
 
 _NAME = (
     r"(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?(?:access)?[_-]?key|[_-]?token)?|token|key|authorization)"
@@ -65,11 +65,11 @@ _PLACEHOLDER = Expression(
 )
 _EXPRESSION = Expression(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
 _MORE = re.compile(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^\s\"'`<>,;&\\|]{1,256}+)+")
-"""How a password may go on behind a character that otherwise ends one: not with the next pair of a query or a list,
-nor with the next command."""
+"""How a password may continue after a character that otherwise ends one: not with the next pair of a query or list, and
+not with the next command."""
 
 _STOP = re.compile(r"[\s\"'`<>,;&\\|\[]|\Z")
-"""Where a value ends that is longer than what is looked at."""
+"""The end of a value that is longer than the part that was matched."""
 
 _QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
@@ -77,40 +77,40 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _WORDS = re.compile(
     r"_*(?:(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2}(?:_+(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2})+|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2})\Z"
 )
-"""What a variable is called: `next_token_id2`, `nextTokenId2`."""
+"""Typical names of variables: `next_token_id2`, `nextTokenId2`."""
 _PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
 
 _LONGEST = 256
-"""Characters of a value that are looked at; between quotes, all that there may be."""
+"""The most characters of a value that are matched; a value in quotes must not be longer."""
 _LOOKED_AT = 80
-"""Characters of a value that are asked whether it is a placeholder: longer ones are none."""
+"""The characters of a value in which placeholders are searched; longer placeholders do not occur."""
 
 _RANDOM_BITS = 3.0
-"""Shannon bits a character: English words have about 2.5 to 3 within 12 letters, 12 random letters and digits
-about 3.4. (detect-secrets asks 4.5 of base64, 3.0 of hex, without a name that says that it is a secret.)"""
+"""Shannon bits per character: English words have about 2.5 to 3 within 12 letters, 12 random letters and digits about
+3.4. (detect-secrets requires 4.5 for base64 and 3.0 for hex, without a name that indicates a secret.)"""
 
 
 def entropy(text: str) -> float:
-    """Shannon entropy of the characters of `text`, in bits a character; 0 for an empty one."""
+    """Shannon entropy of the characters of `text`, in bits per character; 0 for an empty text."""
     size = len(text)
     return -sum(n / size * math.log2(n / size) for n in Counter(text).values()) if size else 0.0
 
 
 def looks_random(text: str, least: int = 12) -> bool:
-    """Whether `text` looks like what a generator made: long, of many different characters, digits among them."""
+    """Whether `text` looks generated: long, with many different characters, including digits."""
     if len(text) < least or entropy(text) < _RANDOM_BITS:
         return False
     return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
 
 
 def name_kind(name: str) -> str:
-    """The kind of secret that something of this name is: `password`, `secret`, `token`, `key`; else ""."""
+    """The kind of secret that has this name: `password`, `secret`, `token` or `key`; "" if none."""
     found = _FULL_NAME.pattern.match(name) if len(name) <= 128 else None
     return _kind_at(name.lower(), found.start("name"), found["name"].lower()) if found else ""
 
 
 def _kind_at(lower: str, start: int, keyword: str) -> str:
-    """The kind of a keyword at a place of a text, by what stands before it."""
+    """The kind of the keyword at this position, depending on the text before it."""
     before = lower[max(0, start - 12) : start]
     if keyword.startswith("key"):
         return "key" if before.rstrip("_- ").endswith(_QUALIFIERS) else ""
@@ -122,12 +122,12 @@ def _kind_at(lower: str, start: int, keyword: str) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` stands for a secret and is none: `<your key>`, `${TOKEN}`, `changeme`."""
+    """Whether `value` is a placeholder for a secret: `<your key>`, `${TOKEN}`, `changeme`."""
     return _PLACEHOLDER.pattern.search(value[:_LOOKED_AT]) is not None
 
 
 def plausible(kind: str, value: str) -> bool:
-    """Whether `value` is a secret, where its name says that it is one of this kind."""
+    """Whether `value` is a secret, given that its name is that of a secret of this kind."""
     if len(value) < 4 or any(map(str.isspace, value)) or is_placeholder(value) or _PLACE.match(value):
         return False
     if kind in ("token", "key"):
@@ -141,7 +141,7 @@ def plausible(kind: str, value: str) -> bool:
 
 
 def has_name(text: str) -> bool:
-    """Whether a name of a secret stands anywhere in `text`: where none does, no value beside one does either."""
+    """Whether the name of a secret occurs anywhere in `text`. If not, `find_named` finds nothing."""
     lower = text.lower()
     for keyword in _KEYWORDS:
         at = lower.find(keyword)
@@ -153,9 +153,9 @@ def has_name(text: str) -> bool:
 
 
 def find_named(text: str) -> Iterator[Named]:
-    """The secrets of a text that stand beside a name that says so."""
+    """The secrets in a text that are next to the name of a secret."""
     lower = text.lower()
-    if len(lower) != len(text):  # the one letter that gets longer
+    if len(lower) != len(text):  # the only letter whose lower case is longer
         lower = text.replace("\u0130", "I").lower()
     for keyword in _KEYWORDS:
         at = lower.find(keyword)
@@ -163,7 +163,7 @@ def find_named(text: str) -> Iterator[Named]:
             after = at + len(keyword)
             pair = _PAIR.pattern.match(text, at)
             found = None if pair is None else _judged(pair, text, lower)
-            if found is not None and MARK not in text[found.start : found.end]:  # that stays, what is in it not
+            if found is not None and MARK not in text[found.start : found.end]:  # keep marks; search inside
                 yield found
                 after = found.end
             at = lower.find(keyword, after)
@@ -179,7 +179,7 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
         return None
     if pair["quoted"] is not None:
         begin = pair.start("quoted")
-        ends = (_closed(pair, text), pair.end("quoted"))  # not everybody escapes: C:\\dir\\ in a batch file
+        ends = (_closed(pair, text), pair.end("quoted"))  # not all backslashes escape: C:\\dir\\ in a batch file
         return next((Named(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip())), None)
     value = pair["plain"].rstrip(".:)}]\u201d")
     if kind == "password" and not pair["tag"]:
@@ -199,9 +199,9 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
 
 
 def _closed(pair: re.Match[str], text: str) -> int:
-    """Where a quoted value ends in which quotes are escaped: at the first that has just the backslashes of the one that
-    it began with, none of which another escapes. In text of depth 0, 1, 2 these are 0, 1, 3, and as many again plus one
-    escape another backslash."""
+    """The end of a quoted value that contains escaped quotes: the first quote that is preceded by exactly the
+    backslashes of the opening quote and is not escaped itself. In text of depth 0, 1, 2 an opening quote has 0, 1, 3
+    backslashes; an escaped backslash takes one more than that, as often again."""
     quote, begin, end = pair["quote"], *pair.span("quoted")
     depth = len(quote)
     while True:
@@ -215,12 +215,12 @@ def _closed(pair: re.Match[str], text: str) -> int:
 
 
 def _is_scheme(name: str, pair: re.Match[str]) -> bool:
-    """Whether the value is the first word of an `Authorization` header, of which more follows: shapes know those."""
+    """Whether the value is the first word of an `Authorization` header and more follows; the shapes cover these."""
     return name == "authorization" and len(pair["after"]) > len(pair["after"].strip(" \t")) > 0
 
 
 def _is_name(lower: str, start: int) -> bool:
-    """Whether `pass` is the name of something, as in `db_pass: ...` and `"pass": ...`: tests print PASS: too."""
+    """Whether `pass` is a name, as in `db_pass: ...` and `"pass": ...`. (Test programs print PASS:, too.)"""
     before, after = lower[start - 1 : start], lower[start + 4 : start + 5]
     return before in ("_", "-") or after == "=" or (before in _QUOTES and after in (*_QUOTES, "\\"))
 
@@ -232,7 +232,7 @@ def _is_flag(text: str, start: int) -> bool:
 
 
 def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
-    """Whether an unquoted value is a text and no variable or expression of a program."""
+    """Whether an unquoted value is a literal text, and not a variable or expression of a program."""
     if _EXPRESSION.pattern.match(value) or not any(map(str.isalnum, value)):
         return False
     if len(value) < 6:
@@ -243,7 +243,7 @@ def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
         return True
     if value.isdigit() or looks_random(value, 20):
         return kind == "password" or not value.isdigit()
-    # A word such as hunter2: among the arguments of a call or the fields of an object it could be a variable.
+    # A word such as hunter2: in the arguments of a call or the fields of an object it could be a variable.
     if not any(map(str.isdigit, value)):
         return False
     after = pair["after"].strip(" \t")
@@ -255,7 +255,7 @@ def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
 
 
 def _is_shell(pair: re.Match[str], text: str) -> bool:
-    """Whether the name is one of the environment (all capitals), or stands in a URL's query."""
+    """Whether the name is an environment variable (all capitals), or is in the query of a URL."""
     name = _NAME_END.search(text, max(0, pair.start() - 40), pair.start())
     start = name.start() if name else pair.start()
     whole = text[start : pair.start()] + text[pair.start() : pair.end()].partition("=")[0]

@@ -1,9 +1,9 @@
-"""Finds secrets in texts and JSON values, and puts marks in their place.
+"""Finds secrets in texts and JSON values, and replaces them with marks.
 
-A mark is `[redacted:KIND:TAG]`. The tag, four hex digits, is the same for the same secret, so that a
-model can tell two of them apart. It is a keyed hash cut to 16 bits: of a random key it tells nothing
-of use. A password that could be guessed gets a tag only under a key of the caller's own, since
-anybody could check a guess against it otherwise.
+A mark is `[redacted:KIND:TAG]`. The tag, four hex digits, is the same for the same secret, so that a model can
+distinguish two secrets. It is a keyed hash cut to 16 bits, which reveals nothing useful about a random key. A password
+that can be guessed gets a tag only with the caller's own key, because otherwise anybody could check guesses against the
+tag.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needl
 _SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
 _MAX_DEPTH = 200
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
-"""What stands in an expression that may take a space."""
+"""Parts of a regular expression that may match a space."""
 
 
 class Finding(NamedTuple):
-    """A secret: its kind, where it stands in its text, and whether nobody could guess it."""
+    """A secret: its kind, its start and end in the text, and whether it is random, so that nobody can guess it."""
 
     kind: str
     start: int
@@ -45,19 +45,19 @@ class Finding(NamedTuple):
 
 
 def has_mark(text: str) -> bool:
-    """Whether something in `text` was redacted."""
+    """Whether `text` contains a mark."""
     return MARK in text and _MARK.search(text) is not None
 
 
 def marks_in(text: str) -> list[tuple[str, int]]:
-    """The kinds of the secrets that were redacted in `text`, and where their marks begin."""
+    """The kinds of the marks in `text`, and where they begin."""
     return [(found[1], found.start()) for found in _MARK.finditer(text)] if MARK in text else []
 
 
 class Redactor:
-    """Replaces secrets by marks.
+    """Replaces secrets with marks.
 
-    `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); of a match with a group
+    `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); if a match has a group
     named `secret`, only this group is replaced. `known`: also look for the built-in kinds: tokens of a known form
     (`sk-...`), and values next to names such as `password`. `key` is a secret for computing the TAG of each mark; keep
     it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`, a session's
@@ -88,11 +88,11 @@ class Redactor:
 
     @property
     def spans_words(self) -> bool:
-        """Whether secrets of the caller's own patterns may hold spaces."""
+        """Whether secrets that match the caller's own patterns may contain spaces."""
         return any(_SPACE.search(pattern.pattern) for _, pattern in self._own)
 
     def find(self, text: str) -> list[Finding]:
-        """The secrets in `text`, in order, none overlapping another or a mark."""
+        """The secrets in `text`, in order. They do not overlap each other or a mark."""
         text_given("text", text)
         found = [
             Finding(kind, *match.span("secret" if "secret" in pattern.groupindex else 0), random=False)
@@ -108,16 +108,16 @@ class Redactor:
         return apart(text, found) if found else []
 
     def text(self, text: str) -> tuple[str, Counts]:
-        """`text` with marks in place of secrets, and what was replaced."""
+        """`text` with marks instead of secrets, and what was replaced."""
         counts: Counts = Counter()
-        while found := self.find(text):  # again, for what only a mark before it shows: redacting twice changes nothing
+        while found := self.find(text):  # a mark may reveal another secret; redacting a second time changes nothing
             marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in found]
             text = _with_marks(text, marks)
             counts.update(finding.kind for finding in found)
         return text, counts
 
     def value(self, value: Any, counts: dict[str, int], *, ids: bool = True) -> Any:
-        """A JSON value with marks in place of secrets; `value` itself if it contains no secret.
+        """A JSON value with marks instead of secrets; `value` itself if it contains no secret.
 
         The number of replaced secrets of each kind is added to `counts`. Secrets are also found in keys, in numbers,
         and by the name of the key (`"password": ...`). With `ids`, texts under keys such as `id` and `signature` are
@@ -134,7 +134,8 @@ class Redactor:
         return clean if spelled is text else read(spelled)
 
     def spelled(self, text: str, counts: dict[str, int], *, ids: bool = True) -> str:
-        """JSON text with marks in place of secrets, JSON as before; `text` itself if it holds none. As `value`."""
+        """JSON text with marks instead of secrets, still JSON; `text` itself if it contains none. Arguments as for
+        `value`."""
         while found := self.find(text):
             parts = cuts(text, [(finding.start, finding.end) for finding in found], ids=ids)
             if not parts:
@@ -148,7 +149,7 @@ class Redactor:
         return text
 
     def mark(self, finding: Finding, secret: str) -> str:
-        """What stands in place of `secret`."""
+        """The mark that replaces `secret`."""
         if not (finding.random or self._key):
             return f"[redacted:{finding.kind}]"
         key = self._key or b"turnlog"
@@ -156,12 +157,12 @@ class Redactor:
         return f"[redacted:{finding.kind}:{tag}]"
 
     def _could_hold(self, text: str) -> bool:
-        """Whether there could be a secret in the value that `text` is the JSON of, whose texts are then gone through
-        one by one: what known ones are told by would stand in `text` too."""
+        """Whether a JSON value, given as its JSON `text`, may contain a secret, so that its texts must be searched one
+        by one. Everything by which known secrets are recognised would be in `text`, too."""
         return bool(self._own) or not text or (self._known and (has_name(text) or bool(_candidates(text))))
 
     def _inside(self, value: Any, counts: dict[str, int], name: str, room: int, ids: bool) -> Any:
-        """A value that stands under the key `name`, without the secrets in its texts."""
+        """A value under the key `name`, without the secrets in its texts."""
         if isinstance(value, str):
             return self._named(value, name, counts)
         if not room or not isinstance(value, (dict, list, tuple)):
@@ -183,7 +184,7 @@ class Redactor:
             return self.mark(finding, text)
         clean, replaced = self.text(text)
         head = f"{name}: "
-        if not replaced and name.lower().endswith("authorization"):  # a header: what it begins with is no secret
+        if not replaced and name.lower().endswith("authorization"):  # a header: its first word is not a secret
             header, replaced = self.text(head + text)
             clean = header.removeprefix(head) if replaced else text
         _add(counts, replaced)
@@ -209,7 +210,7 @@ class Redactor:
 
 
 def _as_text(value: Any) -> str:
-    """The text of a JSON value; none of what is no JSON, or deeper than a record can be."""
+    """The JSON text of a value; empty if it is not JSON, or nested deeper than a record can be."""
     try:
         return compact_json(value)
     except (TypeError, ValueError, RecursionError):
@@ -217,7 +218,7 @@ def _as_text(value: Any) -> str:
 
 
 def _with_marks(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
-    """`text` with these marks in place of what stands from the one place to the other."""
+    """`text` with each part from a start to an end replaced by its mark."""
     pieces, place = [], 0
     for start, end, mark in marks:
         pieces += [text[place:start], mark]
@@ -232,17 +233,15 @@ def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
 
 def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise InputError(
-            f"redact: {kind!r} is no name for a kind of secret: take a-z, 0-9 and '-', at most 40 characters"
-        )
+        raise InputError(f"redact: {kind!r} cannot be a kind of secret: use a-z, 0-9 and '-', at most 40 characters")
     try:
         return re.compile(pattern)
     except (re.error, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"redact: the pattern for {kind!r} is no regular expression: {error}") from error
+        raise InputError(f"redact: the pattern for {kind!r} is not a regular expression: {error}") from error
 
 
 def _candidates(text: str) -> list[tuple[str, Shape]]:
-    """The needles that stand in `text`, with their shapes: all that ordinary text is asked."""
+    """The needles that occur in `text`, with their shapes. Ordinary text is searched no further."""
     found = [row for row in _SPREAD if row[0] in text]
     if len(text) < LONG:
         return found
@@ -268,14 +267,16 @@ def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:
 
 
 def _is_blank(secret: str) -> bool:
-    """Whether it is made of x's, as in documentation: sk-xxxxxxxx."""
+    """Whether a secret is a placeholder of x's, as in documentation (sk-xxxxxxxx), or contains a mark."""
     return "xxxxxxxx" in secret.lower() or MARK in secret
 
 
 def apart(text: str, found: list[Finding]) -> list[Finding]:
-    """Findings in order; of those that overlap, one that covers all; none that touches a mark.
+    """The findings in order. Those that overlap are replaced by one that covers all; those that overlap a mark are
+    dropped.
 
-    Where two begin at one place, the known shape says better than a name where the secret ends.
+    If two begin at the same place, the end of the one with a known shape is used, which is more precise than that of a
+    named one.
     """
     marks = [match.span() for match in _MARK.finditer(text)] if MARK in text else []
     marks.append((len(text), len(text)))

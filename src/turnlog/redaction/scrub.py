@@ -1,7 +1,8 @@
-"""Secrets in logs that are there already: found by `scan`, taken out by `scrub`.
+"""Secrets in existing logs: `scan` finds them, `scrub` removes them.
 
-Scrubbing is the one operation that rewrites records. It is itself on record: each changed record says
-how many secrets it lost, and a note at the end of the session says what was done, and by its time when.
+Scrubbing is the only operation that rewrites records. It is recorded itself: each changed record contains how many
+secrets it lost, and a note at the end of the session describes what was done; the time of the note is the time of the
+scrub.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from . import (
 )
 
 SCRUBBED = "scrubbed"
-"""The topic of the notes that say what was done."""
+"""The topic of the notes about scrubs."""
 
-_TELLING = frozenset({"decision", "summary"})
-"""Records that tell of others, of which what they quote may be cut off."""
+_QUOTING = frozenset({"decision", "summary"})
+"""Kinds of records that quote other records. Their quotations may be cut off."""
 
 
 class Leak(Struct, frozen=True):
-    """Secrets of one kind in one record (0: the session's title), files that it names included."""
+    """Secrets of one kind in one record (0: the session's title), including those in files that it names."""
 
     session: str
     record: int
@@ -49,8 +50,8 @@ class Leak(Struct, frozen=True):
 
 
 class Scrubbed(Struct, frozen=True):
-    """What was done: which records were rewritten, how many secrets went, by kind, and the hashes of
-    files that held some and had to stay, because other sessions name them."""
+    """The result of a scrub: the rewritten records, the number of removed secrets by kind, and the hashes of files that
+    contained secrets but had to stay because other sessions name them."""
 
     session: str
     records: tuple[int, ...]
@@ -59,14 +60,15 @@ class Scrubbed(Struct, frozen=True):
 
 
 def scan(store: Store, session_id: str | None = None, redactor: Redactor | None = None) -> Iterator[Leak]:
-    """The secrets in one session, or in all. What forks share is found in each. Raises as `Store.read`."""
+    """The secrets in one session, or in all sessions. Those in shared records are found in each session. Raises as
+    `Store.read`."""
     redactor = redactor or Redactor()
     files = _Files(store, redactor)
     if session_id is not None:
         yield from _leaks(store, session_id, redactor, files)
         return
     for info in store.sessions():
-        with suppress(SessionNotFound):  # it is deleted just now
+        with suppress(SessionNotFound):  # deleted meanwhile
             yield from _leaks(store, info.id, redactor, files)
 
 
@@ -87,13 +89,13 @@ def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Ite
 
 
 def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
-    """Put marks in place of all secrets of a session, for good.
+    """Replace all secrets of a session with marks, for good.
 
-    Records that forks share change there too, and so does what summaries in forks tell of the secrets. Token
-    counts of changed messages are dropped. Where there are no secrets, no record changes, but what an earlier
-    run had to leave is taken away: old bytes in the store's files, files of text that only other sessions named,
-    and, where it was killed, those that no record names any more (see `Store.sweep`). Raises CorruptRecord,
-    with nothing changed, if the log is damaged.
+    Records shared with forks change there, too, and so do summaries in forks that quote the secrets. Token counts of
+    changed messages are removed. If there are no secrets, no record changes, but the leftovers of an earlier run are
+    removed: old bytes in the store's files; text files that only other sessions named at that time; and if the earlier
+    run was killed, files that no record names any more (see `Store.sweep`). Raises CorruptRecord, with nothing changed,
+    if the log is damaged.
     """
     redactor = Attentive(redactor or Redactor())
     files = _Files(store, redactor)
@@ -110,7 +112,7 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
             continue
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         counts += Counter(draft.redacted) - Counter(record.redacted)
-    if redactor.pieces:  # first: who ends it in between finds them again
+    if redactor.pieces:  # first, so that a later run still finds them if this one is interrupted
         _scrub_relatives(store, session_id, redactor.pieces)
     title, more = redacted_title(info.title, said, redactor)
     counts += more
@@ -123,20 +125,20 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     doomed = earlier | files.renamed.keys()
     needed = _named(store) if doomed else frozenset()
     if not counts:
-        store.sweep()  # killed behind its records, an earlier run came to no note of which files are to go
+        store.sweep()  # if an earlier run was killed after rewriting, no note lists the files to delete
     if doomed - needed or not counts:
         store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
     return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
 
 
 def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
-    """Take out what is told of the secrets in sessions that share records with this one: where those were cut off,
-    nobody finds them there once what they were cut off from has marks."""
+    """Remove cut-off pieces of the secrets from sessions that share records with this one. Nothing would recognise
+    these pieces there once the whole secrets are replaced with marks."""
     infos = {info.id: info for info in store.sessions()}
 
     def line(name: str) -> set[str]:
         met: set[str] = set()
-        while name not in met:  # one that was deleted and forked back from its own fork is the parent of its parent
+        while name not in met:  # a session deleted and forked back from its own fork is the parent of its parent
             met.add(name)
             name = infos[name].parent if name in infos and infos[name].parent_records else name
         return met
@@ -147,8 +149,8 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
             continue
         changed: dict[int, bytes] = {}
         counts = Counter[str]()
-        with suppress(SessionNotFound, CorruptRecord):  # it is deleted just now; `verify` says what is damaged
-            for record in store.of_kinds(name, _TELLING):
+        with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile; `verify` reports damage
+            for record in store.of_kinds(name, _QUOTING):
                 draft = redacted_draft(Draft(record.body, record.time, record.raw, record.redacted), pieces, {})
                 if draft.redacted != record.redacted:
                     changed[record.n] = encode_record(Record(record.n, record.time, draft.body, None, draft.redacted))
@@ -158,15 +160,16 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
 
 
 def _said(title: str, one: Draft | Record) -> list[str]:
-    """The lines of a message that tell what `title` was cut off in, if it was."""
+    """The lines of a message that may show in which secret `title` was cut off, if it was."""
     if not is_cut(title) or not isinstance(one.body, MessageRecord):
         return []
     return [line for line in text_of(one.body.message).splitlines() if has_mark(line) or title[:-1] in line]
 
 
 def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
-    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards, or was
-    interrupted: a store that is written anew as a whole takes its time, and the note says which files are to go."""
+    """Rewrite records and add a note at the end of the session. The note is added even if the store fails after
+    rewriting, or is interrupted (rewriting a whole store file takes long), because the note lists the files to
+    delete."""
     data = {"records": list(changed), "redacted": counts, "files": files}
     said = Draft(Note(SCRUBBED, "secrets were taken out of records that were there", data))
     try:
@@ -180,7 +183,7 @@ def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: C
 
 
 def _listed(record: Record) -> set[str]:
-    """The files that an earlier scrub wanted to delete."""
+    """The files that an earlier scrub was to delete."""
     body = record.body
     if not (isinstance(body, Note) and body.topic == SCRUBBED and isinstance(body.data, dict)):
         return set()
@@ -192,14 +195,14 @@ def _named(store: Store) -> frozenset[str]:
     """The files that any record names."""
     names: set[str] = set()
     for info in store.sessions():
-        with suppress(SessionNotFound):  # it is deleted just now, and names none
+        with suppress(SessionNotFound):  # deleted meanwhile, so it names no files
             for record in store.read(info.id):
                 names |= blob_names(record)
     return frozenset(names)
 
 
 class _Files:
-    """The text files that records name, looked through once each."""
+    """The text files that records name. Each is searched once."""
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
         self._store = store
@@ -209,21 +212,21 @@ class _Files:
         self.clean: dict[str, bytes] = {}
 
     def look(self, name: str) -> None:
-        """Look through a file, if it is there and whole."""
+        """Search a file, if it exists and is intact."""
         if name in self._seen:
             return
         self._seen.add(name)
         try:
             data, counts = redacted_bytes(self._store.get_blob(name), self._redactor)
         except (BlobMissing, CorruptRecord):
-            return  # for `verify` to say
+            return  # `verify` reports it
         if counts:
             self.renamed[name] = Cleaned.of(data, counts)
             self.clean[self.renamed[name].name] = data
 
 
 def _clean(record: Record, redactor: Attentive, files: _Files) -> Draft | None:
-    """The record without its secrets; None if it has none."""
+    """The record without its secrets; None if it contains none."""
     for name in blob_names(record):
         files.look(name)
     draft = Draft(record.body, record.time, record.raw, record.redacted)

@@ -1,12 +1,12 @@
-"""What keys and tokens of known services look like: a table, one row a shape.
+"""The forms of keys and tokens of known services: a table with one row for each shape.
 
-A row is found by its *needles*, plain texts that every secret of the shape holds, and decided by a
-regular expression that is tried only there. So ordinary text costs a few searches for substrings.
-The expressions cannot run away: a quantifier never meets text that the one before it could have
-taken, lengths have upper bounds, and no secret begins inside a word, so that runs do not overlap.
+A row has *needles*, plain texts of which every secret of the shape contains one; the regular expression is tried only
+where a needle occurs. So ordinary text costs only a few substring searches. The expressions take linear time: no
+quantifier can match text that the one before it could have matched, lengths have upper bounds, and no secret begins
+inside a word, so runs do not overlap.
 
-Sources: each service's documentation, as named in the rows; where that is silent, the public
-rule sets of secret scanners (GitHub's supported secret scanning patterns, gitleaks, detect-secrets).
+Sources: each service's documentation, as named in the rows; where that says nothing, the public rule sets of secret
+scanners (GitHub's supported secret scanning patterns, gitleaks, detect-secrets).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Expression(NamedTuple):
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """It, compiled."""
+        """The compiled expression."""
         return _compiled(self.expression, self.flags)
 
 
 class Shape(NamedTuple):
-    """A shape of secret. Where `pattern` has a group `secret`, that alone is the secret.
+    """A shape of secret. If `pattern` has a group `secret`, only this group is the secret.
 
-    `before` is how many characters a secret may begin before its needle. `random` says that nobody
-    could guess such a secret, so that a tag made from it gives nothing away. `spread` says that a
-    needle is not wholly inside a run of at least `LONG` characters of `RUN`.
+    `before` is how many characters before its needle a secret may begin. `random`: nobody can guess such a secret, so a
+    tag made from it reveals nothing. `spread`: a needle is not always wholly inside a run of at least `LONG` characters
+    of `RUN`.
     """
 
     kind: str
@@ -50,19 +50,19 @@ class Shape(NamedTuple):
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The regular expression, compiled when its needle is first met: most never are."""
+        """The regular expression, compiled when its needle first occurs; most needles never do."""
         return _compiled(self.expression)
 
 
 LONG = 16
 RUN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=~"
-"""What secrets consist of, and how many of these characters, at least, stand side by side in one whose
-shape is not `spread`. Most texts hold no such run, which is quickly seen."""
+"""The characters of secrets. A secret whose shape is not `spread` has at least `LONG` consecutive ones. Most texts have
+no such run, which is checked quickly."""
 
 
-# A secret begins at the start of a word; `\n`, `\x0a` and `\u0022` that stand as text, `%3D` in a URL, and a
-# terminal's `ESC[1;32m` (its ESC written out, lost, or there) are no part of one. Where the body of a secret
-# may hold `-` and `_`, these do not begin a word either.
+# A secret begins at the start of a word. Escapes written as text (`\n`, `\x0a`, `\u0022`), `%3D` in a URL, and a
+# terminal's `ESC[1;32m` (with its ESC escaped, missing, or present) are not part of the word. If the body of a secret
+# may contain `-` and `_`, a word does not begin after these either.
 _COLOURED = "|".join(rf"(?<=\[[0-9;:]{{{size}}}[mKJHG])" for size in range(19))
 _ESCAPED = (
     r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
@@ -79,7 +79,7 @@ def _shape(kind: str, needles: str, body: str, *, before: int = 0, dashed: bool 
 
 
 def _inside(kind: str, needles: tuple[str, ...], pattern: str, *, random: bool = True) -> Shape:
-    """A shape told by what stands around the secret."""
+    """A shape that is recognised by the text around the secret."""
     return Shape(kind, needles, pattern, 0, random, spread=True)
 
 
@@ -220,7 +220,7 @@ _STANDARDS = (
         r"eyJ[A-Za-z0-9_\-]{8,8192}+\.eyJ[A-Za-z0-9_\-]{4,16384}+\.[A-Za-z0-9_\-]{8,2048}+",
         dashed=True,
     ),
-    # RFC 7468, and OpenPGP's armour (RFC 9580). One whose end is missing goes as far as it can be read.
+    # RFC 7468, and OpenPGP's armour (RFC 9580). A key whose end is missing ends where its characters do.
     _inside(
         "private-key",
         ("-----BEGIN",),
@@ -262,4 +262,4 @@ _STANDARDS = (
 )
 
 SHAPES: tuple[Shape, ...] = _MODELS + _CODE + _CLOUD + _SERVICES + _STANDARDS
-"""Every known shape. Where two claim the same characters, the earlier start wins, then the earlier row."""
+"""Every known shape. If two match the same characters, the earlier start wins, then the earlier row."""

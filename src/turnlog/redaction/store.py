@@ -1,4 +1,4 @@
-"""A store in front of a store: what is appended through it holds no secrets."""
+"""A store in front of another: what is appended through it contains no secrets."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ..log.records import Body, Record
 from ..log.store import Draft, SessionInfo, Store
 from ..stores.wrapper import StoreWrapper
 from .bodies import redacted_bytes
-from .drafts import TELLING, Cleaned, redacted_next
+from .drafts import QUOTING, Cleaned, redacted_next
 from .redactor import Redactor
 from .truncated import Attentive
 
 
 class RedactingStore(StoreWrapper):
-    """Puts marks in place of secrets in records, text files and titles, then hands them to `store`.
+    """Replaces secrets in records, text files and titles with marks before it passes them to `store`.
 
-    Everything else is `store`'s own. A text file that held secrets has another hash than the caller
-    knows it by: records that name it get the right one.
+    Everything else is passed on unchanged. A text file that contained secrets is stored under another hash than the
+    caller knows; records that name it get the right hash.
     """
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
         super().__init__(store)
         self.redactor = redactor
-        # What is decided on secrets may be cut off in one. Else decisions are on marks, but for what a model wrote into
-        # a summary: no other secret is remembered.
+        # With `live`, quotations are made from texts with secrets, and may be cut off inside one, so all secrets are
+        # remembered. Otherwise they are made from marks, and only secrets that a model wrote into summaries are.
         self._attentive = Attentive(redactor)
         self._renamed: dict[str, Cleaned] = {}
         self._live: dict[tuple[str, int], Body] = {}
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """What is returned is what later reads return."""
+        """See `Store.append`. Returns what later reads return."""
         clean = [redacted_next(draft, self._finder(draft), self._renamed) for draft in drafts]
         records = self.store.append(session_id, clean, expected=expected)
         if not self.redactor.live or unchanged(clean, drafts):
@@ -73,7 +73,8 @@ class RedactingStore(StoreWrapper):
         return made
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """Returns the hash of `data` as given, even if secrets in it were replaced before it was stored."""
+        """See `Store.put_blob`. Returns the hash of `data` as given, even if secrets in it were replaced before it was
+        stored."""
         clean, counts = redacted_bytes(data, self.redactor)
         kept = self.store.put_blob(clean, name=name)
         if not counts:
@@ -90,7 +91,7 @@ class RedactingStore(StoreWrapper):
         self._live.clear()
 
     def _finder(self, draft: Draft) -> Redactor:
-        return self._attentive if self.redactor.live or isinstance(draft.body, TELLING) else self.redactor
+        return self._attentive if self.redactor.live or isinstance(draft.body, QUOTING) else self.redactor
 
     def _as_said(self, session_id: str, records: Iterator[Record] | Sequence[Record]) -> Iterator[Record]:
         for record in records:

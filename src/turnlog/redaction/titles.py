@@ -1,6 +1,6 @@
-"""Titles: beginnings of what was said, cut off where they would be too long, and be it in the midst of a secret.
+"""Titles: the beginning of a text, cut off if it is too long, possibly in the middle of a secret.
 
-Of half a key nobody can tell that it is one. What was said can: where the title was cut, a mark stands there.
+Half a key cannot be recognised as a secret. But the whole text can: where the title was cut, the text has a mark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .truncated import Attentive
 _LONGEST = 80
 _CUT = "…"
 _ENOUGH = 20
-"""So many characters ahead of a secret tell that it is the one that a title was cut off in."""
+"""How many characters before a mark must be the same as in the title, so that the title was certainly cut off there."""
 
 
 def cut_title(line: str) -> str:
@@ -23,12 +23,12 @@ def cut_title(line: str) -> str:
 
 
 def is_cut(title: str) -> bool:
-    """Whether a title is no more than the beginning of a line."""
+    """Whether a title is only the beginning of a line."""
     return title.endswith(_CUT)
 
 
 def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple[str, Counts]:
-    """A title with marks in place of secrets, and the number of replaced secrets by kind. `said`: the redacted texts of
+    """A title with marks instead of secrets, and the number of replaced secrets by kind. `said`: the redacted texts of
     the session; if the title is the cut beginning of one of their lines, the mark is taken from there. An Attentive
     redactor also finds cut-off secrets from other places."""
     clean, counts = redactor.text(title)
@@ -47,8 +47,9 @@ def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple
 
 
 def _cut_in(beginning: str, line: str) -> tuple[str, str] | None:
-    """The kind of the secret that `beginning` was cut off in, where `line`, which it is of, has a mark by now, and how
-    it goes on. The line may have other words ahead of it, if enough of both is the same ahead of the mark."""
+    """The kind of the secret in which `beginning` was cut off, and `beginning` completed from `line`, in which that
+    secret is a mark by now; None if it does not come from this line. The line may have other words first, if enough
+    text before the mark is the same."""
     last = beginning.split()[-1:]
     for kind, at in marks_in(line) if last else ():
         for size in range(len(beginning) - len(last[0]), len(beginning)):

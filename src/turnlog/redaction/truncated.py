@@ -1,6 +1,6 @@
-"""Pieces of secrets: what is left of one where a text was cut off in it, as the lines of summaries and stubs are.
+"""Pieces of secrets: what remains of a secret where a text was cut off, as in the lines of summaries and placeholders.
 
-Of half a key nobody can tell that it is one, but for who has seen the whole.
+Half a key cannot be recognised as a secret without knowing the whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from .redactor import Finding, Redactor, apart
 
 _LEAST, _ENOUGH = 6, 12
-"""So many characters of a random secret tell something of it, and with so many it is that one and no other."""
+"""Of a random secret, how many characters reveal something about it, and how many identify it."""
 _OF_WORDS = 8
 _CUT_BEHIND = re.compile(r"\s*(?:…|\.\.\.|\Z)")
 _CUT_AHEAD = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
@@ -39,7 +39,7 @@ class Attentive(Redactor):
 
 
 class Pieces(Redactor):
-    """Replaces what secrets that it has learned begin or end with, by the marks of the whole."""
+    """Replaces the beginnings and ends of secrets that it has learned with the marks of the whole secrets."""
 
     def __init__(self) -> None:
         super().__init__(known=False)
@@ -49,7 +49,7 @@ class Pieces(Redactor):
         return bool(self._marks)
 
     def learn(self, finding: Finding, secret: str, mark: str) -> None:
-        """A secret, of which each line may be met alone."""
+        """Remember a secret. Each of its words is remembered separately, because it may occur alone."""
         for line in secret.split():
             if len(line) >= (_LEAST if finding.random else _OF_WORDS):
                 self._marks[line] = finding, mark
@@ -71,8 +71,8 @@ class Pieces(Redactor):
 
 
 def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
-    """Where a text has the beginning or the end of a secret. Of one that is made of words only all of it, or where the
-    text is cut: the same words stand elsewhere, too."""
+    """The places where a text has the beginning or the end of a secret. Of a secret that is not random, only the whole
+    counts, or a part at a place where the text is cut, because the same words occur elsewhere, too."""
     if not whole.random:
         least = max(_OF_WORDS, len(secret) // 2)
     else:
@@ -93,10 +93,11 @@ def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
-    """Whether a part of a text is no part of a word: what told that it is a secret may have been cut off."""
+    """Whether a part of a text is not part of a longer word. (The text by which it was recognised as a secret may be
+    cut off.)"""
     return not (text[:start][-1:].isalnum() or text[end : end + 1].isalnum())
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """How many characters both texts begin with."""
     return next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(other))

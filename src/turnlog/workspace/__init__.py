@@ -1,4 +1,4 @@
-"""Files that an agent changes: watch a folder, compare snapshots, fold changes into diffs.
+"""Files that an agent changes: watches a folder, compares snapshots of it, and makes diffs from recorded changes.
 
 Imported by `session`, the importers, and the command line.
 """

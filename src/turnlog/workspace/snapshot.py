@@ -1,6 +1,6 @@
-"""What a look at a folder sees: of each file its size, times and hash, its content put aside in a temporary file.
+"""Snapshots of a folder: for each file its size, times and hash. Its content is saved to a temporary file.
 
-So what was there before can be kept once it turns out to have changed.
+So the earlier content is still available when the file turns out to have changed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from ..log.messages import sha256_hex
 _FILES_LIMIT = 50_000
 
 _RACY_NS = 2_000_000_000
-"""A file that was written this short a time before a look may be written again within the same time stamp
-(2 s on FAT): such are read again."""
+"""A file that was written this short a time before a snapshot may be written again with the same time stamp (the
+resolution is 2 s on FAT), so it is read again."""
 
 _TICK_NS = 20_000_000
-"""So far may the time that a system gives to a file lie behind its clock."""
+"""How far the time stamp that the system gives a file may be behind the system's clock."""
 
 _NOTHING = sha256_hex(b"")
 
 
 class Seen(Struct, frozen=True):
-    """A file at a look, or as the log tells of it. `sha256` is empty if it was not read, `why` then says why. `offset`
-    is where its content was put aside, -1 if it was not. `settled`: no write can have the same time stamp any more."""
+    """A file in a snapshot, or as the log describes it. `sha256` is empty if the file was not read; then `why` says
+    why. `offset` is the position of its saved content, -1 if it was not saved. `settled`: no later write can have the
+    same time stamp."""
 
     size: int
     mtime: int
@@ -46,28 +47,29 @@ class Seen(Struct, frozen=True):
     why: str = ""
 
     @property
-    def is_told(self) -> bool:
-        """Whether this is what the log tells of it, and no look."""
+    def is_from_log(self) -> bool:
+        """Whether this is the state according to the log, and not from a snapshot."""
         return self.offset < 0 and not self.why
 
     def is_same(self, now: Seen) -> bool:
-        """Whether it is as it was: by its content where that is known, else by what the system says of it."""
+        """Whether the file is unchanged: by its content if that is known on both sides, otherwise by its size, times
+        and inode."""
         if self.sha256 and now.sha256:
             return self.sha256 == now.sha256 and self.mode == now.mode
         return self.is_like(now)
 
     def is_like(self, other: Seen) -> bool:
-        """Whether two looks see the same file, by what the system says of it."""
+        """Whether size, times and inode are the same in both snapshots."""
         return self.is_placed_like(other) and self.ctime == other.ctime
 
     def is_placed_like(self, other: Seen) -> bool:
-        """The same, but for the time of its last change, which no program sets and a change of mode moves too."""
+        """As `is_like`, but without ctime, which programs cannot set and which changes with the mode, too."""
         return (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
 
 
 class Folder:
-    """A folder that is looked at again and again. `ignore` are patterns of names that a look passes over, the limits
-    are bytes of a file that is read, and of all that is put aside."""
+    """A folder of which snapshots are taken. Names that match the patterns in `ignore` are skipped. `file_limit` is the
+    most bytes of a file that is read, `total_limit` the most bytes of saved content."""
 
     def __init__(self, root: Path, ignore: Sequence[str], file_limit: int, total_limit: int) -> None:
         self.root = root
@@ -79,18 +81,18 @@ class Folder:
         self._last: dict[str, Seen] = {}
 
     def close(self) -> None:
-        """Let go of the contents that were put aside."""
+        """Delete the saved contents."""
         if self._aside is not None:
             self._aside.close()
         self._aside, self._size, self._last = None, 0, {}
 
     def look(self) -> dict[str, Seen]:
-        """The files by path, with `/`, and what is seen of each."""
+        """Take a snapshot: the files by path, with `/`."""
         now = time.time_ns()
         seen: dict[str, Seen] = {}
         for path, status in self.files():
             if isinstance(status, OSError):
-                why = f"it could not be looked at: {status.strerror}; it may be as it was"
+                why = f"it could not be examined: {status.strerror}; it may be unchanged"
                 seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
                 continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
@@ -109,13 +111,13 @@ class Folder:
                 found = read
             seen[path] = found
         if any(file.ctime > now - _TICK_NS for file in seen.values() if not file.sha256):
-            time.sleep(_TICK_NS / 1e9)  # what is written to a file that was not read has another time from here on
+            time.sleep(_TICK_NS / 1e9)  # later writes to files that were not read get another time stamp
         self._last = seen
         return seen
 
     def files(self) -> Iterator[tuple[str, os.stat_result | OSError]]:
-        """The regular files under the folder, and what the system says of them. One that goes meanwhile is not there. A
-        folder whose files it does not name ends with `/`, beside the error; the folder itself is `/` then."""
+        """The regular files under the folder, each with its status. Files deleted meanwhile are left out. A folder that
+        cannot be listed is given as a path that ends with `/`, with the error; the folder itself is then `/`."""
         waiting = list(self._entries("", os.fspath(self.root)))
         while waiting:
             path, entry = waiting.pop()
@@ -135,7 +137,8 @@ class Folder:
                 yield path, error
 
     def _entries(self, prefix: str, folder: str) -> list[tuple[str, os.DirEntry[str] | OSError]]:
-        """What is in a folder, the last first; what keeps from reading it, unless it is not there."""
+        """The entries of a folder, the last first; or the error that prevents listing it, unless the folder does not
+        exist."""
         try:
             found = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
         except (FileNotFoundError, NotADirectoryError):
@@ -145,8 +148,9 @@ class Folder:
         return [(prefix + entry.name, entry) for entry in found]
 
     def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
-        """A file with its hash, its content put aside unless that is done already; None if it went meanwhile. Its size
-        is that of what was read, which may have been written since the system said one."""
+        """A file with its hash. Its content is saved unless it was saved before. None if the file was deleted
+        meanwhile. The size is that of the content read, because the file may have been written since its status was
+        taken."""
         try:
             with open(self.root / path, "rb") as file:
                 data = file.read(self._file_limit + 1)
@@ -161,7 +165,7 @@ class Folder:
         if known is not None and known.sha256 == name and known.size == len(data):
             return replace(found, sha256=name, offset=known.offset, why=known.why, size=len(data))
         if self._size + len(data) > self._total_limit:
-            return replace(found, sha256=name, why=f"more than {self._total_limit:,} bytes would have to be put aside")
+            return replace(found, sha256=name, why=f"more than {self._total_limit:,} bytes would have to be saved")
         if self._aside is None:
             import tempfile  # 10 ms of import, which only a watch needs
 
@@ -171,22 +175,23 @@ class Folder:
         offset, self._size = self._size, self._size + len(data)
         return replace(found, sha256=name, offset=offset, size=len(data))
 
-    def touched(self, since: float, told: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later. Not
-        those `told`, by path, to hold what has a hash, at a time; unless they hold something else and are of later."""
+    def touched(self, since: float, recorded: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
+        """The files that were created, changed or moved at `since` (seconds since 1970) or later, according to their
+        times. `told` is the last recorded hash and time of files, by path: such a file is left out unless it is newer
+        and has another content."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
         found = []
         for path, status in self.files():
             if isinstance(status, OSError) or (time := max(status.st_mtime_ns, status.st_ctime_ns)) < least:
                 continue
-            sha256, at = (told or {}).get(path, ("", 0.0))
-            # Of what is on record without its secrets only the time tells, and a record's is given in milliseconds.
+            sha256, at = (recorded or {}).get(path, ("", 0.0))
+            # Recorded content without its secrets has another hash, so compare times (in milliseconds) first.
             if not at or (time > (int(at * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
                 found.append(path)
         return found
 
     def holds(self, path: str, sha256: str) -> bool:
-        """Whether a file holds this, however large it is; False if it cannot be read."""
+        """Whether a file has the content with this hash, however large it is; False if it cannot be read."""
         try:
             with open(self.root / path, "rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == sha256
@@ -194,7 +199,7 @@ class Folder:
             return False
 
     def content(self, seen: Seen) -> bytes | None:
-        """What a file held that a look put aside; None once this is closed."""
+        """The saved content of a file; None if this folder was closed."""
         if self._aside is None:
             return None
         self._aside.seek(seen.offset)
@@ -204,9 +209,9 @@ class Folder:
 def differences(
     before: Mapping[str, Seen], after: Mapping[str, Seen]
 ) -> Iterator[tuple[str, str, Seen | None, Seen | None]]:
-    """The files that are not as they were, by path: where each is, where it was, how it was and is. One that came to be
-    with all that another held that went is the same file. Of one in a folder that could not be looked into, that is
-    how it was or is."""
+    """The files that changed, by path: the present path, the earlier path, the earlier state and the present state. A
+    new file with the whole content of one that disappeared is the same file, renamed. For a file in a folder that could
+    not be listed, the state is that of the folder."""
     moved = _moved(before, after)
     went = set(moved.values())
     for path in sorted(before.keys() | after.keys()):
@@ -219,7 +224,7 @@ def differences(
 
 
 def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
-    """A file as it was at a look, or the folder of it that could not be looked into."""
+    """A file in a snapshot, or the folder above it that could not be listed."""
     if path in look:
         return look[path]
     ends = (place for place, char in enumerate(path, 1) if char == "/")
@@ -227,7 +232,7 @@ def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
 
 
 def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, str]:
-    """New places of files that went from elsewhere with all they held, and where they were."""
+    """The new paths of files that disappeared elsewhere with the same content, each with the old path."""
     gone: dict[str, list[str]] = {}
     for path in sorted(before.keys() - after.keys(), reverse=True):
         if before[path].sha256 not in ("", _NOTHING) and _seen(path, after) is None:

@@ -1,8 +1,8 @@
-"""File changes as they happen: recorded one by one, or found by looking at a folder before and after.
+"""File changes as they happen: recorded one by one, or found by comparing a folder before and after.
 
-Only files that changed become blobs of the store. What happens is recorded once and in order, though watches stand
-inside of each other: one that begins has those that are open tell what they alone could see, and what it tells is
-news to none of them.
+Only files that changed become blobs of the store. Each change is recorded once and in order, even if watches are
+nested: when a watch begins, the open ones first record the changes that only they could see; and the changes that a
+watch records are not recorded again by the others.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ IGNORED = (
     *(".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"),
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".DS_Store"),
 )
-"""Names of folders and files that a look passes over: what tools keep for themselves and make again.
-Patterns as in a shell (`*.log`) may be given too. `.gitignore` is not read."""
+"""Names of folders and files that are not watched: those that tools keep for themselves and can create again. You can
+also give patterns as in a shell (`*.log`). `.gitignore` is not read."""
 
 FILE_LIMIT = 5 << 20
-"""Bytes above which a file is not looked into."""
+"""The most bytes of a file that is read."""
 
 TOTAL_LIMIT = 256 << 20
-"""Bytes that a recorder puts aside of all files together, on disk."""
+"""The most bytes that a recorder saves of all files together, on disk."""
 
-_PERHAPS = "; only the time of its last change tells, so its content may be the same"
+_PERHAPS = "; only its time of last change differs, so its content may be the same"
 
 
 def folder_given(root: str | Path) -> str | Path:
-    """`root`, if it can be a folder, there or not; else InputError: a look at a file finds no files in it."""
+    """`root`, if it can be a folder, whether it exists or not; otherwise raises InputError, as watching a file would
+    find no files."""
     try:
         text = os.fspath(root)
         wrong = not isinstance(text, str) or b"\0" in os.fsencode(text)
@@ -56,22 +57,22 @@ def folder_given(root: str | Path) -> str | Path:
 
 
 class LeftOut(Struct, frozen=True):
-    """A file whose change is not on record, and why."""
+    """A file whose change is not recorded, and why."""
 
     path: str
     why: str
 
 
 class Watched(Struct):
-    """What a watch found, complete when it ends: records of changes, without those that were recorded by others while
-    it lasted, and files that were left out."""
+    """The result of a watch, complete when the watch ends: the records of changes, without those recorded by others
+    during the watch, and the files that were left out."""
 
     records: tuple[Record, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
 class Watches:
-    """The watches that are open in one session."""
+    """The open watches of one session."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -79,10 +80,10 @@ class Watches:
 
 
 class FileRecorder:
-    """Records changes of the files under `root`. `append` records bodies, `put_blob` keeps contents, `watches` are
-    those that record in the same log.
+    """Records changes of the files under `root`. `append` records bodies, `put_blob` keeps contents, `watches` are the
+    watches that record in the same log.
 
-    Close it, or use it as a context manager, to let go of what it put aside.
+    Close it, or use it as a context manager, to delete the contents that it saved.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class FileRecorder:
         total_limit: int = TOTAL_LIMIT,
     ) -> None:
         self.root = Path(os.path.abspath(root))
-        self._real = os.path.realpath(root)  # a folder that has two names is one
+        self._real = os.path.realpath(root)  # two names of a folder give one root
         self.folder = Folder(self.root, ignore, file_limit, total_limit)
         self._append = append
         self._put_blob = put_blob
@@ -110,7 +111,7 @@ class FileRecorder:
         self.close()
 
     def close(self) -> None:
-        """Let go of the contents that were put aside."""
+        """Delete the saved contents."""
         self.folder.close()
 
     def __repr__(self) -> str:
@@ -126,11 +127,11 @@ class FileRecorder:
         executable: bool | None = None,
         call_record: int = 0,
     ) -> Record | None:
-        """Record that a file changed: what it held before and holds after, None where there was or is no
-        file. `old_path` is where it was, if it was renamed. Nothing is recorded if nothing changed.
+        """Record that a file changed, with its content before and after, None if there was or is no file. `old_path` is
+        its earlier path, if it was renamed. If nothing changed, nothing is recorded.
 
-        `call_record` is the number of the message record whose call did it. Raises InputError for a path
-        outside of the root.
+        `call_record` is the number of the message record whose call changed the file. Raises InputError for a path
+        outside the root.
         """
         for name, data in (("before", before), ("after", after)):
             if data is not None and not isinstance(data, bytes):
@@ -157,13 +158,13 @@ class FileRecorder:
         )
         with self._watches.lock:
             for watch in self._watches.open:
-                if watch.doubts(change, "" if before is None else sha256_hex(before)):
-                    watch.settle()
+                if watch.differs_from(change, "" if before is None else sha256_hex(before)):
+                    watch.record_changes()
             return self.put_on_record([change], [])[0]
 
     def place(self, path: str | Path) -> str:
-        """A path as it is recorded: relative to the root, with `/`, links to folders under the root followed. Raises
-        InputError if it is outside."""
+        """A path in the form that is recorded: relative to the root, with `/`, and with links to folders under the root
+        resolved. Raises InputError if it is outside the root."""
         if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str):
             raise InputError(f"path must be the path of a file (str or Path), not {path!r}")
         for root in (str(self.root), self._real):
@@ -175,31 +176,32 @@ class FileRecorder:
         )
 
     def _real_place(self, place: str) -> str:
-        """A place without links to folders under the root on its way: a watch tells it so, and git takes no other."""
+        """A place with links to folders under the root resolved: watches record it in this form, and git accepts no
+        other."""
         folder, _, name = place.rpartition("/")
         real = place_of(os.path.realpath(os.path.join(self._real, folder)))
         found = relative_to(f"{real}/{name}", place_of(self._real))
         return found if folder and is_inside(found) else place
 
     def told_of(self, change: FileChange, *, old: bool = False) -> str:
-        """The path under the root of the file that a change on record is of, as it was called before if `old`; empty if
-        it is elsewhere."""
+        """The path, under the root, of the file in a recorded change; with `old`, its path before the change. Empty if
+        the file is elsewhere."""
         place = place_of((old and change.old_path) or change.path, change.root or self._real)
         found = relative_to(place, place_of(self._real))
         return "" if found == place else found
 
     @contextmanager
     def watch(self, *, call_record: int = 0) -> Iterator[Watched]:
-        """Look at the folder now and when the block ends, however it ends, and record what changed.
+        """Take a snapshot of the folder now and when the block ends, however it ends, and record what changed.
 
-        Links are not followed and not recorded. A file that came to be with the content of one that went
-        is renamed. What was left out is in a note, and in the `Watched` that this gives. What was recorded while it
-        lasts, one by one or by a watch inside of it, is not recorded again; what such a one could not see is
-        recorded when that begins.
+        Links are not followed and not recorded. A new file with the content of one that disappeared is recorded as
+        renamed. Files that were left out are listed in a note, and in the `Watched` that this yields. Changes recorded
+        during the watch, one by one or by a watch inside it, are not recorded again. Changes that an inner watch could
+        not see are recorded when it begins.
         """
         with self._watches.lock:
             for one in self._watches.open:
-                one.settle()
+                one.record_changes()
             mine = _Watch(self, call_record)
             self._watches.open.append(mine)
         try:
@@ -207,25 +209,25 @@ class FileRecorder:
         finally:
             with self._watches.lock:
                 self._watches.open.remove(mine)
-                mine.settle()
+                mine.record_changes()
 
     def touched(self, since: datetime, records: Iterable[Record] = ()) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` or later, and of which the newest
-        of the changes among `records` does not tell that. That some are gone cannot be told."""
-        told: dict[str, tuple[str, float]] = {}
+        """The files that were created, changed or moved at `since` or later according to their times, and whose newest
+        change in `records` does not account for that. Deleted files cannot be found."""
+        recorded: dict[str, tuple[str, float]] = {}
         for record in records:
             if isinstance(record.body, FileChange):
                 try:
                     at = datetime.fromisoformat(record.time).timestamp()
-                except ValueError:  # a store holds any text; then nothing is of later
+                except ValueError:  # a store accepts any text as a time; then no file counts as later
                     at = 1e10
-                told[self.told_of(record.body)] = record.body.after, at
-        return self.folder.touched(since.timestamp(), told)
+                recorded[self.told_of(record.body)] = record.body.after, at
+        return self.folder.touched(since.timestamp(), recorded)
 
     def changed(
         self, before: Mapping[str, Seen], after: Mapping[str, Seen], call_record: int
     ) -> tuple[list[FileChange], list[LeftOut]]:
-        """The changes between two looks, their contents kept, and what is left out of them."""
+        """The changes between two snapshots, with their contents kept as blobs; and the files that are left out."""
         changes: list[FileChange] = []
         left_out: list[LeftOut] = []
         for path, old_path, was, now in differences(before, after):
@@ -245,13 +247,13 @@ class FileRecorder:
                 mode="" if now is None else now.mode,
                 root=self._real,
             )
-            # Contents of which secrets were taken out may be the same then.
+            # Contents may be equal after their secrets were removed.
             if change.action != "modified" or (change.before, change.old_mode) != (change.after, change.mode):
                 changes.append(change)
         return changes, left_out
 
     def put_on_record(self, changes: Sequence[FileChange], left_out: Sequence[LeftOut]) -> tuple[Record, ...]:
-        """Record changes, and what is left out in a note; watches that are open take them for told."""
+        """Record these changes, and a note about the files left out. Open watches will not record the changes again."""
         bodies: list[Body] = list(changes)
         if left_out:
             text = "changed, and not kept: " + "; ".join(f"{each.path} ({each.why})" for each in left_out)
@@ -263,15 +265,15 @@ class FileRecorder:
         return records
 
     def _kept(self, seen: Seen) -> str:
-        """The blob of a file as it was seen or told of."""
-        if seen.is_told:
+        """The blob of a file in a snapshot or in the log."""
+        if seen.is_from_log:
             return seen.sha256
         content = self.folder.content(seen)
         return "" if content is None else self._put_blob(content)
 
 
 class _Watch:
-    """A watch that is open: the folder as it was when it began, or as what is on record since says that it became."""
+    """An open watch: the state of the folder when it began, updated with the changes recorded since."""
 
     def __init__(self, recorder: FileRecorder, call_record: int) -> None:
         self.found = Watched()
@@ -279,37 +281,37 @@ class _Watch:
         self._call_record = call_record
         self._before = recorder.folder.look()
 
-    def settle(self) -> None:
-        """Record what changed since the last time, and is not on record."""
+    def record_changes(self) -> None:
+        """Record the changes since the last call that are not recorded yet."""
         recorder, root = self._recorder, self._recorder.root
         after = recorder.folder.look()
-        # A look passes over links and what is ignored: what was told of such a file is not denied.
-        told = (path for path, seen in self._before.items() if seen.is_told and path not in after)
-        passed = {path for path in told if os.path.lexists(root / path)}
-        passed |= {path for path, seen in self._before.items() if seen.is_told and self._is_as_told(path, seen, after)}
+        recorded = {path: seen for path, seen in self._before.items() if seen.is_from_log}
+        # Snapshots skip links and ignored files, so a recorded file that is missing in one may still exist.
+        skipped = {path for path in recorded if path not in after and os.path.lexists(root / path)}
+        skipped |= {path for path, seen in recorded.items() if self._is_as_recorded(path, seen, after)}
         before, now = (
-            {path: seen for path, seen in look.items() if path not in passed} for look in (self._before, after)
+            {path: seen for path, seen in look.items() if path not in skipped} for look in (self._before, after)
         )
         changes, left_out = recorder.changed(before, now, self._call_record)
         self._before = after
         self.found.records += recorder.put_on_record(changes, left_out)
         self.found.left_out += tuple(left_out)
 
-    def _is_as_told(self, path: str, told: Seen, after: Mapping[str, Seen]) -> bool:
-        """Whether a file that a look does not read, as it is too large, is what was told of it."""
+    def _is_as_recorded(self, path: str, recorded: Seen, after: Mapping[str, Seen]) -> bool:
+        """Whether a file that is too large for snapshots to read has the recorded content."""
         now = after.get(path)
-        unread = now is not None and not now.sha256 and now.mode == told.mode
-        return unread and self._recorder.folder.holds(path, told.sha256)
+        unread = now is not None and not now.sha256 and now.mode == recorded.mode
+        return unread and self._recorder.folder.holds(path, recorded.sha256)
 
-    def doubts(self, change: FileChange, before: str) -> bool:
-        """Whether a file is not known as it was, by the hash `before`, when it was changed."""
+    def differs_from(self, change: FileChange, before: str) -> bool:
+        """Whether this watch has another state of a file than the one before `change`, whose hash is `before`."""
         path = self._recorder.told_of(change, old=True)
         was = self._before.get(path)
         known = "" if was is None else was.sha256
         return bool(path) and known != before and not (was is not None and was.why)
 
     def take(self, change: FileChange) -> None:
-        """Something is on record from here on."""
+        """Update the state with a recorded change."""
         old, place = (self._recorder.told_of(change, old=old) for old in (True, False))
         was = self._before.get(old)
         if change.action == "renamed" or not change.after:

@@ -1,6 +1,6 @@
-"""File changes as diffs: what became of each file over a range of records, in git's format.
+"""File changes as diffs: the net change of each file over a range of records, in git's format.
 
-Folds over `FileChange` records. No file is read from disk here.
+Everything is computed from `FileChange` records. No file is read from disk here.
 """
 
 from __future__ import annotations

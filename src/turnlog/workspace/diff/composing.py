@@ -1,7 +1,7 @@
-"""Several patches of one file as one, where nobody knows the file.
+"""Combines several patches of one file into one, without knowing the file.
 
-What patches say of a file is some of its lines and where they stand. Each old line is a number until a
-patch tells what it holds; what is left at the end is compared with what was there at the beginning.
+A patch contains some lines of the file and their positions. Each old line is represented by its number until a patch
+contains its text. In the end, the remaining lines are compared with the original ones.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from .hunks import Hunk, hunks_between
 from .matching import Run, shared_runs
 
 _LINES = 1_000_000
-"""How far into a file a patch may reach: what lies before is counted line by line."""
+"""The highest line number that a patch may reach; all lines before it are represented one by one."""
 
 _UNKNOWN = b"\0"
-"""How a line begins that stands for one that nobody knows. No text that has a patch holds this."""
+"""The beginning of a placeholder for a line whose text is not known. Texts that have patches never contain it."""
 
 _Line = int | bytes
-"""An old line by its number (from 0), or a new one."""
+"""An old line, as its number (from 0), or the text of a new line."""
 
 
 def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
-    """The hunks that do what `patches` do one after the other. Raises InputError where one does not fit
-    what those before it leave."""
+    """The hunks that do the same as `patches` applied one after the other. Raises InputError if a patch does not fit
+    the result of those before it."""
     known: dict[int, bytes] = {}
     lines: list[_Line] = []
     length = 0
@@ -46,10 +46,10 @@ def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
 
 
 def _runs(lines: list[_Line], old: list[bytes], new: list[bytes]) -> list[Run]:
-    """What is shared: old lines that are still there, and between them what was taken out and put back.
+    """The shared lines: old lines that are still there, and between them lines that were removed and added again.
 
-    Only so does each change keep the unchanged lines around it that its patch told: git looks for a hunk
-    without any behind it at the end of the file.
+    Computed in this way, each change keeps the unchanged lines around it that its patch contained: git expects a hunk
+    without any after it at the end of the file.
     """
     runs: list[Run] = []
     low = new_low = 0
@@ -63,7 +63,7 @@ def _runs(lines: list[_Line], old: list[bytes], new: list[bytes]) -> list[Run]:
 
 
 def _replaced(lines: list[_Line], start: int, hunk: Hunk, known: dict[int, bytes], number: int) -> list[_Line]:
-    """What stands in place of a hunk's old lines; lines that were not known are from here on."""
+    """The lines that replace a hunk's old lines. The texts of unknown lines in the hunk are added to `known`."""
     made: list[_Line] = []
     place = start
     for text in hunk.lines:
@@ -88,7 +88,7 @@ def _shown(line: _Line, known: dict[int, bytes]) -> bytes:
 
 
 def _known_parts(hunk: Hunk) -> Iterator[Hunk]:
-    """The hunk without its lines that nobody knows, in as many parts as they leave."""
+    """The hunk without its unknown lines, split at each of them."""
     old, new = hunk.old_start - bool(hunk.old_count), hunk.new_start - bool(hunk.new_count)
     part: list[bytes] = []
     for text in [*hunk.lines, b" " + _UNKNOWN]:

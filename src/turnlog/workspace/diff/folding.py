@@ -1,8 +1,8 @@
-"""From records to what became of each file: the net change over a session, or over one turn of it.
+"""The net change of each file over a session, or over one turn of it, computed from records.
 
-A pure fold that keeps one entry a file, and no contents. What was created and deleted again is nothing;
-what was renamed and then changed is one rename. Contents are read only when a difference is asked for
-(`file_diff`), one file at a time.
+It keeps one entry for each file, and no contents. A file that was created and deleted again gives no change; one that
+was renamed and then changed gives one rename. Contents are read only for a difference (`file_diff`), one file at a
+time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _Blob = Callable[[str], bytes]
 
 
 class Step(Struct, frozen=True, repr_omit_defaults=True):
-    """A change of a file's content that is on record: hashes of its ends, None where not known, and of a
-    patch that leads from one to the other, "" where there is none."""
+    """A recorded change of a file's content: the hashes before and after, None if unknown, and the hash of a patch that
+    leads from one to the other, "" if there is none."""
 
     before: str | None
     after: str | None
@@ -33,11 +33,11 @@ class Step(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class NetChange(Struct, frozen=True, repr_omit_defaults=True):
-    """What became of one file over a span of records.
+    """The net change of one file over a range of records.
 
-    Paths are relative to the root where the file is inside of it. `steps` lead from what the file was to
-    what it is; where both ends are known they are one. `records` are the first and the last record that
-    touched it.
+    Paths are relative to the root if the file is inside it. `steps` lead from the earlier content to the present one;
+    consecutive steps with known contents are merged. `records` are the numbers of the first and last record about the
+    file.
     """
 
     path: str
@@ -51,13 +51,13 @@ class NetChange(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def applies(self) -> bool:
-        """Whether a patch may name it: its paths stay inside the root."""
+        """Whether the change may be part of a patch: its paths stay inside the root."""
         return is_inside(self.path) and (not self.old_path or is_inside(self.old_path))
 
 
 class _File(Struct):
-    """One file on its way through the records. `origin` is where it was before the span, None if it was
-    not; `place` where it is, None if it is gone."""
+    """A file while the records are read. `origin` is its path before the first record, None if it did not exist;
+    `place` is its path now, None if it was deleted."""
 
     origin: str | None
     place: str | None
@@ -69,10 +69,10 @@ class _File(Struct):
 
 
 def net_changes(records: Iterable[Record], *, root: str = "") -> list[NetChange]:
-    """What became of each file over these records, by path; records of other kinds are passed over.
+    """The net change of each file over these records, by path; records of other kinds are ignored.
 
-    `root` is the folder that paths are given relative to; it starts from `root_of` these records if it is relative,
-    and is that if it is empty. The same change may be told several times, by watches inside of each other.
+    Paths are given relative to `root`. If `root` is relative, it starts from `root_of` these records; if it is empty,
+    it is `root_of`. The same change may be recorded several times, by nested watches.
     """
     changes = [(record.n, record.body) for record in records if isinstance(record.body, FileChange)]
     fold = _Fold(common_root(change.root for _, change in changes))
@@ -83,9 +83,9 @@ def net_changes(records: Iterable[Record], *, root: str = "") -> list[NetChange]
 
 
 def root_of(changes: Iterable[FileChange]) -> str:
-    """The folder to show paths relative to: the one that was worked in, or that holds those that were, as far as
-    the changes say; else, if all paths are absolute, the one that holds all files. "" if paths are relative to
-    begin with."""
+    """The folder that paths are shown relative to: the working folder, or the folder that contains all working folders,
+    as far as the changes name them. Otherwise, if all paths are absolute, the folder that contains all files. "" if
+    paths are relative already."""
     roots, folders = dict[str, None](), dict[str, None]()
     for change in changes:
         roots.setdefault(change.root)
@@ -100,10 +100,11 @@ def _relative(change: NetChange, root: str) -> NetChange:
 
 
 class _Fold:
-    """The files met so far: those that are there by place, and those that are gone but were.
+    """The files in the records so far: existing ones by path, and deleted ones.
 
-    A place that was met and where no file is has none: who tells that one went from there tells again what was told
-    already, of a watch inside of another. `home` is where a relative path starts that comes without a root.
+    A path that was named before and has no file now is known to be empty: a record of a file that left it repeats a
+    change that an outer or inner watch has recorded already. `home` is the root for relative paths in records without a
+    root.
     """
 
     def __init__(self, home: str) -> None:
@@ -114,7 +115,7 @@ class _Fold:
         self._last_gone: dict[str, _File] = {}
 
     def take(self, n: int, change: FileChange) -> None:
-        """One change more."""
+        """Add one change."""
         root = change.root or self._home
         place = place_of(change.path, root)
         if change.action == "renamed":
@@ -155,8 +156,8 @@ class _Fold:
             _step(file, Step(change.before or None, change.after or None, change.patch))
 
     def _again(self, n: int, change: FileChange, old: str, new: str) -> _File:
-        """The file that is told to have gone from where none is: the one at its new place, if that was told before;
-        else, if it was told as deleted, that one; else another."""
+        """The file of a repeated rename from a path without a file: the file at the new path if there is one; otherwise
+        the file that was recorded as deleted from the old path; otherwise a new one."""
         there, gone = self._there.get(new), self._last_gone.get(old)
         if there is not None:
             return there
@@ -166,7 +167,7 @@ class _Fold:
         return self._met(n, change, None, new)
 
     def _leave(self, file: _File, place: str, step: Step) -> None:
-        """A file went from a place, and from the world."""
+        """A file was deleted, or replaced by another."""
         if file.origin is not None:
             _step(file, step)
             file.place = None
@@ -174,7 +175,7 @@ class _Fold:
             self._last_gone[place] = file
 
     def net(self) -> Iterator[NetChange]:
-        """What is left of it all."""
+        """The net changes."""
         files = [*self._there.values(), *self._gone]
         before = {file.origin: file for file in files if file.origin is not None}
         after = {file.place: file for file in files if file.place is not None}
@@ -196,7 +197,7 @@ class _Fold:
 
 
 def _step(file: _File, step: Step) -> None:
-    """Add a step; steps with known ends that follow each other are one."""
+    """Add a step. If it continues from a step with a known beginning and has a known end, the two become one."""
     if file.steps and file.steps[-1].before is not None and step.after is not None:
         step = Step(file.steps.pop().before, step.after)
     file.steps.append(step)
@@ -225,7 +226,7 @@ def _net(file: _File, place: str, action: Action, old_path: str = "") -> NetChan
 
 
 def _replaced(was: _File, now: _File, place: str) -> NetChange | None:
-    """Another file stands where one was: the same path with another content, if it is another."""
+    """The change of a path at which another file is now; None if it has the same content and mode."""
     before = was.steps[0].before if was.steps else None
     after = now.steps[-1].after if now.steps else None
     if before is not None and before == after and not _other_mode(was.old_mode, now.mode):
@@ -235,8 +236,8 @@ def _replaced(was: _File, now: _File, place: str) -> NetChange | None:
 
 
 def file_diff(change: NetChange, blob: _Blob) -> FileDiff | None:
-    """The difference that a net change makes, `blob` giving contents by hash; None where too little is on
-    record to tell. Raises BlobMissing, CorruptRecord as `blob` does."""
+    """The difference for a net change; `blob` returns contents by hash. None if too little is recorded. Raises
+    BlobMissing, CorruptRecord as `blob` does."""
     facts = {"old_path": change.old_path, "old_mode": change.old_mode, "mode": change.mode}
     if not change.steps and change.action == "renamed":
         return diff_hunks(change.path, (), **facts)
@@ -256,14 +257,15 @@ def file_diff(change: NetChange, blob: _Blob) -> FileDiff | None:
 
 
 def _ends(steps: tuple[Step, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:
-    """The first and the last content, worked out over patches where need be; None for what cannot be."""
+    """The first and the last content, computed with patches if necessary; None for a content that cannot be
+    computed."""
     if not steps:
         return None, None
     return _follow(steps, blob, back=True), _follow(steps, blob, back=False)
 
 
 def _follow(steps: tuple[Step, ...], blob: _Blob, *, back: bool) -> bytes | None:
-    """The content at one end: from the step nearest to it that knows a content, over patches."""
+    """The content at one end, computed with patches from the nearest step with a known content."""
     way = steps if back else steps[::-1]
     pending: list[Step] = []
     for step in way:
@@ -276,7 +278,8 @@ def _follow(steps: tuple[Step, ...], blob: _Blob, *, back: bool) -> bytes | None
 
 
 def _patched(content: bytes, steps: list[Step], blob: _Blob, *, back: bool) -> bytes | None:
-    """`content` after the patches of `steps`, the last first; None where one is missing or does not fit."""
+    """`content` after the patches of `steps`, applied from the last to the first; None if a patch is missing or does
+    not fit."""
     try:
         for step in reversed(steps):
             hunks = _patch(step, blob)

@@ -1,7 +1,7 @@
-"""Hunks of a unified diff: made from two contents, written, read, reversed, applied. Bytes in, bytes out.
+"""Hunks of a unified diff: made from two contents, written, read, reversed, applied. Everything is bytes.
 
-A line ends with `\\n` and nothing else does: a `\\r` before it is part of the line. A last line without
-`\\n` keeps that, written as git writes it: `\\ No newline at end of file`.
+Only `\\n` ends a line; a `\\r` before it is part of the line. A last line without `\\n` is kept that way, and written
+as git writes it: `\\ No newline at end of file`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from ...errors import InputError
 from .matching import Run, shared_runs
 
 CONTEXT = 3
-"""Unchanged lines shown on each side of a change, as git has it."""
+"""Unchanged lines shown on each side of a change, as in git."""
 
 _NO_NEWLINE = b"\\ No newline at end of file\n"
 _HEAD = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 
 
 class Hunk(Struct, frozen=True):
-    """Lines that belong together: `old_start` and `new_start` are the numbers of its first line on each
-    side (from 1; where a side has no lines, the number of the line before).
+    """Consecutive lines of a diff. `old_start` and `new_start` are the numbers of its first line on each side (from 1;
+    if a side has no lines, the number of the line before).
 
-    Each of `lines` begins with ` ` (on both sides), `-` (old) or `+` (new) and ends with its `\\n`, if it
-    has one.
+    Each of `lines` begins with ` ` (on both sides), `-` (old) or `+` (new) and ends with its `\\n`, if it has one.
     """
 
     old_start: int
@@ -37,12 +36,12 @@ class Hunk(Struct, frozen=True):
 
     @property
     def additions(self) -> int:
-        """Lines that the new side alone has."""
+        """The number of lines that only the new side has."""
         return sum(line[:1] == b"+" for line in self.lines)
 
     @property
     def deletions(self) -> int:
-        """Lines that the old side alone has."""
+        """The number of lines that only the old side has."""
         return sum(line[:1] == b"-" for line in self.lines)
 
 
@@ -54,7 +53,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def make_hunks(before: bytes, after: bytes, *, context: int = CONTEXT) -> tuple[Hunk, ...]:
-    """What leads from one content to the other, with `context` unchanged lines around each change."""
+    """The hunks that change one content into the other, with `context` unchanged lines around each change."""
     old, new = split_lines(before), split_lines(after)
     return hunks_between(old, new, shared_runs(old, new), context=context)
 
@@ -62,12 +61,12 @@ def make_hunks(before: bytes, after: bytes, *, context: int = CONTEXT) -> tuple[
 def hunks_between(
     old: Sequence[bytes], new: Sequence[bytes], runs: list[Run], *, context: int = CONTEXT
 ) -> tuple[Hunk, ...]:
-    """The same for lines of which `runs` are shared."""
+    """The hunks that change `old` into `new`, given the shared `runs` of lines."""
     return tuple(_hunk(old, new, group) for group in _groups(runs, len(old), len(new), context))
 
 
 _Change = tuple[int, int, int, int]
-"""Lines `low` to `high` (exclusive, from 0) of the old side that lines `low` to `high` of the new replace."""
+"""Lines `low` to `high` (exclusive, from 0) of the old side, and those of the new side that replace them."""
 
 
 def _changes(runs: list[Run], old_end: int, new_end: int) -> Iterator[_Change]:
@@ -79,7 +78,7 @@ def _changes(runs: list[Run], old_end: int, new_end: int) -> Iterator[_Change]:
 
 
 def _groups(runs: list[Run], old_end: int, new_end: int, context: int) -> Iterator[list[_Change]]:
-    """Changes so near to each other that their contexts meet, each with the context as its ends."""
+    """Groups of changes whose contexts meet, each with the context added at both ends."""
     group: list[_Change] = []
     for change in _changes(runs, old_end, new_end):
         if group and change[0] - group[-1][1] > 2 * context:
@@ -114,7 +113,7 @@ def _hunk(old: Sequence[bytes], new: Sequence[bytes], group: list[_Change]) -> H
 
 
 def write_hunks(hunks: Iterable[Hunk]) -> Iterator[bytes]:
-    """The hunks as a unified diff has them, a line at a time."""
+    """The lines of the hunks in a unified diff."""
     for hunk in hunks:
         old, new = _range(hunk.old_start, hunk.old_count), _range(hunk.new_start, hunk.new_count)
         yield b"@@ -%b +%b @@\n" % (old, new)
@@ -127,8 +126,8 @@ def _range(start: int, count: int) -> bytes:
 
 
 def read_hunks(text: bytes) -> tuple[Hunk, ...]:
-    """The hunks of one file's unified diff. Raises InputError where it is none or does not hold what its
-    own numbers say."""
+    """The hunks of one file's unified diff. Raises InputError if the text is not a diff, or its hunks do not have the
+    number of lines that their heads state."""
     lines = split_lines(text)
     hunks: list[Hunk] = []
     place = 0
@@ -140,14 +139,14 @@ def read_hunks(text: bytes) -> tuple[Hunk, ...]:
             body, place = _body(lines, place, (old_count, new_count), len(hunks) + 1)
             hunks.append(Hunk(int(found[1]), old_count, int(found[3]), new_count, body))
         elif hunks and lines[place - 1].strip():
-            raise InputError(f"hunk {len(hunks)} is followed by {lines[place - 1][:40]!r}, which is no hunk")
+            raise InputError(f"hunk {len(hunks)} is followed by {lines[place - 1][:40]!r}, which is not a hunk")
     if not hunks:
         raise InputError("there is no hunk in this diff")
     return tuple(hunks)
 
 
 def _body(lines: Sequence[bytes], place: int, counts: tuple[int, int], number: int) -> tuple[tuple[bytes, ...], int]:
-    """The lines of a hunk from `place` on that fill `counts`, and where they end."""
+    """The lines of a hunk from `place` on, as many as `counts` requires, and the position after them."""
     old_left, new_left = counts
     body: list[bytes] = []
     while place < len(lines):
@@ -164,7 +163,7 @@ def _body(lines: Sequence[bytes], place: int, counts: tuple[int, int], number: i
             break
         place += 1
     if old_left or new_left:
-        raise InputError(f"hunk {number} does not hold as many lines as its head says")
+        raise InputError(f"hunk {number} does not have the number of lines that its head states")
     return tuple(body), place
 
 
@@ -172,7 +171,7 @@ _OTHER_SIDE = {b"-": b"+", b"+": b"-", b" ": b" "}
 
 
 def reverse_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
-    """The hunks that lead back."""
+    """The hunks that undo these."""
     return tuple(
         Hunk(hunk.new_start, hunk.new_count, hunk.old_start, hunk.old_count, tuple(_reversed(hunk.lines)))
         for hunk in hunks
@@ -180,7 +179,7 @@ def reverse_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
 
 
 def _reversed(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with their signs swapped, the old side's first."""
+    """Lines with their signs swapped, the removed lines before the added ones."""
     added: list[bytes] = []
     removed: list[bytes] = []
     for line in lines:
@@ -194,13 +193,13 @@ def _reversed(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def apply_hunks(data: bytes, hunks: Iterable[Hunk]) -> bytes:
-    """`data` after the hunks. Raises InputError unless each fits exactly where it says."""
+    """`data` with the hunks applied. Raises InputError unless each fits exactly at its position."""
     lines, made, place = split_lines(data), list[bytes](), 0
     for number, hunk in enumerate(hunks, 1):
         start = hunk.old_start - 1 if hunk.old_count else hunk.old_start
         old = [line[1:] for line in hunk.lines if line[:1] != b"+"]
         if start < place or lines[start : start + len(old)] != old:
-            raise InputError(f"hunk {number} does not fit what stands at line {hunk.old_start}")
+            raise InputError(f"hunk {number} does not fit the content at line {hunk.old_start}")
         made += lines[place:start]
         made += [line[1:] for line in hunk.lines if line[:1] != b"-"]
         place = start + len(old)

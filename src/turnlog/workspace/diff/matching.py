@@ -1,9 +1,9 @@
-"""Which lines two texts share: what a diff is made from.
+"""Finds the lines that two texts share, from which a diff is made.
 
-difflib finds good matches and takes time that grows with the square of what repeats, or worse. So it is
-given small pieces only: what both sides begin and end with goes first, then lines that stand once on each
-side tie the two together ("patience diff", Bram Cohen), and what lies between two such is a piece. A piece
-that would still cost too much counts as replaced as a whole: a longer diff, never a wrong one.
+difflib finds good matches, but its time grows at least with the square of the repeated lines. So it gets only small
+pieces. First the common beginning and end are removed. Then lines that occur exactly once on each side are matched
+("patience diff", Bram Cohen), and the parts between them are the pieces. A piece that would still take too long counts
+as replaced as a whole; this makes a diff longer, but never wrong.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 
 _ROUNDS = 12
-"""How often a piece is cut at lines that stand once in it. Each round looks at every line once."""
+"""How often a piece is split at lines that occur once in it. Each round reads every line once."""
 
 _PAIRS = 100_000
-"""Pairs of equal lines (every place on one side with every place on the other) that difflib may be given in
-one piece: its time grows with them."""
+"""The most pairs of equal lines (each position on one side with each on the other) in a piece for difflib, because its
+time grows with them."""
 
 _ALL_PAIRS = 2_000_000
-"""The same for all pieces of one diff together."""
+"""The most pairs in all pieces of one diff together."""
 
 _LINES = 4_000
-"""Lines of both sides together that difflib may be given in one piece."""
+"""The most lines, of both sides together, in a piece for difflib."""
 
 
 class Run(Struct, frozen=True, order=True):
-    """`length` lines that are the same from `old` and from `new` on (places counted from 0)."""
+    """`length` equal lines, beginning at `old` and at `new` (counted from 0)."""
 
     old: int
     new: int
@@ -48,7 +48,7 @@ class _Piece(Struct, frozen=True):
 
 
 def shared_runs(old: Sequence[bytes], new: Sequence[bytes]) -> list[Run]:
-    """The lines that both have, in the order of both, runs as long as they can be."""
+    """The lines that both texts have, in order, in runs as long as possible."""
     return list(_joined(sorted(_found(old, new))))
 
 
@@ -77,7 +77,8 @@ def _found(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Run]:
 
 
 def _ends(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> tuple[int, int]:
-    """How many lines both sides of a piece begin with, and how many of the rest they end with."""
+    """The number of lines that both sides of a piece begin with, and the number of the remaining lines that they end
+    with."""
     room = min(piece.old_high - piece.old_low, piece.new_high - piece.new_low)
     head = 0
     while head < room and old[piece.old_low + head] == new[piece.new_low + head]:
@@ -89,11 +90,11 @@ def _ends(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> tuple[in
 
 
 def _ties(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> list[tuple[int, int]]:
-    """Places of lines that stand once on each side of the piece: as many as can be had in order."""
+    """The positions of lines that occur exactly once on each side of the piece: as many as can be matched in order."""
     once_old = _once(old, piece.old_low, piece.old_high)
     once_new = _once(new, piece.new_low, piece.new_high)
     pairs = sorted((place, once_new[line]) for line, place in once_old.items() if line in once_new)
-    # The longest rising sequence: `ends[k]` is the smallest place that one of length k + 1 ends with.
+    # The longest increasing sequence: `ends[k]` is the smallest last element of one with length k + 1.
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -124,7 +125,7 @@ def _between(piece: _Piece, ties: list[tuple[int, int]]) -> Iterator[_Piece]:
 
 
 def _pairs(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> int:
-    """How many pairs of equal lines difflib would look at, each time it looks; too many if it should not."""
+    """The number of pairs of equal lines in a piece; more than `_PAIRS` if it has too many lines for difflib."""
     if piece.old_high - piece.old_low + piece.new_high - piece.new_low > _LINES:
         return _PAIRS + 1
     counts = Counter(new[piece.new_low : piece.new_high])
@@ -139,7 +140,7 @@ def _by_difflib(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> It
 
 
 def _joined(runs: list[Run]) -> Iterator[Run]:
-    """Runs that follow each other on both sides as one."""
+    """The runs, with those that continue each other on both sides joined."""
     held: Run | None = None
     for run in runs:
         if held is not None and (held.old + held.length, held.new + held.length) == (run.old, run.new):

@@ -1,4 +1,5 @@
-"""A file's difference, and how git writes it: the format of `git diff`, which `git apply` takes both ways.
+"""The difference of a file, and how git writes it: in the format of `git diff`, which `git apply` can apply and
+reverse.
 
 The format is described in git's Documentation/diff-format.txt and, for binary data, in apply.c and base85.c.
 """
@@ -22,19 +23,19 @@ Action = Literal["modified", "created", "deleted", "renamed"]
 _MODE = "100644"
 _NO_ID = "0" * 40
 _LINES = 500_000
-"""Lines of one side above which contents are not compared by lines."""
+"""Contents with more lines than this on one side are not compared by lines."""
 
 _BINARY_LINE = 52
-"""Bytes that a line of base85 stands for at most, in git."""
+"""The most bytes that git encodes in one line of base85."""
 
 
 class FileDiff(Struct, frozen=True):
-    """What happened to one file.
+    """The difference of one file.
 
-    `path` is where it is now, or was if it is deleted; `old_path` where it was, if it was renamed. Modes
-    are git's (`100644`, `100755`), empty where not known. `before` and `after` are git's ids of the two
-    contents, empty where not known, or zeros where there is no file. `similarity` is in percent, of a
-    renamed file. A change told by whole contents has no hunks; they stand in `contents`, old and new.
+    `path` is its present path, or its last path if it was deleted; `old_path` is its earlier path, if it was renamed.
+    Modes are as in git (`100644`, `100755`), empty if unknown. `before` and `after` are git's ids of the two contents,
+    empty if unknown, or zeros if there is no file. `similarity` is in percent, for a renamed file. A difference of
+    whole contents has no hunks; `contents` are then the old and the new content.
     """
 
     path: str
@@ -50,23 +51,24 @@ class FileDiff(Struct, frozen=True):
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is told by whole contents: they are no text, or too many lines to compare."""
+        """Whether the difference consists of whole contents, because they are not text or have too many lines to
+        compare."""
         return self.contents is not None
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the file is as it was."""
+        """Whether the file is unchanged."""
         moded = self.old_mode and self.mode and self.old_mode != self.mode
         return self.action == "modified" and not self.hunks and not self.is_binary and not moded
 
     @property
     def additions(self) -> int:
-        """Lines that are new; 0 for binary data."""
+        """The number of added lines; 0 for binary data."""
         return sum(hunk.additions for hunk in self.hunks)
 
     @property
     def deletions(self) -> int:
-        """Lines that are gone; 0 for binary data."""
+        """The number of deleted lines; 0 for binary data."""
         return sum(hunk.deletions for hunk in self.hunks)
 
 
@@ -80,7 +82,7 @@ def diff_contents(
     old_mode: str = "",
     mode: str = "",
 ) -> FileDiff:
-    """The difference of two contents; one that is not there is given as empty."""
+    """The difference of two contents. The content of a file that does not exist is given as empty."""
     binary = any(b"\0" in data or data.count(b"\n") > _LINES for data in (before, after))
     return FileDiff(
         path=path,
@@ -99,7 +101,7 @@ def diff_contents(
 def diff_hunks(
     path: str, hunks: tuple[Hunk, ...], *, old_path: str = "", old_mode: str = "", mode: str = ""
 ) -> FileDiff:
-    """A difference of which only the hunks are known: the file was there before and is there after."""
+    """A difference of which only the hunks are known. The file must exist before and after."""
     return FileDiff(
         path=path,
         action="renamed" if old_path else "modified",
@@ -112,13 +114,13 @@ def diff_hunks(
 
 
 def _object_id(data: bytes) -> str:
-    """The name that git gives to a file's content, in a repository of SHA-1."""
+    """Git's id of a content, in a repository with SHA-1."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
 def _similarity(before: bytes, after: bytes, binary: bool) -> int:
-    """How much of the longer content the two share, in percent; 100 only if they are equal, 50 for contents that
-    are not compared."""
+    """The part of the longer content that both share, in percent; 100 only if they are equal, 50 if they are not
+    compared."""
     if before == after or binary:
         return 100 if before == after else 50
     old = split_lines(before)
@@ -127,7 +129,7 @@ def _similarity(before: bytes, after: bytes, binary: bool) -> int:
 
 
 def patch_lines(diff: FileDiff) -> Iterator[bytes]:
-    """The difference as git writes it, a line at a time (each with its line end)."""
+    """The difference as git writes it, line by line (each with its line end)."""
     old_path = diff.old_path or diff.path
     old, new = quoted("a/" + old_path), quoted("b/" + diff.path)
     yield b"diff --git %b %b\n" % (old, new)
@@ -159,12 +161,12 @@ def _modes(diff: FileDiff) -> Iterator[bytes]:
 
 
 def _ended(name: bytes) -> bytes:
-    """A name with a tab where a reader could not tell its end from a time that follows."""
+    """A name, with a tab after it if it contains a space, because readers could take the rest for a time stamp."""
     return name + b"\t" if b" " in name and not name.startswith(b'"') else name
 
 
 def _literal(data: bytes) -> Iterator[bytes]:
-    """A whole content: deflated, then base85 in lines that begin with their length."""
+    """A whole content as git writes binary data: deflated, then base85 in lines that begin with their length."""
     yield b"literal %d\n" % len(data)
     packed = zlib.compress(data)
     for start in range(0, len(packed), _BINARY_LINE):

@@ -1,6 +1,7 @@
-r"""Paths of changed files: brought to one spelling, told inside from outside, quoted as git does it.
+r"""Paths of changed files: converts them to one spelling, checks whether they are inside a folder, quotes them as git
+does.
 
-A path is a text as `os.fsdecode` makes it: bytes that are no UTF-8 stand as lone surrogates.
+Paths are texts as `os.fsdecode` returns them: bytes that are not UTF-8 are lone surrogates.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Iterable
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _TOP = re.compile(r"/?|[A-Za-z]:")
 _PARTS_AT_BACKSLASH = os.sep == "\\"
-"""Whether this system takes a backslash in a name for a separator."""
+"""Whether a backslash separates names on this system."""
 _ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}
 
 
 def place_of(path: str, root: str = "") -> str:
-    """Where a file is, in one spelling: with `/`, without `.` and `..`; absolute if `path` or `root` is.
+    """A path in one spelling: with `/`, without `.` and `..`; absolute if `path` or `root` is.
 
-    `root` is the folder that a relative path starts from. Windows paths keep their drive; where `root` is none, a
-    backslash is a letter of a name like any other.
+    `root` is the folder that a relative path starts from. Windows paths keep their drive. In a path that is not a
+    Windows path, a backslash is an ordinary character of a name.
     """
     windows = not root.startswith("/") and bool(_DRIVE.match(path) or _DRIVE.match(root))
     path, root = (text.replace("\\", "/") if windows else text for text in (path, root))
@@ -32,26 +33,27 @@ def place_of(path: str, root: str = "") -> str:
 
 
 def relative_to(place: str, root: str) -> str:
-    """`place` as seen from the folder `root` if it is inside, else as it is. Both as `place_of` has them."""
+    """`place` relative to the folder `root` if it is inside, otherwise unchanged. Both must be in the form of
+    `place_of`."""
     return place.removeprefix(root.rstrip("/") + "/") if root else place
 
 
 def common_root(roots: Iterable[str]) -> str:
-    """The deepest folder that holds all folders that work was done in; the first of them if that is none but the
-    top of the disk; "" if there are none."""
+    """The deepest folder that contains all these working folders. If that is the top of the disk, the first of them; ""
+    if there are none."""
     places = list(dict.fromkeys(place_of(root) for root in roots if root))
     try:
         common = posixpath.commonpath(places)
-    except ValueError:  # none, or some relative and some not
+    except ValueError:  # no places, or both relative and absolute ones
         common = ""
     return common if len(places) == 1 or not _TOP.fullmatch(common) else places[0] if places else ""
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path, as `place_of` has it, stays inside the folder that it is relative to, and out of git's own.
+    """Whether a path in the form of `place_of` stays inside the folder that it is relative to, and outside of `.git`.
 
-    What is applied must not write anywhere else: no absolute path, no `..`, no `.git`, no drive. A backslash is part
-    of a name, but where this system separates by it.
+    A patch must not write anywhere else, so absolute paths, `..`, `.git` and drives are not inside. A backslash is part
+    of a name, unless it separates names on this system.
     """
     names = path.split("/")
     return (
@@ -64,17 +66,17 @@ def is_inside(path: str) -> bool:
 
 
 def _is_git(name: str) -> bool:
-    """Whether a file system may take this name for `.git`, as git's verify_path() has it."""
+    """Whether a file system may take this name for `.git`, by the rules of git's verify_path()."""
     plain = name.lower().rstrip(". ").partition(":")[0]
     return plain in (".git", "git~1")
 
 
 def quoted(path: str) -> bytes:
-    """A path as it stands in the head of a patch: C-style in quotes where it holds a quote, a backslash, a
-    control character or a byte above 127, else as it is (git's `core.quotePath`)."""
+    """A path as in the head of a patch: in C-style quotes if it contains a quote, a backslash, a control character or a
+    byte above 127, otherwise unchanged (git's `core.quotePath`)."""
     try:
         raw = path.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate that does not represent a byte
         raw = path.encode("utf-8", "surrogatepass")
     if all(0x20 <= code < 0x7F and code not in _ESCAPES for code in raw):
         return raw
