@@ -165,7 +165,7 @@ def test_a_time_that_was_set_back_just_now_hides_nothing(session: Session, store
     write(tmp_path, a=b"AAA", big=b"1" * 20)
     for name in ("a", "big"):
         os.utime(tmp_path / name, (10**9, 10**9))
-    assert not Folder(tmp_path, (), 10, 10).look()["a"].settled
+    assert not Folder(tmp_path, (), 10, 10).look()["a"].stable
     files = FileRecorder(tmp_path, session._journal.append, store.put_blob, file_limit=10)
     write(tmp_path, big=b"2" * 20)
     os.utime(tmp_path / "big", (10**9, 10**9))

@@ -149,7 +149,7 @@ def _may_hold_marks(encoded: bytes) -> bool:
     return encoded.find(_MARK_BYTES, max(0, at - 2)) >= 0
 
 
-def _mark(value: Any, room: int = DEPTH_LIMIT) -> Any:
+def _mark(value: Any, levels: int = DEPTH_LIMIT) -> Any:
     """`value` with marks instead of the values that JSON cannot represent."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$number": "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
@@ -157,13 +157,13 @@ def _mark(value: Any, room: int = DEPTH_LIMIT) -> Any:
         return {"$text": _FUSING.split(value)} if _fuses(value) else value
     if not isinstance(value, (dict, list, tuple)):
         return value
-    if room == 0:
+    if levels == 0:
         raise ValueError(f"it nests deeper than {DEPTH_LIMIT} levels; keep such data as text")
     if isinstance(value, dict):
         if (len(value) == 1 and not _MARKS.isdisjoint(value)) or any(_fuses(key) for key in value):
-            return {"$object": [[_mark(key), _mark(item, room - 1)] for key, item in value.items()]}
-        return {key: _mark(item, room - 1) for key, item in value.items()}
-    return [_mark(item, room - 1) for item in value]
+            return {"$object": [[_mark(key), _mark(item, levels - 1)] for key, item in value.items()]}
+        return {key: _mark(item, levels - 1) for key, item in value.items()}
+    return [_mark(item, levels - 1) for item in value]
 
 
 def _fuses(text: Any) -> bool:

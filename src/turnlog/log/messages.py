@@ -241,8 +241,8 @@ def nested_deeper(value: Any, levels: int) -> str | None:
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
     for _ in range(levels):
         level = [
-            (inner, (way, key))
-            for holder, way in level
+            (inner, (keys, key))
+            for holder, keys in level
             for key, inner in (holder.items() if isinstance(holder, Mapping) else enumerate(holder))
             if isinstance(inner, _HOLDERS)
         ]
@@ -255,23 +255,23 @@ def not_json(value: Any) -> str | None:
     """The path and type of a value inside `value` that JSON does not have; None if there is none."""
     stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while stack:
-        item, way = stack.pop()
+        item, keys = stack.pop()
         if isinstance(item, Mapping):
             wrong = next((key for key in item if not isinstance(key, str)), None)
             if wrong is not None:
-                return f"{_path(way) or 'the body'} has a key of type {type(wrong).__name__}, {wrong!r}"
-            stack.extend((inner, (way, key)) for key, inner in item.items())
+                return f"{_path(keys) or 'the body'} has a key of type {type(wrong).__name__}, {wrong!r}"
+            stack.extend((inner, (keys, key)) for key, inner in item.items())
         elif isinstance(item, (list, tuple)):
-            stack.extend((inner, (way, i)) for i, inner in enumerate(item))
+            stack.extend((inner, (keys, i)) for i, inner in enumerate(item))
         elif item is not None and not isinstance(item, (str, int, float)):
-            return f"{_path(way) or 'the body'} is of type {type(item).__name__}"
+            return f"{_path(keys) or 'the body'} is of type {type(item).__name__}"
     return None
 
 
-def _path(way: tuple[Any, ...]) -> str:
+def _path(keys: tuple[Any, ...]) -> str:
     steps: list[str] = []
-    while way:
-        way, key = way
+    while keys:
+        keys, key = keys
         steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
     return "".join(reversed(steps)).removeprefix(".")
 

@@ -161,18 +161,18 @@ class Redactor:
         by one. Everything by which known secrets are recognised would be in `text`, too."""
         return bool(self._own) or not text or (self._known and (has_name(text) or bool(_candidates(text))))
 
-    def _inside(self, value: Any, counts: dict[str, int], name: str, room: int, ids: bool) -> Any:
+    def _inside(self, value: Any, counts: dict[str, int], name: str, levels: int, ids: bool) -> Any:
         """A value under the key `name`, without the secrets in its texts."""
         if isinstance(value, str):
             return self._named(value, name, counts)
-        if not room or not isinstance(value, (dict, list, tuple)):
+        if not levels or not isinstance(value, (dict, list, tuple)):
             return value
         if isinstance(value, dict):
-            return self._object(value, counts, room, ids and name not in ARGUMENTS)
+            return self._object(value, counts, levels, ids and name not in ARGUMENTS)
         before = ""
         items = []
         for item in value:
-            items.append(self._inside(item, counts, before, room - 1, ids))
+            items.append(self._inside(item, counts, before, levels - 1, ids))
             before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
         return value if all(map(is_, items, value)) else items
 
@@ -190,7 +190,7 @@ class Redactor:
         _add(counts, replaced)
         return clean
 
-    def _object(self, value: dict[str, Any], counts: dict[str, int], room: int, ids: bool) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any], counts: dict[str, int], levels: int, ids: bool) -> dict[str, Any]:
         # {"name": "DB_PASSWORD", "value": "..."}: environment variables, headers, form fields
         label = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
         changed: dict[str, Any] = {}
@@ -198,7 +198,7 @@ class Redactor:
         for key, item in value.items():
             kept = item
             if not (ids and key in EXACT and isinstance(item, str)):
-                kept = self._inside(item, counts, label if key == "value" else key, room - 1, ids)
+                kept = self._inside(item, counts, label if key == "value" else key, levels - 1, ids)
             spelled = key
             if len(key) >= LONG or self._own:
                 spelled, replaced = self.text(key)

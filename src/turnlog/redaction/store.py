@@ -42,19 +42,19 @@ class RedactingStore(StoreWrapper):
         for record, after, before in zip(records, clean, drafts, strict=True):
             if after is not before:
                 self._live[session_id, record.n] = before.body
-        return tuple(self._as_said(session_id, records))
+        return tuple(self._with_secrets(session_id, records))
 
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
         records = self.store.read(session_id, first=first, last=last, reverse=reverse)
-        return self._as_said(session_id, records) if self._live else records
+        return self._with_secrets(session_id, records) if self._live else records
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
         records = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
-        return self._as_said(session_id, records) if self._live else records
+        return self._with_secrets(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         return self.store.create(session_id, title=self.redactor.text(title)[0], created=created, parent=parent)
@@ -93,7 +93,7 @@ class RedactingStore(StoreWrapper):
     def _finder(self, draft: Draft) -> Redactor:
         return self._attentive if self.redactor.live or isinstance(draft.body, QUOTING) else self.redactor
 
-    def _as_said(self, session_id: str, records: Iterator[Record] | Sequence[Record]) -> Iterator[Record]:
+    def _with_secrets(self, session_id: str, records: Iterator[Record] | Sequence[Record]) -> Iterator[Record]:
         for record in records:
             body = self._live.get((session_id, record.n))
             yield record if body is None else replace(record, body=body)

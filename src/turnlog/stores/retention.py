@@ -164,7 +164,7 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
             packed = would_pack(waiting, inventory, {each.session for each in made.gone})
         else:  # before the size is measured: compressing may make deleting unnecessary
             lasting = Limits(limits.max_age, None, limits.max_sessions)
-            gone = _carried_out(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
+            gone = _delete_planned(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
             waiting = to_pack(store, limits.compress_after, now)
             packed = packed_all(
                 store, waiting, lambda name, error: damaged.append(Spared(name, f"not packed: {error}"))
@@ -176,7 +176,7 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
             after = before - sum(each.size for each in made.gone)
             over = _over(store, limits, made, after)
             return Collected(True, made.gone, spared, before, max(after, 0), swept, over, tuple(packed))
-        went = _carried_out(store, made.gone)
+        went = _delete_planned(store, made.gone)
         gone += went
         more = store.sweep(grace=grace)
         swept = Swept(swept.removed + more.removed, swept.size + more.size, more.recent)
@@ -188,7 +188,7 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
     return Collected(False, tuple(gone), spared, before, after, swept, over, tuple(packed))
 
 
-def _carried_out(store: Store, gone: Sequence[Gone]) -> list[Gone]:
+def _delete_planned(store: Store, gone: Sequence[Gone]) -> list[Gone]:
     """Delete sessions one by one; returns those deleted. Stops at the first that must not be deleted any more, because
     the rest of the plan assumes that it was."""
     went = []

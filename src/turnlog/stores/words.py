@@ -123,16 +123,16 @@ _indexed_again = lru_cache(maxsize=8192)(_indexed_once)
 def matches(terms: Sequence[Term], text: str) -> bool:
     """Whether `text` contains all of `terms`."""
     words = _words(text)
-    there = set(words)
-    return all(_stands(term, words, there) for term in terms)
+    present = set(words)
+    return all(_occurs(term, words, present) for term in terms)
 
 
-def _stands(term: Term, words: list[str], there: set[str]) -> bool:
+def _occurs(term: Term, words: list[str], present: set[str]) -> bool:
     *whole, last = term.words
-    if not there.issuperset(whole if term.prefix else term.words):
+    if not present.issuperset(whole if term.prefix else term.words):
         return False
     if not whole:
-        return not term.prefix or any(word.startswith(last) for word in there)
+        return not term.prefix or any(word.startswith(last) for word in present)
     for index in range(len(words) - len(whole)):
         if words[index : index + len(whole)] == whole:
             word = words[index + len(whole)]

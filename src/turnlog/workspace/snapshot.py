@@ -33,7 +33,7 @@ _NOTHING = sha256_hex(b"")
 
 class Seen(Struct, frozen=True):
     """A file in a snapshot, or as the log describes it. `sha256` is empty if the file was not read; then `why` says
-    why. `offset` is the position of its saved content, -1 if it was not saved. `settled`: no later write can have the
+    why. `offset` is the position of its saved content, -1 if it was not saved. `stable`: no later write can have the
     same time stamp."""
 
     size: int
@@ -41,7 +41,7 @@ class Seen(Struct, frozen=True):
     ctime: int
     inode: int
     mode: str
-    settled: bool
+    stable: bool
     sha256: str = ""
     offset: int = -1
     why: str = ""
@@ -76,15 +76,15 @@ class Folder:
         self._ignore = tuple(ignore)
         self._file_limit = file_limit
         self._total_limit = total_limit
-        self._aside: IO[bytes] | None = None
+        self._saved: IO[bytes] | None = None
         self._size = 0
         self._last: dict[str, Seen] = {}
 
     def close(self) -> None:
         """Delete the saved contents."""
-        if self._aside is not None:
-            self._aside.close()
-        self._aside, self._size, self._last = None, 0, {}
+        if self._saved is not None:
+            self._saved.close()
+        self._saved, self._size, self._last = None, 0, {}
 
     def look(self) -> dict[str, Seen]:
         """Take a snapshot: the files by path, with `/`."""
@@ -96,10 +96,10 @@ class Folder:
                 seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
                 continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
-            settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
-            found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, settled)
+            stable = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
+            found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, stable)
             known = self._last.get(path)
-            if known is not None and known.settled and known.is_like(found):
+            if known is not None and known.stable and known.is_like(found):
                 found = replace(found, sha256=known.sha256, offset=known.offset, why=known.why)
             elif len(seen) >= _FILES_LIMIT:
                 found = replace(found, why=f"there are more than {_FILES_LIMIT:,} files")
@@ -166,19 +166,19 @@ class Folder:
             return replace(found, sha256=name, offset=known.offset, why=known.why, size=len(data))
         if self._size + len(data) > self._total_limit:
             return replace(found, sha256=name, why=f"more than {self._total_limit:,} bytes would have to be saved")
-        if self._aside is None:
+        if self._saved is None:
             import tempfile  # 10 ms of import, which only a watch needs
 
-            self._aside = tempfile.TemporaryFile(prefix="turnlog-")  # noqa: SIM115 - open as long as the recorder
-        self._aside.seek(self._size)
-        self._aside.write(data)
+            self._saved = tempfile.TemporaryFile(prefix="turnlog-")  # noqa: SIM115 - open as long as the recorder
+        self._saved.seek(self._size)
+        self._saved.write(data)
         offset, self._size = self._size, self._size + len(data)
         return replace(found, sha256=name, offset=offset, size=len(data))
 
     def touched(self, since: float, recorded: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
         """The files that were created, changed or moved at `since` (seconds since 1970) or later, according to their
-        times. `told` is the last recorded hash and time of files, by path: such a file is left out unless it is newer
-        and has another content."""
+        times. `recorded` is the last recorded hash and time of files, by path: such a file is left out unless it is
+        newer and has another content."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
         found = []
         for path, status in self.files():
@@ -200,10 +200,10 @@ class Folder:
 
     def content(self, seen: Seen) -> bytes | None:
         """The saved content of a file; None if this folder was closed."""
-        if self._aside is None:
+        if self._saved is None:
             return None
-        self._aside.seek(seen.offset)
-        return self._aside.read(seen.size)
+        self._saved.seek(seen.offset)
+        return self._saved.read(seen.size)
 
 
 def differences(

@@ -90,8 +90,8 @@ def read_card(vault: Vault, info: SessionInfo) -> Card:
     try:
         if not info.title.startswith(_MARK):
             raise CorruptRecord("the title is not encrypted, though the store is")
-        held = base64.b64decode(info.title.removeprefix(_MARK), validate=True)
-        opened = vault.open(held[:SALT_BYTES], ("card", info.id), held[SALT_BYTES:])
+        data = base64.b64decode(info.title.removeprefix(_MARK), validate=True)
+        opened = vault.open(data[:SALT_BYTES], ("card", info.id), data[SALT_BYTES:])
         return msgspec.json.decode(opened, type=Card)
     except (binascii.Error, ValueError, CorruptRecord) as error:
         raise CorruptRecord(f"the title of session {info.id!r} cannot be read: {error}") from error

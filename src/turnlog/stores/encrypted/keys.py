@@ -95,49 +95,51 @@ def new_key() -> str:
 
 def new_lock(source: KeySource, vault_key: bytes | None = None, store: bytes | None = None) -> bytes:
     """A lock that `source` opens, with a new data key or the given one. Raises InputError."""
-    held = _key_of(source)
-    scrypt = _Scrypt(os.urandom(SALT_BYTES).hex(), _SCRYPT_COST, 8, 1) if isinstance(held, Passphrase) else None
+    secret = _key_of(source)
+    scrypt = _Scrypt(os.urandom(SALT_BYTES).hex(), _SCRYPT_COST, 8, 1) if isinstance(secret, Passphrase) else None
     name = os.urandom(SALT_BYTES) if store is None else store
     lock = _Lock(LOCK_VERSION, name.hex(), "AES-256-GCM", scrypt, "")
     nonce = os.urandom(12)
     inside = os.urandom(KEY_BYTES) if vault_key is None else vault_key
-    wrapped = cipher(_wrapping_key(held, lock)).encrypt(nonce, inside, msgspec.json.encode(lock))
+    wrapped = cipher(_wrapping_key(secret, lock)).encrypt(nonce, inside, msgspec.json.encode(lock))
     return msgspec.json.encode(replace(lock, wrapped=(nonce + wrapped).hex()))
 
 
 def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, bytes]:
     """The data key in a lock, and the store's name. Raises StoreKeyError, InputError, CorruptRecord, NewerStore."""
     try:
-        held = msgspec.json.decode(lock, type=_Lock)
-        store, wrapped = bytes.fromhex(held.store), bytes.fromhex(held.wrapped)
+        found = msgspec.json.decode(lock, type=_Lock)
+        store, wrapped = bytes.fromhex(found.store), bytes.fromhex(found.wrapped)
     except (msgspec.MsgspecError, ValueError) as error:
         raise CorruptRecord(
             f"the encrypted key stored in {place} cannot be read: {error}; restore the store from a copy"
         ) from error
-    if held.v > LOCK_VERSION or held.cipher != "AES-256-GCM":
-        raise NewerStore(f"{place} was encrypted by a newer turnlog ({held.cipher}, version {held.v}); upgrade turnlog")
+    if found.v > LOCK_VERSION or found.cipher != "AES-256-GCM":
+        raise NewerStore(
+            f"{place} was encrypted by a newer turnlog ({found.cipher}, version {found.v}); upgrade turnlog"
+        )
     with extra():
         from cryptography.exceptions import InvalidTag
 
-    key = _wrapping_key(_key_of(source), held, place)
+    key = _wrapping_key(_key_of(source), found, place)
     try:
-        inside: bytes = cipher(key).decrypt(wrapped[:12], wrapped[12:], msgspec.json.encode(replace(held, wrapped="")))
+        inside: bytes = cipher(key).decrypt(wrapped[:12], wrapped[12:], msgspec.json.encode(replace(found, wrapped="")))
     except (InvalidTag, ValueError) as error:
-        what = "passphrase" if held.scrypt else "key"
+        what = "passphrase" if found.scrypt else "key"
         raise StoreKeyError(
             f"the {what} does not open {place}, because it is the wrong one; nothing was read or written"
         ) from (error)
     return inside, store
 
 
-def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the store") -> bytes:
+def _wrapping_key(secret: bytes | Passphrase, lock: _Lock, place: object = "the store") -> bytes:
     wanted = lock.scrypt
-    if isinstance(held, bytes) and wanted is not None:
+    if isinstance(secret, bytes) and wanted is not None:
         raise StoreKeyError(
             f"{place} was encrypted with a passphrase: give passphrase-file:PATH or passphrase-env:NAME, or in a "
             "program turnlog.stores.Passphrase(...)"
         )
-    if isinstance(held, Passphrase):
+    if isinstance(secret, Passphrase):
         if wanted is None:
             raise StoreKeyError(
                 f"{place} was encrypted with a key, not with a passphrase: give file:PATH or env:NAME, or in a program "
@@ -152,8 +154,8 @@ def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the st
             from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
         made = Scrypt(bytes.fromhex(wanted.salt), KEY_BYTES, wanted.n, wanted.r, wanted.p)
-        held = made.derive(held.text.encode("utf-8", "surrogatepass"))
-    return derived(held, bytes.fromhex(lock.store), b"turnlog lock")
+        secret = made.derive(secret.text.encode("utf-8", "surrogatepass"))
+    return derived(secret, bytes.fromhex(lock.store), b"turnlog lock")
 
 
 def _key_of(source: KeySource) -> bytes | Passphrase:
@@ -182,7 +184,7 @@ def _key_at(place: str) -> bytes | Passphrase:
         )
     if kind.endswith("file"):
         try:
-            held = Path(where).expanduser().read_bytes()
+            data = Path(where).expanduser().read_bytes()
         except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; an unknown home folder
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"key: the file {where!r} cannot be read: {why}") from error
@@ -190,17 +192,17 @@ def _key_at(place: str) -> bytes | Passphrase:
         found = os.environ.get(where)
         if not found:
             raise InputError(f"key: the environment variable {where} is not set")
-        held = os.fsencode(found)
+        data = os.fsencode(found)
     if kind.startswith("passphrase"):
-        return Passphrase(held.decode("utf-8", "surrogateescape").rstrip("\r\n"))
-    return _decoded(held, place)
+        return Passphrase(data.decode("utf-8", "surrogateescape").rstrip("\r\n"))
+    return _decoded(data, place)
 
 
-def _decoded(held: bytes, place: str) -> bytes:
+def _decoded(data: bytes, place: str) -> bytes:
     """The 32 bytes of a key from a file or variable."""
-    if len(held) == KEY_BYTES:
-        return held
-    text = held.decode("ascii", "replace").strip()
+    if len(data) == KEY_BYTES:
+        return data
+    text = data.decode("ascii", "replace").strip()
     if _HEX_KEY.fullmatch(text):
         return bytes.fromhex(text)
     try:

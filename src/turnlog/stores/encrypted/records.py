@@ -68,47 +68,47 @@ class Opener:
         self._session_id = session_id
         self._pack: tuple[int, list[bytes]] = 0, []
 
-    def open(self, held: Record) -> Record:
+    def open(self, sealed: Record) -> Record:
         """The record inside a sealed record. Raises CorruptRecord."""
         try:
-            return self._opened(held)
+            return self._opened(sealed)
         except CorruptRecord:  # perhaps it was packed, or its pack was split, since it was read
-            now = next(self._store.read(self._session_id, first=held.n, last=held.n), None)
-            if now is None or now.raw == held.raw:
+            now = next(self._store.read(self._session_id, first=sealed.n, last=sealed.n), None)
+            if now is None or now.raw == sealed.raw:
                 raise
             self._pack = 0, []
             return self._opened(now)
 
-    def _opened(self, held: Record) -> Record:
+    def _opened(self, sealed: Record) -> Record:
         try:
-            record = decode_record(self._raw(held))
+            record = decode_record(self._raw(sealed))
         except CorruptRecord as error:
-            wrong = CorruptRecord(f"record {held.n}: {error}", record=held.n)
+            wrong = CorruptRecord(f"record {sealed.n}: {error}", record=sealed.n)
             raise damaged_session(self._session_id, wrong) from error
-        body = held.body
-        if (record.n, record.time, row_kind(record.body)) != (held.n, held.time, getattr(body, "of", "")):
+        body = sealed.body
+        if (record.n, record.time, row_kind(record.body)) != (sealed.n, sealed.time, getattr(body, "of", "")):
             differs = "the number, time or kind inside the encrypted record differs from the one stored beside it"
-            raise CorruptRecord(f"record {held.n} of session {self._session_id!r}: {differs}", record=held.n)
+            raise CorruptRecord(f"record {sealed.n} of session {self._session_id!r}: {differs}", record=sealed.n)
         return record
 
     def all_of(self, records: Iterable[Record]) -> Iterator[Record]:
         """The records inside these sealed records."""
         return map(self.open, records)
 
-    def _raw(self, held: Record) -> bytes:
-        if not isinstance(body := held.body, SealedRecord):
+    def _raw(self, sealed: Record) -> bytes:
+        if not isinstance(body := sealed.body, SealedRecord):
             raise CorruptRecord("the record is not encrypted, though the store is")
-        head = body.within or held.n
+        head = body.within or sealed.n
         if self._pack[0] != head:
-            data = self._data(held if head == held.n else self._head(head))
+            data = self._data(sealed if head == sealed.n else self._head(head))
             if data[:1] == b"r" and not body.within:
                 return data[1:]
             if data[:1] != b"z":
                 raise _not_in_pack(head)
             self._pack = head, parted(decompressed(data[1:]))
-        if not 0 <= held.n - head < len(self._pack[1]):
+        if not 0 <= sealed.n - head < len(self._pack[1]):
             raise _not_in_pack(head)
-        return self._pack[1][held.n - head]
+        return self._pack[1][sealed.n - head]
 
     def _head(self, n: int) -> Record:
         found = next(self._store.read(self._session_id, first=n, last=n), None)
@@ -116,10 +116,12 @@ class Opener:
             raise _not_in_pack(n)
         return found
 
-    def _data(self, held: Record) -> bytes:
-        body = held.body
+    def _data(self, sealed: Record) -> bytes:
+        body = sealed.body
         assert isinstance(body, SealedRecord)  # checked by the callers
-        return self._vault.open(self._card.salt(held.n), _bound(held.n, held.time, body.of, body.blobs), body.data)
+        return self._vault.open(
+            self._card.salt(sealed.n), _bound(sealed.n, sealed.time, body.of, body.blobs), body.data
+        )
 
 
 def _not_in_pack(head: int) -> CorruptRecord:

@@ -121,8 +121,10 @@ class SealedStore(StoreWrapper):
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         card = new_card(title)
-        held = written_card(card, self._vault, session_id)
-        return replace(self.store.create(session_id, title=held, created=created, parent=parent), title=card.title)
+        sealed_title = written_card(card, self._vault, session_id)
+        return replace(
+            self.store.create(session_id, title=sealed_title, created=created, parent=parent), title=card.title
+        )
 
     def info(self, session_id: str) -> SessionInfo:
         info = self.store.info(session_id)

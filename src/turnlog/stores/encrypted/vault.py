@@ -75,14 +75,14 @@ class Vault:
         sha256 = sha256_hex(data)
         name = self.blob_name(sha256)
         key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
-        held = key.encrypt(bytes(_NONCE_BYTES), data, _encode([self._store, "blob", name]))
-        return name, SEALED_HEAD + bytes.fromhex(name) + bytes.fromhex(sha256_hex(held)) + held
+        ciphertext = key.encrypt(bytes(_NONCE_BYTES), data, _encode([self._store, "blob", name]))
+        return name, SEALED_HEAD + bytes.fromhex(name) + bytes.fromhex(sha256_hex(ciphertext)) + ciphertext
 
     def open_blob(self, sha256: str, sealed: bytes) -> bytes:
         """The content with that hash. Raises CorruptRecord."""
         key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
-        held = sealed[BLOB_OVERHEAD - _TAG_BYTES :]
-        return _opened(key, bytes(_NONCE_BYTES), held, _encode([self._store, "blob", self.blob_name(sha256)]))
+        ciphertext = sealed[BLOB_OVERHEAD - _TAG_BYTES :]
+        return _opened(key, bytes(_NONCE_BYTES), ciphertext, _encode([self._store, "blob", self.blob_name(sha256)]))
 
     def _cipher(self, salt: bytes, use: bytes) -> Any:
         return cipher(derived(self._data_key, salt, use))

@@ -52,7 +52,7 @@ def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[
     made: dict[str, _Log] = {}
     for stem, card in _oldest_first(folder):
         if stem in changes or card.base in made:
-            made[stem] = _made_anew(folder, stem, card, changes.get(stem, {}), made)
+            made[stem] = _rewritten(folder, stem, card, changes.get(stem, {}), made)
     for stem, log in made.items():
         write_whole(_new(folder, stem, "jsonl"), log.data)
         write_whole(_new(folder, stem, "json"), log.card.sealed().encoded())
@@ -130,7 +130,7 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
     new_card = _new(folder, stem, "json")  # missing if it was put in place already; then `card` is the new card
     start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
     old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
-    added = _summed_anew(held[len(last) :], card.parent_records + len(last), old, total, {})
+    added = _resummed(held[len(last) :], card.parent_records + len(last), old, total, {})
     write_whole(new, data + b"".join(line for line, _ in added))
 
 
@@ -156,7 +156,7 @@ def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
         done.update(ready)
 
 
-def _made_anew(
+def _rewritten(
     folder: LogFolder, stem: str, card: Card, changes: Mapping[int, bytes], made: Mapping[str, _Log]
 ) -> _Log:
     """A log after the rewrite. Raises CorruptRecord if an old sum is wrong, because a new sum would hide the damage."""
@@ -165,12 +165,12 @@ def _made_anew(
         new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
     with folder.reading(stem) as (file, end):
         held = list(lines_forwards(file, end.size))
-    made_lines = list(_summed_anew(held, card.parent_records, card.start, new_card.start, changes))
+    made_lines = list(_resummed(held, card.parent_records, card.start, new_card.start, changes))
     sums = [(card.start, new_card.start), *(both for _, both in made_lines)]
     return _Log(new_card, b"".join(line for line, _ in made_lines), dict(enumerate(sums, card.parent_records)))
 
 
-def _summed_anew(
+def _resummed(
     held: Iterable[bytes], after: int, old: str, new: str, changes: Mapping[int, bytes]
 ) -> Iterator[tuple[bytes, tuple[str, str]]]:
     """The new lines for those after record `after`, each with its old and new sum. `old` and `new` are the sums before

@@ -46,7 +46,7 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
                 raise CorruptRecord(f"the session row of {at.id!r} does not match its records; run `turnlog verify`")
             if at.no in changes:
                 unpack(db, at.no)  # a pack would keep the old content
-            moved[at.no] = _chain_anew(db, at, changes.get(at.no, {}), moved)
+            moved[at.no] = _rechain(db, at, changes.get(at.no, {}), moved)
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
     if version_of(db) >= SEARCH_VERSION:
         reset(db)
@@ -76,7 +76,7 @@ def _owner(segments: Sequence[Segment], n: int, session_id: str) -> int:
     raise InputError(f"session {session_id!r} has no record {n} to rewrite")
 
 
-def _chain_anew(
+def _rechain(
     db: sqlite3.Connection,
     row: SessionRow,
     changes: Mapping[int, bytes],

@@ -41,10 +41,10 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
     """The hits in the session `row`, or in all sessions, the newest first."""
     ranges = _everywhere(db) if row is None else [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1]]
     timed = bool(search.since or search.until)
-    asked = _expression(search)
+    query = _expression(search)
     hits: list[Hit] = []
     for low, high, heir in ranges:
-        rows = _in_time(db, search, asked, low, high) if timed else db.execute(_FIND, (asked, low, high))
+        rows = _in_time(db, search, query, low, high) if timed else db.execute(_FIND, (query, low, high))
         with closing(rows):
             for _, owner, raw in rows:
                 if search.limit is not None and len(hits) >= search.limit:
@@ -56,14 +56,14 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
 
 
 def _in_time(
-    db: sqlite3.Connection, search: Search, asked: str, low: int, high: int
+    db: sqlite3.Connection, search: Search, query: str, low: int, high: int
 ) -> Generator[tuple[int, str | None, bytes]]:
     """The rows in a range of ids whose times match. After many consecutive rows that do not match, jumps to the next
     that may."""
     begin, patience = newest_in_time(db, low, high, search.since, search.until), _PATIENCE
     while begin is not None:
         passed = 0
-        with closing(db.execute(_FIND, (asked, low, begin))) as rows:
+        with closing(db.execute(_FIND, (query, low, begin))) as rows:
             begin = None
             for key, owner, raw in rows:
                 if search.fits_time(_time_of(raw)):
@@ -90,15 +90,15 @@ def _expression(search: Search) -> str:
     Restricting a word to a column adds half the time of the search itself, so this is done only for words that could
     occur in another column.
     """
-    asked = list(map(_asked, search.terms))
+    parts = list(map(_term_query, search.terms))
     if search.role is not None:
-        asked.append(f'role : "{word_for(search.role)}"')
+        parts.append(f'role : "{word_for(search.role)}"')
     if search.tool is not None:
-        asked.append(f'tools : "{word_for(search.tool)}"')
-    return " AND ".join(asked)
+        parts.append(f'tools : "{word_for(search.tool)}"')
+    return " AND ".join(parts)
 
 
-def _asked(term: Term) -> str:
+def _term_query(term: Term) -> str:
     words = f'"{" ".join(term.words)}"{" *" if term.prefix else ""}'
     return f"word : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
 
