@@ -399,7 +399,7 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
         {"role": "user", "content": [{"type": "text", "text": told}, {"type": "text", "text": "Umbrella?"}]}
     ]
     assert [(loss.kind, loss.detail, loss.records) for loss in made.losses if loss.kind == "media"] == [
-        ("media", "document oslo.txt shown as the text that it holds", (1,))
+        ("media", "document oslo.txt shown as its text", (1,))
     ]
     with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
         session.user([session.media(b"Rain,\nthen sun.\n", "text/plain", name="oslo.txt"), "Umbrella?"])

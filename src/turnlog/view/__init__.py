@@ -1,6 +1,7 @@
-"""What a model is shown: pure functions from records to messages.
+"""The view that a model is shown: pure functions from records to messages.
 
-No clock, no disk, no provider's name: rules come in as data (`rules`). Imported by `providers` and above.
+Nothing here reads a clock or a disk, or knows a provider by name: rules are passed in as data (`rules`). `providers`
+and the packages above it import this package.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Reasoning that is bound to what stood ahead of it: which of it a view may still show.
+"""Reasoning that is bound to the content before it: which reasoning a view may still show.
 
-Some models seal their reasoning together with all that they were sent before it: tools, system text, messages. Sent
-again behind anything else, it is refused. Each answer on record says what its reasoning is bound to (`Binding`); here
-that is compared with what a view puts ahead of the answer now.
+Some models seal their reasoning together with everything that they were sent before it: tools, system text, messages.
+If the reasoning is sent again after other content, the provider refuses it. Each recorded answer has a `Binding`, which
+says what its reasoning is bound to; this module compares it with the content that a view now puts before the answer.
 
-The rule, from the Messages API's pages about preserved thinking and prefix checks (read in November 2026): reasoning
-stands if the tools, the system text and all messages ahead of it are the same, and if the reasoning shown before it is
-that which was shown before it when it was made; of that, the oldest may be left out, but none in between.
+The rule, from the Messages API's pages about preserved thinking and prefix checks (read in November 2026): reasoning is
+accepted if the tools, the system text and all messages before it are the same as when it was made, and if the earlier
+reasoning shown is the same as well; the oldest of this earlier reasoning may be left out, but none in between.
 """
 
 from __future__ import annotations
@@ -23,47 +23,46 @@ from ..log.records import Binding, MessageRecord, PartialAnswer, Record
 from .types import Shown
 
 _VERSION = b"1"
-"""Of the digest, and of how messages are written in requests: with another version, nothing stands any more."""
+"""Version of the digest and of how requests write messages. A new version makes all recorded bindings invalid."""
 
 _DIGEST_BYTES = 12
 
 
 def beginning(model: str, tools: Iterable[Tool]) -> bytes:
-    """The digest of what stands ahead of all messages in a request to a model. The order of tools makes no
-    difference."""
+    """The digest of everything before the first message in a request to a model. The order of tools does not matter."""
     declared = sorted(map(_encoded, tools))
     return _digest(b"\0".join((_VERSION, model.encode(), *declared)))
 
 
 class Prefixes:
-    """Digests of what stands ahead of each message of a view. Those of the view before are used again."""
+    """Digests of the content before each message of a view. Digests of the previous view are reused."""
 
     def __init__(self) -> None:
         self._view: Sequence[Shown] = ()
         self._digests: list[bytes] = []
 
     def of(self, begin: bytes, view: Sequence[Shown]) -> list[bytes]:
-        """One for each message, and one for what stands behind the last."""
+        """One digest of the content before each message, and one of the whole view."""
         same = 0
         if self._digests[:1] == [begin]:
             shorter = min(len(view), len(self._view))
             same = next(compress(count(), map(is_not, view, self._view)), shorter)
         digests = [*self._digests[: same + 1]] if same else [begin]
         for shown in view[same:]:
-            digests.append(_behind(digests[-1], shown.message))
+            digests.append(_digest_after(digests[-1], shown.message))
         self._view, self._digests = view, digests
         return digests
 
 
-def _behind(ahead: bytes, message: Message) -> bytes:
-    """The digest of what stands behind a message. Its reasoning is no part of it: the reasoning that follows names
-    that by itself."""
+def _digest_after(before: bytes, message: Message) -> bytes:
+    """The digest of the content up to the end of a message; `before` is the digest up to its beginning. Reasoning in
+    the message is left out: the `Binding` of later reasoning names earlier reasoning separately."""
     if any(isinstance(part, Reasoning) for part in message.parts):
         parts = tuple(part for part in message.parts if not isinstance(part, Reasoning))
         if not parts:
-            return ahead
+            return before
         message = msgspec.structs.replace(message, parts=parts)
-    return _digest(ahead + _encoded(message))
+    return _digest(before + _encoded(message))
 
 
 def _encoded(value: Message | Tool) -> bytes:
@@ -78,14 +77,15 @@ def _digest(content: bytes) -> bytes:
 
 
 def bindings_of(records: Iterable[Record]) -> Iterator[tuple[int, Binding]]:
-    """The numbers of records with an answer whose reasoning is bound, and what to."""
+    """The record number and the binding of each answer whose reasoning is bound."""
     for record in records:
         if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.binding is not None:
             yield record.n, record.body.binding
 
 
 def bindings_as_given(view: Sequence[Shown], begin: bytes, provider: str) -> dict[int, Binding]:
-    """What the reasoning of each answer is bound to, if each was made behind just what stands ahead of it in `view`."""
+    """The bindings of all answers in `view`, if each answer was made after exactly the content that `view` shows before
+    it."""
     made: dict[int, Binding] = {}
     after = first = 0
     for shown, digest in zip(view, Prefixes().of(begin, view), strict=False):
@@ -97,7 +97,7 @@ def bindings_as_given(view: Sequence[Shown], begin: bytes, provider: str) -> dic
 
 
 def has_reasoning(message: Message, provider: str) -> bool:
-    """Whether it holds reasoning that `provider` made."""
+    """Whether a message contains reasoning that `provider` made."""
     return any(isinstance(part, Reasoning) and part.provider == provider for part in message.parts)
 
 
@@ -110,8 +110,8 @@ def without_reasoning(shown: Shown, provider: str) -> Shown:
 def standing(
     view: Sequence[Shown], digests: Sequence[bytes], bindings: Mapping[int, Binding], held: Collection[int]
 ) -> list[int]:
-    """The records of a view whose reasoning may be shown, oldest first. `held` are those that have any; a record
-    without a binding is bound to something that nobody knows."""
+    """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning.
+    Reasoning without a binding may not be shown, as it is not known what it is bound to."""
     kept: list[int] = []
     wanted, first = None, 0
     for n, digest in reversed([*_answers(view, digests, held)]):

@@ -1,4 +1,4 @@
-"""What takes how much of a model's window."""
+"""The tokens of a conversation, divided by kind."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..tokens.protocol import BlobReader, Certainty, Counter, Tally
 from .types import Shown
 
 Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results", "images", "framing"]
-"""`tools` are their declarations, `tool results` those of one tool, `images` all media, `framing` what a provider puts
-around a request."""
+"""`tools`: the declarations of tools. `tool results`: the results of one tool. `images`: all media. `framing`: the
+tokens that a provider adds to a request."""
 
 _KINDS: dict[str, Kind] = {"system": "system", "user": "user", "assistant": "assistant", "images": "images"}
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 
 
 class Share(Struct, frozen=True):
-    """Tokens of one kind; `name` is the tool's, where the kind is `tool results`."""
+    """Tokens of one kind; `name` is the tool's name if the kind is `tool results`, else empty."""
 
     kind: Kind
     tokens: int
@@ -51,21 +51,23 @@ class Breakdown(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """All that a request takes."""
+        """The tokens of a whole request."""
         return sum(share.tokens for share in self.shares)
 
     @property
     def free(self) -> int:
-        """What the limit leaves; nothing where the conversation has outgrown it."""
+        """The tokens left up to the limit; 0 if the conversation exceeds it."""
         return max(0, self.marks.limit - self.tokens)
 
 
 def shares_of(
     view: Sequence[Shown], sizes: Sequence[int], declared: Tally, around: Tally, counter: Counter, blob: BlobReader
 ) -> tuple[tuple[Share, ...], Certainty]:
-    """The tokens of a conversation as it is sent, of its tools as `declared` and of what stands `around` all that, by
-    kind, the largest tools first; and how far to trust them. `sizes` are those of the messages: what one takes beside
-    its own size, since it is sent with others, counts with what it says."""
+    """The tokens of a conversation as it is sent, by kind, the largest tools first; and how far to trust them.
+
+    `declared`: the tokens of the tools' declarations. `around`: the tokens of the framing. `sizes`: the tokens of each
+    message within the request. If that differs from the message counted by itself, the difference is added to the kind
+    of the message."""
     tally = declared + around
     sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}
@@ -87,7 +89,7 @@ def shares_of(
 
 
 def _kind_of(shown: Shown, names: Mapping[str, str]) -> tuple[Kind, str]:
-    """What a message is as a whole."""
+    """The kind of a message as a whole."""
     result = next((part for part in shown.message.parts if isinstance(part, ToolResult)), None)
     if result is not None:
         return "tool results", _tool_of(result, names)
@@ -99,7 +101,7 @@ def _tool_of(result: ToolResult, names: Mapping[str, str]) -> str:
 
 
 def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: Counter) -> dict[tuple[Kind, str], int]:
-    """The tokens of one message by kind, framing apart."""
+    """The tokens of one message by kind, without framing."""
     sums: dict[tuple[Kind, str], int] = {}
     for name, kind in _KINDS.items():
         key: tuple[Kind, str] = ("summary" if shown.treatment == "summarised" else kind, "")

@@ -1,5 +1,5 @@
-"""What in a log does not go together. Nothing here stops a request, which repairs what it must; it says what
-whoever wrote the log has done wrong, or what a crash left."""
+"""Contradictions between the records of a log. They do not stop a request, which repairs what it must. They show
+mistakes of the program that wrote the log, or traces of a crash."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _ledger(records: Sequence[Record], calls: Sequence[CallInfo]) -> Iterator[In
             continue
         unplaced = isinstance(body, Approval) and not body.call_record and body.call_id in ids
         if (body.call_record, body.call_id) not in known and not unplaced:
-            where = f"record {body.call_record} holds no call {body.call_id!r}"
+            where = f"record {body.call_record} has no call {body.call_id!r}"
             yield Inconsistency("ledger", f"{type(body).__name__}: {where}", (record.n,))
 
 
@@ -106,7 +106,7 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
             elif body.turn_id in closed:
                 both = (closed[body.turn_id], record.n)
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was closed twice; the last holds", both)
-            if not body.reason.startswith(LEFT_OPEN):  # else it may well go on: whoever said so did not see it end
+            if not body.reason.startswith(LEFT_OPEN):  # otherwise it may go on: the closing process did not see its end
                 closed[body.turn_id] = record.n
             running.pop(body.turn_id, None)
     if strict:
@@ -126,9 +126,9 @@ def _wrong_with(body: Decision, n: int, made: set[int]) -> Iterator[str]:
     if body.last >= n:
         yield f"covers records to {body.last}, which came after it"
     if body.first < 0 or body.first > body.last:
-        yield f"covers records {body.first} to {body.last}, which is no range"
+        yield f"covers records {body.first} to {body.last}, which is not a range"
     if body.supersedes and (body.supersedes not in made or body.supersedes >= n):
-        yield f"takes back record {body.supersedes}, which is no decision before it"
+        yield f"takes back record {body.supersedes}, which is not an earlier decision"
     for key in ("texts", "cuts"):
         for entry in body.detail.get(key, ()):
             if not (isinstance(entry, list) and entry and isinstance(entry[0], int) and 0 < entry[0] < n):
@@ -136,7 +136,7 @@ def _wrong_with(body: Decision, n: int, made: set[int]) -> Iterator[str]:
     try:
         msgspec.convert(body.detail.get("replacement") or [], list[Message])
     except msgspec.ValidationError as error:
-        yield f"has a replacement that is no message: {error}"
+        yield f"has a replacement that is not a message: {error}"
 
 
 def _unknown(records: Sequence[Record]) -> Iterator[Inconsistency]:

@@ -1,16 +1,16 @@
-"""What the decisions of a log do to its conversation: which records leave, what stands in, what is shortened.
+"""How the decisions of a log change its conversation: which records are left out, replaced or shortened.
 
-A decision's `detail` says more where its action needs it:
+The `detail` of a decision has further entries if its action needs them:
 
-- `kept`: ranges of record numbers, `[first, last]` each, that stay though the decision covers them;
-- `standing`: numbers of decisions whose replacements stay though this one covers their place;
-- `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
-  `tokens`: their sizes, by `counter`;
-- `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
-- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as it is on record, so many characters are left.
-  Of several decisions that cut one text the newest says what is left.
-- `earlier`: the numbers of the decisions before it that still count. Whoever reads a log need not look at others before
-  it, as long as it holds and nothing later takes back what came before it.
+- `kept`: ranges of record numbers, `[first, last]` each, that stay although the decision covers them;
+- `standing`: numbers of decisions whose replacements stay although this decision covers their place;
+- `replacement`: messages that replace the records left out; `at`: the record before which they are put (default: the
+  decision's own record); `tokens`: their sizes, as counted by `counter`;
+- `texts`: `[record, [part, inner part], text]` each: this text replaces that part;
+- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
+  and its end are shown. If several decisions cut the same text, the newest one applies;
+- `earlier`: the numbers of the earlier decisions that still count. A reader of the log can ignore all other decisions
+  before this one, as long as this one is in force and no later decision takes back what came before it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
 EARLIER = "earlier"
 """The entry of a decision's `detail` that names the earlier decisions which still count (see `still_needed`)."""
 
-_SETTLED = frozenset({"clear", "priority", "rewind"})
-"""Those of them after which nothing tells of what left."""
+_NEVER_SUMMARISED = frozenset({"clear", "priority", "rewind"})
+"""Hiding actions for which no summary is needed: the user did not want the records, or they mattered least."""
 
 _HIDES_SYSTEM = frozenset({"rewind"})
 
@@ -49,7 +49,7 @@ _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
-"""Where a text stands in a message: the index of its part, and within a tool result that of the inner part."""
+"""The place of a text in a message: the index of its part and, within a tool result, the index of the inner part."""
 
 _P = TypeVar("_P")
 
@@ -65,14 +65,15 @@ class Hiding(Struct, frozen=True):
     system_too: bool
 
     def covers(self, n: int) -> bool:
-        """Whether record `n` lies in what it hides."""
+        """Whether record `n` is in the hidden ranges."""
         if not self.first <= n <= self.last:
             return False
         at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
         return not at or n > self.kept[at - 1][1]
 
     def hides_all_of(self, other: Hiding, at: int) -> bool:
-        """Whether it leaves nothing of what an earlier decision did, whose replacement stands before record `at`."""
+        """Whether this decision hides everything that an earlier one hides, and the replacement that the earlier one
+        put before record `at`."""
         if not (self.first <= other.first and other.last <= self.last and self.first <= at <= self.last):
             return False
         if other.n in self.standing or (other.system_too and not self.system_too):
@@ -101,14 +102,14 @@ class _Change(Struct, frozen=True):
 
 
 class Effects(Struct, frozen=True):
-    """All that the decisions of a log do, taken together."""
+    """The combined effects of the decisions of a log."""
 
     hidings: tuple[Hiding, ...] = ()
     changes: dict[int, dict[_Path, _Change]] = {}
 
     @classmethod
     def of(cls, decisions: Mapping[int, Decision]) -> Effects:
-        """The effects of the decisions that hold, by record number, oldest first."""
+        """The effects of the decisions in force, which are given by record number, oldest first."""
         changes: dict[int, dict[_Path, _Change]] = {}
         hidings: list[Hiding] = []
         for n, decision in decisions.items():
@@ -124,13 +125,13 @@ class Effects(Struct, frozen=True):
 
     def hides(self, n: int, message: Message) -> bool:
         """Whether the message of record `n` is left out of the conversation."""
-        for one in self.hidings:  # noqa: SIM110 - asked of every message of a view
+        for one in self.hidings:  # noqa: SIM110 - called for every message of a view
             if one.covers(n) and (one.system_too or message.role != "system"):
                 return True
         return False
 
     def hides_stand_in(self, n: int, at: int) -> bool:
-        """Whether a later decision left out what decision `n` put before record `at`."""
+        """Whether a later decision leaves out the replacement that decision `n` put before record `at`."""
         return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
 
     def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
@@ -142,8 +143,8 @@ class Effects(Struct, frozen=True):
         return shown
 
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
-        """A message of one record as the decisions leave it. `raw` is the message as it is on record, if `shown` is
-        not: a text is cut as it is there, whatever earlier decisions left of it."""
+        """The message of one record as the decisions show it. `raw` is the message as recorded, if `shown` is not: a
+        cut applies to the recorded text, whatever earlier decisions left of it."""
         changes = self.changes.get(shown.records[0]) if shown.records else None
         if not changes:
             return shown
@@ -159,31 +160,31 @@ class Effects(Struct, frozen=True):
 
 
 class Rewinds(Struct, frozen=True):
-    """Which records were taken back, and by which decision: `ranges` of first, last and decision, none of which
-    overlaps another, in order."""
+    """The records that were taken back, and the rewinds that did so: `ranges` of first record, last record and
+    decision, in order and without overlaps."""
 
     ranges: tuple[tuple[int, int, int], ...] = ()
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Rewinds:
-        """The rewinds that hold; `records` may leave out what is no decision."""
+        """The rewinds in force; `records` may omit everything but decisions."""
         held = active_decisions(records)
         found: list[tuple[int, int, int]] = []
         for n, decision in held.items():
-            if decision.action == "rewind":  # what a foreign log took back twice went by the later one
+            if decision.action == "rewind":  # records that a foreign log took back twice belong to the later rewind
                 first, last = decision.first, decision.last
                 cut = ((a, min(b, first - 1), m) for a, b, m in found), ((max(a, last + 1), b, m) for a, b, m in found)
                 found = [(first, last, n), *(one for part in cut for one in part if one[0] <= one[1])]
         return cls(tuple(sorted(found)))
 
     def by(self, n: int) -> int:
-        """The decision that took record `n` back, 0 if it stands."""
+        """The decision that took record `n` back, 0 if none did."""
         at = bisect_right(self.ranges, (n, inf))
         return self.ranges[at - 1][2] if at and n <= self.ranges[at - 1][1] else 0
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Ranges in order, none of which overlaps another."""
+    """The same ranges in order, with overlapping ones joined."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1]:
@@ -194,7 +195,7 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What two lists of ranges, each in order, have in common."""
+    """The intersection of two lists of ranges, each of which is in order."""
     found: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -220,7 +221,7 @@ def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Pa
 
 
 def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
-    """A part as the text that stands in for it, or as what is left of its own."""
+    """The text that replaces a part, or what is left of the part's own text."""
     if change.text is not None:
         return Text(change.text)
     if isinstance(said, Text):
@@ -229,7 +230,8 @@ def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
 
 
 def cut_text(text: str, head: int, tail: int, n: int) -> str:
-    """The first and last characters of a text of record `n`, and between them what is missing."""
+    """The first `head` and the last `tail` characters of a text of record `n`, and between them a marker that says how
+    much is missing."""
     gone = len(text) - head - tail
     if gone <= 0:
         return text
@@ -240,13 +242,13 @@ def cut_text(text: str, head: int, tail: int, n: int) -> str:
 
 
 def is_cut(text: str, said: str, n: int) -> bool:
-    """Whether a text is what `cut_text` leaves of another one, which record `n` has."""
+    """Whether `text` is a result of `cut_text` for the text `said` of record `n`."""
     marks = _MARK.finditer(text)
     return any(cut_text(said, mark.start(), len(text) - mark.end() - 1, n) == text for mark in marks)
 
 
 def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
-    """The decisions that hold, by record number: those that no later one takes back or rewinds."""
+    """The decisions in force, by record number: no later decision took them back or rewound them."""
     made = {record.n: record for record in records if isinstance(record.body, Decision)}
     ended = ended_decisions(made.values())
     bodies = ((n, record.body) for n, record in made.items() if n not in ended)
@@ -254,8 +256,8 @@ def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
 
 
 def misfit(decision: Decision) -> str:
-    """Why no view could be made by a decision: what is wrong with its `detail`, or nothing. Only a log that somebody
-    else wrote can hold such a one."""
+    """Why a decision cannot be applied to a view: what is wrong with its `detail`; "" if nothing is. Only a log that
+    another program wrote can contain such a decision."""
     if decision.action in HIDING or decision.action in _TREATMENT:
         try:
             read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
@@ -267,7 +269,7 @@ def misfit(decision: Decision) -> str:
 
 
 def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
-    """The decisions that hold no longer, and which decision ended each, both by record number."""
+    """The decisions that are no longer in force: the number of each, with the number of the decision that ended it."""
     made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
     ended: dict[int, int] = {}
     for n, decision in reversed(made):
@@ -282,8 +284,8 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
 
 
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
-    """The decisions without which a view would be another: of those that hold, all but the ones of which a later one
-    hides everything that they did. `system` are the numbers of the system messages."""
+    """The decisions that still change a view: `decisions`, those in force, without each decision whose effects a later
+    one hides completely. `system` are the numbers of the system messages."""
     kept: dict[int, Decision] = {}
     later: list[Hiding] = []
     for n, decision in reversed([*decisions.items()]):
@@ -301,10 +303,11 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
 
 
 def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[int]) -> list[int]:
-    """The numbers of the decisions before decision `n` on which views, or what is decided next, still depend.
+    """The numbers of the decisions before decision `n` on which views or the next decisions still depend.
 
-    `decisions` are those in force then, itself among them, by record number. Not needed is what was left out or
-    shortened for want of room, if decision `n` leaves out all of it. `system` are the numbers of the system messages.
+    `decisions` are those in force at that time, including decision `n`, by record number. A decision that left out or
+    shortened messages for lack of room is not needed any more if decision `n` leaves out all of these messages.
+    `system` are the numbers of the system messages.
     """
     lasts, newest = lasting(decisions, system), decisions[n]
     earlier = {m: one for m, one in decisions.items() if m < n}
@@ -313,7 +316,7 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
         m
         for m, one in earlier.items()
         if m in lasts
-        or m in sized[-2:]  # a third that gained as little would be a loop
+        or m in sized[-2:]  # these show whether compaction has stalled
         or one.action not in SIZING
         or (one.action in HIDING and not _covers_all(newest, one))
     ]
@@ -326,7 +329,7 @@ def _hiding(n: int, decision: Decision) -> Hiding:
 
 
 def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
-    """The edits that say what decisions do to the conversation, one for each that does something to it."""
+    """One edit for each decision that changes the conversation, which describes the change."""
     found: list[Edit] = []
     for n, decision in decisions.items():
         if decision.action in HIDING or decision.action in _TREATMENT:
@@ -338,39 +341,41 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
 
 
 def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:
-    """Ranges of records up to `last` that decisions left out for want of room and that no summary stands for: not what
-    a user cleared or took back, nor what went because it was worth little. `standing` are the numbers of the decisions
-    whose summaries are shown."""
+    """Ranges of records up to `last` that decisions left out for lack of room and that no summary covers. Records that
+    a user cleared or took back, and those that left because they mattered least, are not included. `standing` are the
+    numbers of the decisions whose summaries are shown."""
     hiding: dict[int, Decision] = {}
     for n, one in reversed([*decisions.items()]):
-        lasts = n in standing or one.action in _SETTLED
+        lasts = n in standing or one.action in _NEVER_SUMMARISED
         if one.action in HIDING and (lasts or not any(_covers_all(later, one) for later in hiding.values())):
             hiding[n] = one
-    settled = {n: one for n, one in hiding.items() if n in standing or one.action in _SETTLED}
+    covered = {n: one for n, one in hiding.items() if n in standing or one.action in _NEVER_SUMMARISED}
     edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
     hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
-    return _common([one for one in hidden if one[0] <= one[1]], Effects.of(settled).shown_ranges(last))
+    return _common([one for one in hidden if one[0] <= one[1]], Effects.of(covered).shown_ranges(last))
 
 
 def _covers_all(later: Decision, earlier: Decision) -> bool:
-    """Whether a later decision plainly hides all that an earlier one did: so it is with most of a long session's."""
+    """Whether a later decision certainly hides everything that an earlier one did. Most decisions of a long session
+    pass this simple check."""
     return later.first <= earlier.first and earlier.last <= later.last and not later.detail.get("kept")
 
 
 def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
-    """What kept summarizers from writing the summaries of decisions, a line each, where others had to be taken."""
+    """One line for each summarizer that failed to write the summary of a decision, so that another one was used."""
     return tuple(str(one) for decision in decisions for one in decision.detail.get("failures") or ())
 
 
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
-    """The messages that stand in for what a decision hid, and before which record they stand."""
+    """The record before which a decision puts its replacement messages, and these messages."""
     messages: list[Any] = decision.detail.get("replacement") or []
     shown = [Shown(as_message(message), (number,), "summarised") for message in messages]
     return int(decision.detail.get("at", number)), shown
 
 
 def stand_in_sizes(decision: Decision, counter: str) -> list[int]:
-    """The tokens of each of a decision's replacements as it was counted when it was made, if by this counter."""
+    """The tokens of each replacement message of a decision, as counted when the decision was made; [] if they were not
+    counted by `counter`."""
     sizes = decision.detail.get("tokens")
     known = isinstance(sizes, list) and decision.detail.get("counter") == counter
     return [int(size) for size in sizes] if known and sizes else []

@@ -1,6 +1,6 @@
-"""What became of each message in the conversation as it stands, and which decisions did it.
+"""How requests show each message of a log, and which decisions caused it.
 
-A fold over records, like `select`: the same log gives the same account, whoever asks.
+A fold over records, like `select`: the same log always gives the same result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Ruling(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def figures(self) -> tuple[int, int] | None:
-        """Tokens of a request before and after it, if it was made for size."""
+        """The tokens of a request before and after the decision, if it was made for size; else None."""
         detail = self.decision.detail
         return (int(detail["before"]), int(detail["after"])) if {"before", "after"} <= detail.keys() else None
 
@@ -66,7 +66,7 @@ class Ruling(Struct, frozen=True, repr_omit_defaults=True):
 class Explanation(Struct, frozen=True, repr_omit_defaults=True):
     """The accounts of all messages, by record number, and all decisions, oldest first.
 
-    `summaries` are the tokens of the summaries that are shown, by the decision that made each.
+    `summaries`: the tokens of each summary that is shown, by the number of the decision that made it.
     """
 
     accounts: dict[int, Account]
@@ -80,20 +80,20 @@ class Explanation(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def shown(self) -> int:
-        """Tokens of all messages that are shown, summaries included."""
+        """The tokens of all messages that are shown, including summaries."""
         return sum(account.shown for account in self.accounts.values()) + sum(self.summaries.values())
 
     @property
     def saved(self) -> int:
-        """Tokens that requests are smaller by, summaries taken off."""
+        """The tokens that requests save, minus the tokens of the summaries."""
         return sum(account.saved for account in self.accounts.values()) - sum(self.summaries.values())
 
 
 def explain(
     records: Sequence[Record], count: Callable[[Message], int], also: Mapping[int, Decision] | None = None
 ) -> Explanation:
-    """What became of every message of a log. `count` gives the tokens of a message; `also` are decisions that are
-    not on record, as if they were."""
+    """How requests show every message of a log. `count` returns the tokens of a message; `also` are decisions that are
+    treated as if they were on record."""
     tried = [Record(n, "", decision) for n, decision in (also or {}).items()]
     ended = ended_decisions([*records, *tried])
     made = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
@@ -109,7 +109,7 @@ def explain(
 
 
 class _Rules:
-    """The decisions that hold, ready to be asked about one message after another."""
+    """The decisions in force, prepared for looking up one message after another."""
 
     def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds) -> None:
         self._rewinds = rewinds
@@ -126,29 +126,29 @@ class _Rules:
                 self._pins.setdefault(decision.first, []).append(n)
 
     def account(self, original: Shown, count: Callable[[Message], int]) -> Account:
-        """What became of a message as it is on record."""
+        """How requests show a message, which is given as recorded."""
         n, tokens = original.records[0], count(original.message)
         if gone := self._rewinds.by(n):
             return Account(n, "rewound", (gone,), tokens, 0)
         if self._effects.hides(n, original.message):
-            by, told = self._hidden(n, original.message)
-            return Account(n, "summarised" if told else "left out", by, tokens, 0)
+            by, summarised = self._hidden(n, original.message)
+            return Account(n, "summarised" if summarised else "left out", by, tokens, 0)
         treated = self._effects.treat(original)
         if treated is original:
             return Account(n, "kept", tuple(self._pins.get(n, ())), tokens, tokens)
         return Account(n, _FATES[treated.treatment], tuple(self._changing[n]), tokens, count(treated.message))
 
     def _hidden(self, n: int, message: Message) -> tuple[tuple[int, ...], bool]:
-        """The decisions that a hidden message is gone by, and whether a summary tells of it.
+        """The decisions that hide a message, and whether a summary covers it.
 
-        A summary may itself have been merged into a later one, or left out.
+        That summary may itself have been merged into a later one, or left out.
         """
         by: list[int] = []
-        told = 0
+        summary = 0
         for number, effects in self._hiding.items():
             _, standing = self._stands[number]
-            inside = bool(told) and effects.hides_stand_in(told, self._stands[told][0])
+            inside = bool(summary) and effects.hides_stand_in(summary, self._stands[summary][0])
             if effects.hides(n, message) or inside:
                 by.append(number)
-                told = number if standing else 0 if inside else told
-        return tuple(by), bool(told)
+                summary = number if standing else 0 if inside else summary
+        return tuple(by), bool(summary)

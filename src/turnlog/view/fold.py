@@ -1,7 +1,7 @@
-"""From records to the conversation as it stands: what earlier decisions left of it.
+"""From records to the conversation, as the decisions in force show it.
 
-A pure fold. Messages and interrupted answers are conversation; notes, usage and all other kinds are
-kept in the log and never shown to a model.
+A pure fold. Messages and interrupted answers are part of the conversation; notes, usage and all other kinds of records
+stay in the log and are never shown to a model.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from .decisions import Effects, active_decisions, lasting, stand_ins, told
 from .types import Edit, Shown
 
 INTERRUPTED = "[This answer was interrupted here.]"
-"""Stands at the end of an answer that did not come to its end, so that a model does not take half
-a sentence for a whole one."""
+"""Put at the end of an interrupted answer, so that a model does not take half a sentence for a whole one."""
 
 
 def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
-    """The conversation, oldest first, and an edit for each decision that leaves its mark on it."""
+    """The conversation, oldest first, and an edit for each decision that changes it."""
     decisions = active_decisions(records)
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
@@ -29,10 +28,10 @@ def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
 
 
 def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) -> Iterator[tuple[int, Shown, Shown]]:
-    """The conversation as decisions leave it: place, message as it is shown, and as it is on record.
+    """The conversation as decisions show it: the place of each message, the message as shown and as recorded.
 
-    `originals` are messages as they are on record, oldest first; what is hidden may be missing among
-    them. The place of what stands in for older messages is the record that it stands before.
+    `originals` are the messages as recorded, oldest first; hidden ones may be missing. The place of a message is the
+    number of its record; the place of a replacement for older messages is the number of the record that follows it.
     """
     effects = Effects.of(decisions)
     found = ((at, n, shown) for n, decision in decisions.items() for at, shown in [stand_ins(n, decision)])
@@ -50,7 +49,7 @@ def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) ->
 
 
 def as_shown(record: Record) -> list[Shown]:
-    """What a record adds to the conversation by itself: a message, or nothing."""
+    """The message that a record adds to the conversation, as a list of one; [] if it adds none."""
     match record.body:
         case MessageRecord(message=message):
             return [Shown(message, (record.n,))]

@@ -1,4 +1,4 @@
-"""Programs that speak in the user's name, as agents put it on record."""
+"""Texts that agents record as user messages although a program wrote them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from ..log.messages import Message, Text
 
-# What Claude Code and Codex put on record in the user's name: the whole of a message is made of such.
+# Elements that Claude Code and Codex record as user messages; such a message consists of nothing else.
 _ELEMENT = re.compile(
     r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"
     r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection)>.*?</\1>"
@@ -14,12 +14,12 @@ _ELEMENT = re.compile(
     re.DOTALL,
 )
 _FORM = "Please always provide EXACTLY ONE action in triple backticks"  # mini-swe-agent
-# Codex's, of what stands in files for agents: orders, and no task.
+# Codex's text with the contents of files for agents: instructions, not a task.
 _INSTRUCTIONS = re.compile(r"# AGENTS\.md instructions for |<user_instructions>.*</user_instructions>\s*\Z", re.DOTALL)
 
 
 def is_of_program(text: str) -> bool:
-    """Whether a program wrote the whole of what stands there in the user's name."""
+    """Whether a program wrote the whole text of a user message."""
     if text.lstrip()[:1] not in ("<", "["):
         return text.startswith(_FORM)
     at = 0
@@ -29,6 +29,6 @@ def is_of_program(text: str) -> bool:
 
 
 def is_preface(message: Message) -> bool:
-    """Whether a message in the user's name says nothing but what an agent puts ahead of the task."""
+    """Whether a user message consists only of texts that an agent puts before the task."""
     texts = [part.text if isinstance(part, Text) else "" for part in message.parts]
     return bool(texts) and all(is_of_program(text) or _INSTRUCTIONS.match(text) is not None for text in texts)

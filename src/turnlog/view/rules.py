@@ -1,7 +1,7 @@
 """What a provider accepts, as data.
 
-`view.repair` takes these rules as an argument and knows no provider by name. A new model with a
-new habit is a new value here or in the provider's own module, not a branch elsewhere.
+`view.repair` takes these rules as an argument and knows no provider by name. For a model that behaves differently, add
+a value here or in the provider's own module, not a branch elsewhere.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ NO_LIMIT = 1 << 62
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What one provider's requests for one model must satisfy. Lengths are in characters.
+    """The rules that one provider's requests for one model must satisfy. Lengths are in characters.
 
-    Each field says what is *required*; repair does the least that reaches it.
+    Each field says what is *required*; repair makes the smallest change that satisfies it.
     """
 
     provider: str
-    """Name of the provider: parts that are bound to it stay, others' leave the view."""
+    """Name of the provider. Parts that are bound to it stay; parts bound to another provider leave the view."""
 
     results: Literal["adjacent", "counted", "later"]
-    """Where answers stand. `adjacent`: in the messages directly after the calls, before anything
-    else. `counted`: the next turn holds exactly as many, among other things. `later`: anywhere after
-    the call."""
+    """Where the results of calls must be. `adjacent`: in the messages directly after the calls, before anything else.
+    `counted`: in the next turn, exactly as many as calls, possibly among other content. `later`: anywhere after the
+    call."""
 
     merge_calls: bool
-    """Whether calls answered together must stand in one message (parallel calls that a log holds
-    in several messages are joined)."""
+    """Whether calls that are answered together must be in one message (parallel calls that were recorded in several
+    messages are joined)."""
 
     calls_last: bool = False
-    """Whether nothing that an answer says (text, media) may stand between its calls and their results."""
+    """Whether text and media of an answer must not come between its calls and their results."""
 
     results_apart: bool = False
-    """Whether each result is a message of its own."""
+    """Whether each result must be a message of its own."""
 
     results_together: bool = False
-    """Whether results of one answer's calls are best sent in one message, though they were recorded one by one: so in
-    requests of our own making."""
+    """Whether results of one answer's calls are best sent in one message, although they were recorded one by one.
+    Applies only to requests that turnlog builds itself."""
 
     first: Literal["any", "not_call", "user"]
-    """What a conversation may start with, system text aside."""
+    """What a conversation may start with, apart from system text."""
 
     last: Literal["any", "user"]
-    """What it may end with. `user`: no assistant message may be last (no prefill)."""
+    """What a conversation may end with. `user`: the last message must not be an assistant's (no prefill)."""
 
     strip_last: bool
     """Whether trailing whitespace of a final assistant text is refused."""
 
     system: Literal["inline", "top", "top_or_after_user"]
-    """Where system text may stand: anywhere, ahead of everything, or there and after a user turn
-    if an assistant message or the end follows."""
+    """Where system text may be. `inline`: anywhere. `top`: before all messages. `top_or_after_user`: there, and after a
+    user turn that is followed by an assistant message or the end."""
 
     calls_elsewhere: bool = False
-    """Whether calls may stand outside the request, at the provider: results without a call stay, and
-    there need not be a message."""
+    """Whether the provider may have stored the calls, outside the request: then results without a call stay, and the
+    request needs no message."""
 
     tools_required: bool = False
     """Whether a request with calls or results must declare tools."""
@@ -70,23 +70,23 @@ class Rules(Struct, frozen=True, kw_only=True):
     call_id_pattern: str = r".+"
     call_id_max: int = NO_LIMIT
     call_id_unique: Literal["turn", "view"] = "turn"
-    """Ids of calls that repair may leave as they are; others are replaced by derived ones."""
+    """The ids of calls that repair leaves as they are; it replaces all others by derived ids."""
 
     sent_without_id: Callable[[ToolCall], bool] | None = None
-    """Which calls go out without an id: results of one tool can be told apart by their order alone then."""
+    """Which calls are sent without an id: only the order then shows which result of a tool belongs to which call."""
 
     name_pattern: str = r".+"
     name_max: int = NO_LIMIT
-    """Names of tools, in calls and results."""
+    """Names that tools may have in declarations, calls and results."""
 
     arguments: Literal["text", "object"]
-    """`object`: arguments that are no JSON object are wrapped as `{"input": ...}`."""
+    """`object`: arguments that are not a JSON object are wrapped as `{"input": ...}`."""
 
     call_kinds: frozenset[str] = frozenset({"function"})
-    """Kinds of calls that are taken natively; others are shown as function calls."""
+    """Kinds of calls that the provider supports; others are shown as function calls."""
 
     failed_says: str = ""
-    """If set, what stands in a failed result that has no text: it may not be without."""
+    """If set, the text put into a failed result without text, as the provider requires one."""
 
     empty_text: bool = False
     """Whether an empty text part is accepted."""
@@ -95,23 +95,23 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether a message whose only content is whitespace is accepted."""
 
     own_calls: frozenset[str] = frozenset()
-    """Kinds of `Opaque` parts that the provider answers itself, by another `Opaque` in the same
-    assistant turn; their id is at `id` of the data."""
+    """Kinds of `Opaque` parts that are calls which the provider answers itself, by another `Opaque` part in the same
+    assistant turn. Their data has the id of the call under the key `id`."""
 
     own_answer: str = ""
-    """Pattern of the kinds of those answers; what they answer is at `own_answer_key`."""
+    """Pattern for the kinds of these answers. Their data has the id of the call under the key `own_answer_key`."""
 
     own_answer_key: str = ""
 
     reasoning: Literal["own", "signed", "encrypted", "none"]
-    """Which reasoning is replayed: the provider's own; its own if signed; its own if it holds an
-    encrypted blob; none."""
+    """Which reasoning is sent back. `own`: the provider's own. `signed`: its own if signed. `encrypted`: its own if it
+    contains encrypted data. `none`: none."""
 
     reasoning_needs_follower: bool = False
     """Whether reasoning must be directly followed by what it led to."""
 
     not_followers: frozenset[str] = frozenset()
-    """Kinds of `Opaque` parts that may not stand between reasoning and what it led to."""
+    """Kinds of `Opaque` parts that must not come between reasoning and what it led to."""
 
     reasoning_not_last: bool = False
     """Whether a message may not end with reasoning."""
@@ -120,12 +120,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether, with thinking switched on, an open tool loop must start with reasoning."""
 
     reasoning_bound: bool = False
-    """Whether reasoning is refused behind anything but what stood ahead of it when it was made (see
+    """Whether reasoning is refused if the content before it differs from the content before it when it was made (see
     `view.bound_reasoning`)."""
 
     step_signature: str = ""
-    """If set, the first call of each step must be signed, and this documented stand-in is accepted
-    for calls that the provider did not make."""
+    """If set, the first call of each step must be signed, and the provider accepts this documented placeholder as the
+    signature of calls that it did not make."""
 
     user_media: frozenset[str] = frozenset()
     """Media kinds or MIME types accepted in user messages, e.g. `image`, `application/pdf`."""
@@ -137,26 +137,26 @@ class Rules(Struct, frozen=True, kw_only=True):
     """MIME types accepted for bytes; empty: any of an accepted kind."""
 
     true_media_types: bool = False
-    """Whether the bytes of an image must be of the type that it is declared as."""
+    """Whether the bytes of an image must match its declared type."""
 
     files_of: frozenset[str] = frozenset()
-    """Other providers whose file ids are taken: those that keep files in the same place."""
+    """Other providers whose file ids are accepted, because they store files in the same place."""
 
     media_url_schemes: frozenset[str] = frozenset({"http", "https"})
-    """Schemes of the URLs by which media may be given."""
+    """Schemes of URLs that are accepted for media."""
 
     media_max_base64: int = NO_LIMIT
-    """Largest base64 text of one media part."""
+    """Most characters of base64 of one media part."""
 
     media_max_total: int = NO_LIMIT
-    """Most characters of base64 of all media of one request together."""
+    """Most characters of base64 of all media of one request, added up."""
 
     many_media: int = NO_LIMIT
     many_media_side: int = NO_LIMIT
-    """No image may have a side of more than `many_media_side` pixels where there are more than `many_media`."""
+    """If a request has more than `many_media` media, no image may have a side of more than `many_media_side` pixels."""
 
     tools_max: int = NO_LIMIT
-    """Most tools that one request may declare; those beyond are left out."""
+    """Most tools that one request may declare; further tools are left out."""
 
     media_max_count: int = NO_LIMIT
-    """Most images of one request; the oldest beyond it become placeholders."""
+    """Most media of one request; if there are more, the oldest become placeholders."""

@@ -1,4 +1,4 @@
-"""Tool calls as the log knows them: what became of each. Which result answers which is told by `repair.pairing`."""
+"""The tool calls of a log: their approvals, runs and results. `repair.pairing` matches results to calls."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from .repair.pairing import At, Pairs, pair
 from .types import Shown
 
 Standing = Outcome | Literal["asked", "approved"]
-"""How a call without a result stands: as it ended, or it waits for approval, or has it and did not start."""
+"""The state of a call without a result: how it ended, or that it waits for approval (`asked`), or that it is `approved`
+and has not started."""
 
 LEDGER = ("approval", "tool_finished", "tool_started")
-"""The kinds of records that say what became of calls."""
+"""The kinds of records about the approval and the run of calls."""
 
 
 def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Standing]:
-    """How each call in the ledger stands, by the record of the call and its id.
+    """The state of each call in the ledger, by the record of the call and its id.
 
-    A call that started and never finished was `aborted`: it may have run. One that was denied was `canceled`: it did
-    not run. Nor has one that was `asked` for and not allowed yet, nor, if all is on record, one that was `approved`
-    and did not start. Calls that the ledger does not name are not in the result.
+    `aborted`: the call started and never finished, so it may have run. `canceled`: it was denied and did not run.
+    `asked`: it waits for approval and has not run. `approved`: it was approved and has not started; it has not run if
+    the log records every start. Calls that the ledger does not name are not in the result.
     """
     fate: dict[tuple[int, str], Standing] = {}
     for record in records:
@@ -36,7 +37,7 @@ def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Standing]:
 
 
 def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict[tuple[int, str], Standing]:
-    """What one more record changes in how calls stand. What stands before its call says nothing of it."""
+    """The states of calls that one more record changes. A record that comes before its call is ignored."""
     if isinstance(record.body, (ToolStarted, ToolFinished, Approval)) and record.body.call_record > record.n:
         return {}
     match record.body:
@@ -50,7 +51,7 @@ def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict
                 return {(call_record, call_id): "canceled"}
             if before in (None, "asked", "approved"):
                 return {(call_record, call_id): "asked" if state == "asked" else "approved"}
-            if state == "given" and before == "canceled":  # what came of it is not known
+            if state == "given" and before == "canceled":  # whether it ran is not known
                 return {(call_record, call_id): "lost"}
     return {}
 
@@ -137,8 +138,8 @@ def calls_of(records: Iterable[Record]) -> list[CallInfo]:
 
 
 def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
-    """The pairs of a whole log's messages: what stands among itself, as requests have it, and what was taken back
-    beside all that was there."""
+    """The calls and results of a whole log, paired: those that were not taken back among themselves, as in requests;
+    those that were taken back among all messages."""
     everything = pair(view)
     if not rewinds.ranges:
         return everything
@@ -161,12 +162,12 @@ def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
 
 
 def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
-    """The calls that no result on record answers, and that were not taken back."""
+    """The calls without a result on record, except those that were taken back."""
     return [info for info in calls if info.awaits]
 
 
 def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
-    """What was done with each tool, by name. An outcome nobody knows counts as `unknown`."""
+    """The use of each tool, by name. An outcome that is not known counts as `unknown`."""
     used: dict[str, ToolUse] = {}
     for info in calls:
         use = used.get(info.call.name, ToolUse(info.call.name))
@@ -198,7 +199,7 @@ def _answered(info: CallInfo, shown: Shown, at: int, by_number: dict[int, Record
 
 
 def _tokens(record: Record, message: Message, at: int) -> int:
-    """The tokens of one result: its share, by length of text, of those of the message that it came in."""
+    """The tokens of one result: a share of its message's tokens, in proportion to the length of its text."""
     body = record.body
     if not isinstance(body, MessageRecord) or body.count is None:
         return 0
@@ -213,7 +214,8 @@ def _size(part: object) -> int:
 
 
 def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: Rewinds) -> list[CallInfo]:
-    """The calls with what the records about tools and approvals say of them; of one that stands, those that stand."""
+    """The calls, completed from the records about tool runs and approvals. For a call that was not taken back, only
+    records that were not taken back count."""
     found = list(calls)
     places: dict[tuple[int, str], int] = {}
     newest: dict[str, list[int]] = {}
@@ -233,7 +235,7 @@ def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: 
 
 
 def _news(info: CallInfo, n: int, body: ToolStarted | ToolFinished | Approval) -> Iterator[tuple[str, object]]:
-    """The fields of a call that an entry of the ledger changes."""
+    """The fields of a call that a record of the ledger changes, with their new values."""
     match body:
         case ToolStarted():
             yield from (("started", n), ("finished", 0))

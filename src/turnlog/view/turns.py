@@ -1,6 +1,6 @@
-"""Turns as a log tells of them: from what a user put in to the answer that ends it. A fold over records.
+"""The turns of a log: from a user's input to the answer that ends the turn. A fold over records.
 
-Turns that were recorded count as such; where none was open, each message that a user wrote begins one.
+Recorded turns count as they are; if no recorded turn is open, each message that a user wrote begins a turn.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .decisions import Rewinds
 from .tool_calls import CallInfo, calls_of
 
 TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
-"""Where a turn stands: the first three while it is open."""
+"""The state of a turn: one of the first three while it is open."""
 
 LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
-"""Why a turn that nobody closed was closed as failed."""
+"""The reason of a turn that was found open later and closed as failed."""
 
 _NEVER_CLOSED = "the next turn began before this one ended"
 
@@ -32,11 +32,12 @@ _NEVER_CLOSED = "the next turn began before this one ended"
 class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A turn: the records `first` to `last`.
 
-    `id` is empty if the turn was not recorded but told from messages. `status` is one of `TurnStatus`, `reason` why
-    it ended so. `started` is a record's time; `seconds` how long it took, None while it is open. `input` is the text
-    that began it, `answer` the text of the last answer without calls. `reasoning` is what the model showed of its
-    thinking: summaries, else its text. `bills` are what requests were billed, by model. `rewound` is the decision that
-    took the turn back, 0 while it stands; of a turn that was taken back in part, the rest is told.
+    `id` is empty if the turn was not recorded but derived from messages. `status` is one of `TurnStatus`, `reason` says
+    why it ended so. `started` is the time of its first record; `seconds` its duration, None while it is open. `input`
+    is the text that began it, `answer` the text of the last answer without calls. `reasoning` is the reasoning that the
+    model showed: its summaries, or its text if there are none. `bills` are the usage that its requests were billed, by
+    model. `rewound` is the decision that took the turn back, 0 if none did. If only a part of the turn was taken back,
+    the fields describe the rest.
     """
 
     id: str
@@ -59,17 +60,17 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it goes on."""
+        """Whether the turn has not ended."""
         return self.status in ("processing", "awaiting_approval", "awaiting_tool_result")
 
     @property
     def awaiting(self) -> tuple[CallInfo, ...]:
-        """The calls that an open turn waits for: `awaits` says whether for approval or for a result."""
+        """The calls that an open turn waits for; `CallInfo.awaits` says whether for approval or for a result."""
         return tuple(info for info in self.calls if info.awaits) if self.is_open else ()
 
     @property
     def standing(self) -> str:
-        """Where it stands, for people: for which calls it waits, or how it ended and why."""
+        """The state of the turn, as text for people: which calls it waits for, or how it ended and why."""
         if self.awaiting:
             waits = (
                 f"{'approval' if info.awaits == 'approval' else 'the result'} of {info.call.name} ({info.call.id})"
@@ -80,18 +81,18 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def usage(self) -> Usage:
-        """What all its requests were billed, summed."""
+        """The sum of the usage that its requests were billed."""
         return total_usage(self.bills)
 
     @property
     def cost(self) -> Cost:
-        """What they cost at list prices."""
+        """The cost of its requests at list prices."""
         return total_cost(self.bills)
 
 
 def turn_spans(records: Iterable[Record], last: int) -> list[tuple[int, int]]:
-    """The first and the last record of each turn of a log that ends with record `last`: up to where the next
-    begins. `records` may leave out what is neither message nor the opening or closing of a turn."""
+    """The first and the last record of each turn of a log that ends with record `last`; a turn extends to the record
+    before the next turn. `records` may omit everything but messages and the openings and closings of turns."""
     starts = [n for n, _ in _starts(records)]
     return list(zip(starts, [*(start - 1 for start in starts[1:]), last], strict=False))
 
@@ -113,21 +114,22 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
         part, gone = records[start:end], rewinds.by(n)
         own = tuple(info for record in part for info in calls.get(record.n, ()))
         newest = end == len(records) if turn_id else n == standing
-        told = part if gone else [record for record in part if not rewinds.by(record.n)]
-        turn = _turn(turn_id, told, own, closings.get(turn_id), newest=newest, gone=gone)
+        remaining = part if gone else [record for record in part if not rewinds.by(record.n)]
+        turn = _turn(turn_id, remaining, own, closings.get(turn_id), newest=newest, gone=gone)
         found.append(msgspec.structs.replace(turn, last=part[-1].n, bills=usage_by_model(part)))
     return found
 
 
 def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
-    """Where turns begin, and their ids, empty for those that were not recorded. Keeps none of the records."""
+    """The first record of each turn and the turn's id, empty for turns that were not recorded. Does not keep `records`
+    in memory."""
     marks: list[tuple[int, str | None]] = []
     closed: dict[str, int] = {}
     for record in records:
         if isinstance(record.body, TurnOpened):
             marks.append((record.n, record.body.turn_id))
         elif isinstance(record.body, TurnClosed):
-            closed[record.body.turn_id] = record.n  # the last one holds: one by another process may be wrong
+            closed[record.body.turn_id] = record.n  # the last closing counts: one by another process may be wrong
         elif _is_word_of_user(record):
             marks.append((record.n, None))
     starts: list[tuple[int, str]] = []
@@ -159,7 +161,8 @@ def _turn(
     newest: bool,
     gone: int,
 ) -> TurnInfo:
-    """A turn as its records that stand tell of it; if it is `gone`, as all did."""
+    """A turn as described by `records`: those that were not taken back, or all of them if the whole turn was taken back
+    by the decision `gone`."""
     inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
     answers = [record for record in records if record.message is not None and record.message.role == "assistant"]
     said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
@@ -178,7 +181,7 @@ def _turn(
     if turn_id and closing is not None:
         body = closing.body
         assert isinstance(body, TurnClosed)
-        found_later = body.reason.startswith(LEFT_OPEN)  # who closed it did not see it end
+        found_later = body.reason.startswith(LEFT_OPEN)  # the process that closed it did not see its end
         seconds = _lasted(info, records) if found_later else _seconds(info.started, closing.time)
         return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
     status, reason = _standing(answers[-1] if answers else None, calls, bool(turn_id), newest, gone)
@@ -189,7 +192,7 @@ def _turn(
 
 
 def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
-    """Seconds up to the last that was said."""
+    """The seconds until the last message; None if there is none."""
     ends = [record.time for record in records if record.message is not None]
     return _seconds(info.started, ends[-1]) if ends else None
 
@@ -197,7 +200,8 @@ def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
 def _standing(
     answer: Record | None, calls: tuple[CallInfo, ...], recorded: bool, newest: bool, gone: int
 ) -> tuple[TurnStatus, str]:
-    """Where a turn stands of which no closing is on record. That one ended, an imported transcript may not say."""
+    """The status of a turn without a recorded closing, and the reason. An imported transcript may not record that a
+    turn ended."""
     body = None if answer is None or _has_calls(answer) else answer.body
     if isinstance(body, MessageRecord) and body.source and not gone:
         return "completed", ""
@@ -231,7 +235,7 @@ def _reasoning(answers: Iterable[Record]) -> str:
 
 
 def _seconds(start: str, end: str) -> float | None:
-    """Seconds between two times of records; None if one of them is no time."""
+    """The seconds between two times of records; None if one of them is not a time."""
     try:
         return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
     except (ValueError, TypeError):

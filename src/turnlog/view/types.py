@@ -1,4 +1,4 @@
-"""What a view is made of: messages with their origin, and the changes that made them so."""
+"""The elements of a view: messages with the records they come from, and the changes made to them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Treatment = Literal[
 class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A message as a view shows it.
 
-    `records` are the numbers of the records it shows, in order; a synthetic message names the
-    records that made it necessary.
+    `records` are the numbers of the records that it shows, in order; for a synthetic message, those of the records that
+    made it necessary.
     """
 
     message: Message
@@ -25,7 +25,7 @@ class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     treatment: Treatment = "verbatim"
 
     def repaired(self, message: Message) -> Shown:
-        """The same with another message, as repair leaves it."""
+        """A copy with the repaired `message`."""
         return Shown(message, self.records, "repaired" if self.treatment == "verbatim" else self.treatment)
 
 
@@ -34,9 +34,9 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 
     `kind` is a short stable word, `detail` a sentence for people. `records` are the numbers of the records concerned,
     `path` is the JSON path inside the request body ("messages[3].content[0]"); which of the two is known depends on
-    where the change was made, and `detail` does not repeat them. `rule` is what the provider would have answered.
-    With `through`, the change concerns all records from the one in `records` to that number, except those that always
-    stay.
+    where the change was made, and `detail` does not repeat them. `rule` is the error that the provider would have
+    returned. With `through`, the change concerns all records from the one in `records` to that number, except those
+    that always stay.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 
 
 class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
-    """Something of the conversation that this target cannot take, or takes in another place.
+    """Content of the conversation that this target does not accept, or accepts only in another place.
 
     Its fields are those of `Edit`. A loss is not damage: the log still has what this request leaves out.
     """
@@ -66,19 +66,19 @@ class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 
 
 def without_extras(form: Form | None, *, name: str = "", own: str = "") -> str:
-    """The end of a sentence about something that is shown as a text: what was said of it goes along. In a form of
-    the provider `own` that is how it spells it."""
+    """The end of a sentence about content that is shown as text: it names the extra keys and the `name` that are lost
+    with it. The keys of a form of the provider `own` are not named, as they are only how that provider writes it."""
     keys = () if form is None or form.provider == own else extra_keys(form)
     left = [*keys, *([f"the name {name!r}"] if name else ())]
     return f", without {', '.join(left)}" if left else ""
 
 
 def starts_turn(shown: Shown) -> bool:
-    """Whether this is a user speaking, not a tool."""
+    """Whether this message comes from a user, not from a tool."""
     message = shown.message
     if message.role != "user":
         return False
-    for part in message.parts:  # noqa: SIM110 - every message is asked twice; `any` takes three times as long
+    for part in message.parts:  # noqa: SIM110 - called twice for every message; `any` takes three times as long
         if isinstance(part, ToolResult):
             return False
     return True

@@ -1,7 +1,7 @@
-"""What strategies cut: stretches of conversation that stay or go as one.
+"""Blocks: the parts of a conversation that strategies keep or leave out as a whole.
 
-A block is a user's word, or an assistant's answer with the results of its calls. A call and its result never
-stand in different blocks, so that every border between blocks is a place where a view may be cut.
+A block is a user message, or an assistant's answer with the results of its calls. A call and its result are always in
+the same block, so a view may be cut at every border between blocks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Item(Struct, frozen=True, eq=False, gc=False):
     """A message as a view would show it.
 
     - `tokens`: its size by itself.
-    - `raw`: the message as it is on record.
-    - `n`: its place, the number of its record; a summary's is that of the record which it stands before.
-    - `size`: the tokens that a request holds because of it, as measured on what is built of the view.
-    - `at_once`: it has results of calls made at once, which some providers bill otherwise; `counted_at_once` says that
-      `tokens` counts them so.
+    - `raw`: the message as recorded.
+    - `n`: the number of its record; for a summary, the number of the record that follows it.
+    - `size`: the tokens that it adds to a request, as measured in the request built from the view.
+    - `at_once`: it has results of parallel calls, which some providers bill differently; `counted_at_once`: `tokens`
+      counts them in this way.
     """
 
     shown: Shown
@@ -38,12 +38,13 @@ class Item(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_summary(self) -> bool:
-        """Whether it stands in for older messages."""
+        """Whether it replaces older messages."""
         return self.shown.treatment == "summarised"
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
-    """Items that stay or go as one. `tokens` is its size. `stays` says why it must stay, or is empty."""
+    """Items that stay or leave together. `tokens` is the size of the block. `stays` is the reason why it must stay, ""
+    if it may leave."""
 
     items: tuple[Item, ...]
     tokens: int
@@ -51,32 +52,32 @@ class Block(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def first(self) -> int:
-        """The smallest number of its records."""
+        """The smallest record number in the block."""
         return min(item.n for item in self.items)
 
     @property
     def last(self) -> int:
-        """The greatest number of its records."""
+        """The greatest record number in the block."""
         return max(item.n for item in self.items)
 
     @property
     def is_summary(self) -> bool:
-        """Whether it stands in for older messages."""
+        """Whether it replaces older messages."""
         return self.items[0].is_summary
 
     @property
     def opens_turn(self) -> bool:
-        """Whether a user speaks here."""
+        """Whether it begins with a message of the user."""
         return starts_turn(self.items[0].raw) and not self.is_summary
 
     @property
     def has_results(self) -> bool:
-        """Whether a tool answers here."""
+        """Whether it contains tool results."""
         return any(isinstance(part, ToolResult) for item in self.items for part in item.raw.message.parts)
 
 
 def total(blocks: Sequence[Block]) -> int:
-    """The tokens of all of them."""
+    """The tokens of all these blocks."""
     return sum(block.tokens for block in blocks)
 
 
@@ -88,10 +89,10 @@ def starts_block(shown: Shown, before: Shown | None) -> bool:
 
 
 def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int] | None = None) -> list[Block]:
-    """The blocks of a view. What must stay: system text, the first user message and, where an agent says something
-    there in the user's name, the first of the user's own; what is pinned; and of the open turn the user's word, calls
-    without a result and the newest block. `gap` names records between the items that are not at hand: what stands ahead
-    of them is no part of what stands behind."""
+    """The blocks of a view. These must stay: system text; the first user message and, if an agent wrote that one, the
+    first that the user wrote; pinned messages; and of the open turn the user message, calls without a result and the
+    newest block. `gap`: the first and the last of the records that were not read; messages before and after it are
+    never in the same block, except a call and its result."""
     groups = _groups(items, gap)
     words = [(i, word.raw.message) for i, group in enumerate(groups) if (word := user_word(group)) is not None]
     said = [i for i, _ in words]
@@ -114,7 +115,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
 
 
 def user_word(group: Sequence[Item]) -> Item | None:
-    """What a user says in a group: at its beginning, or between a call and its result."""
+    """The first user message in a group: at its beginning, or between a call and its result. None if there is none."""
     return next((item for item in group if starts_turn(item.raw) and not item.is_summary), None)
 
 
@@ -123,7 +124,7 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
     before: Item | None = None
     for item in items:
         if gap and before is not None and (before.n < gap[0] <= item.n or before.n <= gap[1] < item.n):
-            before = None  # something of the gap is between them, though one may be pinned in it
+            before = None  # records of the gap are between them, even if one is a pinned message inside it
         alone = before is not None and (before.raw.message.role == "system" or starts_turn(before.raw))
         alone = alone or item.raw.message.role == "system"
         borders_summary = before is not None and item.is_summary != before.is_summary
@@ -136,7 +137,7 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
 
 
 def _tied(groups: list[list[Item]]) -> list[list[Item]]:
-    """The groups, where a call and its result stand in two, those and all between them joined into one."""
+    """The groups. If a call and its result are in two groups, these and all groups between them are joined."""
     owner = [i for i, group in enumerate(groups) for _ in group]
     pairs = pair([item.raw for group in groups for item in group])
     reach = list(range(len(groups)))
@@ -154,12 +155,13 @@ def _tied(groups: list[list[Item]]) -> list[list[Item]]:
 
 
 def has_open_call(group: Sequence[Item]) -> bool:
-    """Whether a call in a group of items has no result there."""
+    """Whether a group of items contains a call, but not its result."""
     return bool(pair([item.raw for item in group]).waiting)
 
 
 def newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:
-    """Where the newest blocks begin that `room` tokens hold; those that stay anyway may be counted apart."""
+    """The index of the first of the newest blocks that fit into `room` tokens; the last block is always included. With
+    `beside_kept`, blocks that must stay take no room."""
     end = len(blocks)
     for i in range(len(blocks) - 1, start - 1, -1):
         block = blocks[i]
@@ -171,7 +173,8 @@ def newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept:
 
 
 def turns_start(blocks: Sequence[Block], turns: int, start: int, *, all_else: bool = False) -> int:
-    """Where the newest turns begin; where there are no more than these, `start`, unless `all_else` has to go: what
-    stands ahead of them then is the answer to the task."""
+    """The index at which the newest `turns` turns begin; `start` if there are no more turns than these. With
+    `all_else`, blocks before these turns have to leave even if there are no other turns: they are the answer to the
+    task."""
     opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
     return opening[-turns] if len(opening) >= turns + (not all_else) else start

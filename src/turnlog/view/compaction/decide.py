@@ -1,4 +1,4 @@
-"""Decide whether a view has outgrown its budget, and what is left out: steps in order, until it is small enough."""
+"""Decide whether a view exceeds its budget, and what is left out: one step after another, until it is small enough."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from .steps.slide import turns_over
 from .steps.summarise import shortened
 
 _LITTLE = 0.05
-"""Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
+"""Share of the limit. A decision that saves less is not worth making; growth by less is no reason for a decision."""
 
 _MUCH = 0.25
-"""Share of the limit from which on less of what must stay is worth a word to who asks for a request that cannot fit."""
+"""Share of the limit. If content that must stay takes more, the error for a request that cannot fit advises less of
+it."""
 
 _LESS = {"tools and framing": "fewer tools", "system text": "less system text", "pinned messages": "fewer pins"}
 
@@ -47,7 +48,7 @@ def situation_of(
     prices: CachePrices | None = None,
     room: Room = Room(),
 ) -> Situation:
-    """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
+    """The situation of a view with this budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
     own = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
@@ -71,7 +72,7 @@ def situation_of(
 
 
 def _with_marks(situation: Situation) -> Situation:
-    """The situation with the marks beside what cannot be left out of it as it is now."""
+    """The situation with its marks computed anew from the tokens that cannot be left out now."""
     marks = situation.marks_beside(sum(capped_floor(situation).values()))
     return msgspec.structs.replace(situation, marks=marks)
 
@@ -79,13 +80,13 @@ def _with_marks(situation: Situation) -> Situation:
 def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
-    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot
-    be left out exceeds the limit: before anything is tried.
+    `past` are the decisions in force and those that took others back, oldest first. Raises BudgetError if what cannot
+    be left out exceeds the limit; this is checked before any step is tried.
     """
     made: list[Decision] = []
     for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
         situation = _take(_named(rule(situation), name), situation, made)
-    if made:  # an image may have gone that could not: whoever looks at what is left now has other marks
+    if made:  # images may have left blocks that must stay, which changes the marks
         situation = _with_marks(situation)
     if situation.size <= situation.marks.trigger:
         return made, situation
@@ -95,7 +96,7 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if (capped := _newest_capped(situation)) is not None:
         return [*made, capped[0]], capped[1]
     steps = situation.strategy.steps
-    last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
+    last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giant outputs as cut
     start, made_before = msgspec.structs.replace(situation, last=True), [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
     situation = _climb(situation, last_resort if stalled else steps, made)
@@ -106,15 +107,15 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if not situation.fits:
         situation = _climb(situation, ("slide",), made)
     if not situation.fits:
-        # What the steps left may stand beside a pinned answer now, and stay with it: without them it can go.
+        # What the steps left may now be in one block with a pinned answer and so have to stay. Without them it can go.
         made = made_before
         situation = _climb(start, last_resort, made)
     if not situation.fits:
-        # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
+        # What stays may take more tokens now that the rest has left: it has to declare the tools, or comes first.
         try:
             situation = _climb(_with_floor(situation), last_resort, made)
         except BudgetError:
-            _with_floor(_without_what_may_go(start))  # a refusal is about what has to stay, not what the steps left
+            _with_floor(_without_what_may_go(start))  # the error is about what must stay, not what the steps left
             raise
     if not situation.fits:
         raise _refusal(situation)
@@ -124,8 +125,9 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
 
 
 def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
-    """The decision that cuts giants of the newest messages alone, and the situation after it, if that is enough: what
-    was sent before stays as it is, and in the prompt cache, so that there is no gain in doing more along with it."""
+    """The decision that cuts only giant outputs of the newest messages, and the situation after it, if that is enough;
+    else None. Everything sent before then stays unchanged and in the prompt cache, so nothing is gained by doing more
+    at the same time."""
     decision = STEPS["cap"](situation) if "cap" in situation.strategy.steps else None
     if decision is None or decision.first < situation.blocks[-1].first:
         return None
@@ -134,33 +136,35 @@ def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
 
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:
-    """The decisions of the strategy's steps, whether or not the view is too large."""
+    """The decisions of the strategy's steps and the situation after them, whether or not the view is too large."""
     made: list[Decision] = []
     situation = _with_floor(situation)
     return made, _climb(situation, situation.strategy.steps, made)
 
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:
-    """Whether the last two decisions gained too little: a third would be a loop."""
+    """Whether the last two decisions saved too little, so that a third would only repeat them."""
     sized = [decision.detail for decision in past if _made_room(decision) and "before" in decision.detail]
     gains = [int(detail["before"]) - int(detail["after"]) for detail in sized]
     return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
 
 
 def _named(decision: Decision | None, rule: str) -> Decision | None:
-    """A decision that keeps a plain cap, with the cap's name."""
+    """A decision that enforces a plain cap, with the name of the cap in its `detail`."""
     if decision is None:
         return None
     return msgspec.structs.replace(decision, detail={**decision.detail, "rule": rule})
 
 
 def _made_room(decision: Decision) -> bool:
-    """Whether a decision was made for size: one that keeps a plain cap may gain little as often as it has to."""
+    """Whether a decision was made for size. Decisions that enforce a plain cap are not: they may save little each
+    time."""
     return decision.action in SIZING and "rule" not in decision.detail
 
 
 def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
-    """Whether a view that still fits is left alone: nothing could go, or too little came since the last decision."""
+    """Whether a view that still fits is left alone: because nothing can leave, compacting has stalled or does not pay,
+    or because too little has been added since the last decision."""
     room = situation.marks.limit - situation.system
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, room):
         return True
@@ -171,8 +175,9 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
 
 
 def _pays(situation: Situation, prices: CachePrices) -> bool:
-    """Whether a smaller view saves more in the next requests, as many as the strategy's horizon, than it costs to write
-    it to the prompt cache anew. Only blocks at the beginning that must stay are taken to be in the cache still."""
+    """Whether a smaller view saves more in the next requests (their number is the strategy's `horizon`) than it costs
+    to write it to the prompt cache again. Only blocks at the beginning that must stay are assumed to be in the cache
+    still."""
     size, goal = situation.size, situation.marks.goal
     lasting = situation.fixed
     for block in situation.blocks:
@@ -184,8 +189,8 @@ def _pays(situation: Situation, prices: CachePrices) -> bool:
 
 
 def _with_floor(situation: Situation) -> Situation:
-    """The situation, `tight` if what must stay does not fit otherwise. Half of what is left beside that is then the
-    goal. Raises BudgetError if it does not fit even so."""
+    """The situation, made `tight` if what must stay does not fit otherwise. The goal is then at most halfway between
+    what must stay and the limit. Raises BudgetError if what must stay does not fit even so."""
     marks = situation.marks
     if sum(capped_floor(situation).values()) <= marks.limit:
         return situation
@@ -198,14 +203,14 @@ def _with_floor(situation: Situation) -> Situation:
 
 
 def _without_what_may_go(situation: Situation) -> Situation:
-    """The situation as it would be with nothing but what has to stay."""
+    """The situation with only the messages that must stay."""
     items = [item for block in situation.blocks if block.stays for item in block.items]
     blocks = tuple(blocks_of(situation.means.measured(items), situation.pinned))
     return msgspec.structs.replace(situation, blocks=blocks, gap=None)
 
 
 def _refusal(situation: Situation) -> BudgetError:
-    """That what must stay does not fit, and what would make it fit."""
+    """The error that what must stay does not fit, with advice what would make it fit."""
     limit, floor = situation.marks.limit, capped_floor(situation)
     steps = situation.strategy.steps
     advice = ["a larger budget (or window)"]
@@ -219,18 +224,18 @@ def _refusal(situation: Situation) -> BudgetError:
 
 
 def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> Situation:
-    """The situation after these steps, one after another until the goal is met; their decisions are added to `made`."""
+    """The situation after these steps, tried in order until the goal is met. Their decisions are added to `made`."""
     for name in steps:
         if situation.size <= situation.marks.goal:
             break
-        if name in STEPS:  # else one that only a newer version knows: sliding brings the view within its limit
+        if name in STEPS:  # a step of a newer version is skipped: `slide` is tried in the end
             situation = _take(STEPS[name](situation), situation, made)
     return situation
 
 
 def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
-    """The situation after a decision, which is added to `made`, if it makes the view smaller or keeps a plain cap; else
-    it is not taken."""
+    """The situation after a decision, which is added to `made`. A decision that neither makes the view smaller nor
+    enforces a plain cap is dropped: the situation is then unchanged."""
     if decision is None:
         return situation
     finished, after = with_figures(situation, decision)

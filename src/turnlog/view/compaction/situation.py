@@ -1,4 +1,4 @@
-"""What a strategy's step sees of a session, and how a decision that it proposes changes that."""
+"""The situation of a session as the steps of a strategy see it, and how a proposed decision changes it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .blocks import Block, Item, blocks_of, total
 
 
 class CachePrices(Struct, frozen=True):
-    """What a token costs that a prompt cache reads or writes, in prices of one that is simply read."""
+    """The prices of a token that a prompt cache reads or writes, relative to the price of an uncached input token."""
 
     read: float
     write: float
 
 
 class Ahead(Struct, frozen=True):
-    """A summary that is being made ahead of need: of the records `first` to `last` but `kept`, in `target` tokens."""
+    """A summary that is being made ahead of need: of records `first` to `last` except `kept`, in `target` tokens."""
 
     first: int
     last: int
@@ -36,9 +36,9 @@ class Ahead(Struct, frozen=True):
 class Wanted(Struct, frozen=True, eq=False):
     """A summary that is wanted: of these `messages`, oldest first, in at most `target` tokens.
 
-    `previous` is the summary that it takes the place of, "" if there is none, and `news` are those of the messages that
-    this does not tell of. What is `beside` it stays in the view and need not be said again. `size` is how many tokens
-    leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one was just now, in vain.
+    `previous` is the summary that it replaces, "" if there is none; `news` are the messages that `previous` does not
+    cover. The messages in `beside` stay in the view and need not be summarised. `size` is the number of tokens that
+    leave the view, 0 if it is not known. With `unpaid`, no model is asked, because one was just asked without success.
     """
 
     messages: Sequence[Shown]
@@ -51,7 +51,7 @@ class Wanted(Struct, frozen=True, eq=False):
 
 
 class Summary(Struct, frozen=True):
-    """A summary: its text, who wrote it, and what went wrong before."""
+    """A summary: its text, the summarizer that wrote it (`by`), and the errors of those that failed before."""
 
     text: str
     by: str
@@ -59,15 +59,15 @@ class Summary(Struct, frozen=True):
 
 
 class Means(Struct, frozen=True):
-    """What steps may use of the world, all of it given by the caller.
+    """Functions and data from outside that steps may use, all of it given by the caller.
 
-    - `count`: tokens of a message. `count_text`: those of a text. `counter`: who counts, with its version.
-    - `count_at_once`: tokens of a message with results of calls made at once; None if it is counted as any other.
-    - `originals`: reads the messages on record from one number to another, newest first.
+    - `count`: tokens of a message. `count_text`: tokens of a text. `counter`: name and version of the counter.
+    - `count_at_once`: tokens of a message with results of parallel calls; None if it is counted as any other.
+    - `originals`: reads the recorded messages in a range of record numbers, newest first.
     - `summarise`: writes a summary.
-    - `images_before`: how many images the log holds before a record. `gap_tokens`: how much stands in the gap.
-    - `measured`: gives items with their size as it is where they make up the view.
-    - `decisions`: those in force, by record number.
+    - `images_before`: how many images the log has before a record. `gap_tokens`: the tokens of the gap.
+    - `measured`: returns items with the sizes that they have if they make up the whole view.
+    - `decisions`: the decisions in force, by record number.
     """
 
     count: Callable[[Message], int]
@@ -83,20 +83,20 @@ class Means(Struct, frozen=True):
 
 
 class Situation(Struct, frozen=True):
-    """A view that may have to give way.
+    """A view that may have to be made smaller.
 
-    - `fixed`: what tools and framing take, in tokens.
-    - `marks`: the budget, `marks_beside` makes it anew when so many tokens cannot be left out; `given` is the limit
-      before the margin for what may be billed above a count was taken from it.
+    - `fixed`: the tokens of tools and framing.
+    - `marks`: the limit, trigger and goal of the budget; `marks_beside` computes them for a number of tokens that
+      cannot be left out; `given` is the limit before the margin for bills above the count was subtracted.
     - `pinned`: numbers of the records that a user pinned. `number`: the record number that the next decision gets.
-    - `gap`: first and last of the records between the blocks that are not at hand, because no view could hold them:
+    - `gap`: first and last of the records between the blocks that were not read because no view could contain them:
       they have to leave.
-    - `ahead`: a summary under way, which is used if what it covers is still there.
-    - `prices`: those of the model's prompt cache, None if they are not known.
-    - `room`: how many images, documents and the like the provider takes in one request, and how much of them.
+    - `ahead`: a summary under way, which is used if the messages that it covers are still there.
+    - `prices`: the prices of the model's prompt cache, None if they are not known.
+    - `room`: the provider's limits on the number and size of media in one request.
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
-    - `last`: nothing is left to try, so that even a summary goes that could be cut short instead.
-    - `promised`: somebody asked for the newest turns to stay, of a view that fits.
+    - `last`: nothing else is left to try, so a summary may leave that would otherwise be cut short.
+    - `promised`: the caller asked for the newest turns to stay, and the view fits.
     """
 
     blocks: tuple[Block, ...]
@@ -118,28 +118,28 @@ class Situation(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The tokens of a request that shows all blocks, and what stands in the gap."""
+        """The tokens of a request that shows all blocks and the messages of the gap."""
         return self.held + (self.means.gap_tokens() if self.gap else 0)
 
     @property
     def held(self) -> int:
-        """The tokens of a request that shows all blocks, and nothing of the gap."""
+        """The tokens of a request that shows all blocks, without the messages of the gap."""
         return self.fixed + total(self.blocks)
 
     @property
     def fits(self) -> bool:
-        """Whether that is within the limit: `size`, not `held`."""
+        """Whether `size` is within the limit."""
         return self.size <= self.marks.limit
 
     @property
     def system(self) -> int:
-        """What system text, tools and framing take."""
+        """The tokens of system text, tools and framing."""
         return self.fixed + sum(block.tokens for block in self.blocks if block.stays == "system text")
 
     @property
     def unprotected(self) -> list[Block]:
-        """The blocks that may go and are not among the newest, up to the strategy's protected share of the limit; the
-        oldest first."""
+        """The blocks that may leave, oldest first. The newest blocks, up to the strategy's protected share of the
+        limit, are not among them."""
         found: list[Block] = []
         newest = 0
         for block in reversed(self.blocks):
@@ -150,7 +150,7 @@ class Situation(Struct, frozen=True):
 
     @property
     def floor(self) -> dict[str, int]:
-        """What cannot be left out, in tokens."""
+        """The tokens that cannot be left out, by reason."""
         reasons = ("system text", "the task", "pinned messages", "the open turn")
         sums = {"tools and framing": self.fixed, **dict.fromkeys(reasons, 0)}
         for block in self.blocks:
@@ -197,8 +197,9 @@ def _is_hidden(item: Item, hiding: Hiding) -> bool:
 
 
 def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:
-    """The decision with its figures in `detail`, and the situation after it: `before` and `after` in tokens, those of
-    what stands in for older messages, and `changes_from`, the first record from which the request differs."""
+    """The decision with its figures in `detail`, and the situation after it. The figures are the tokens `before` and
+    `after`, the `tokens` of the replacement messages, and `changes_from`, the first record from which the request
+    differs."""
     after = applied(situation, decision)
     figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
     if "replacement" in decision.detail:
@@ -209,7 +210,7 @@ def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Si
 
 
 def _standing(situation: Situation, number: int) -> list[int]:
-    """The sizes of what decision `number` put in the place of older messages."""
+    """The tokens of each message that decision `number` put in place of older messages."""
     items = (item for block in situation.blocks for item in block.items)
     return [item.tokens for item in items if item.shown.records == (number,)]
 
@@ -225,14 +226,14 @@ def _changes_from(before: Situation, after: Situation, decision: Decision) -> in
 
 
 def shortening(action: str, key: str, entries: Sequence[list[Any]], reason: str) -> Decision | None:
-    """The decision that shortens messages, by the entries of its `detail`, which begin with a record number each; None
-    if there are none."""
+    """The decision that shortens messages. `entries`, each of which begins with a record number, go into its `detail`
+    under `key`. None if there are no entries."""
     records = [entry[0] for entry in entries]
     return Decision(action, min(records), max(records), reason, {key: [*entries]}) if records else None
 
 
 def of_results(situation: Situation, going: Iterable[Block]) -> str:
-    """What the decision by which these blocks leave says of results among them that the strategy keeps."""
+    """The note that results which the strategy keeps are among the blocks that leave; "" if none are."""
     if situation.strategy.keep_results and any(block.has_results for block in going):
         return "; results that the strategy keeps are among them, as nothing else was left"
     return ""

@@ -1,8 +1,8 @@
-"""Calls and results where a provider wants them.
+"""Put calls and results where a provider requires them.
 
-The conversation is walked in runs: consecutive assistant messages, then the zone up to the next
-assistant message. A zone that already answers its run legally is left exactly as it is; otherwise
-the answers are put directly behind the run, in call order, and the rest of the zone follows.
+The view is divided into runs of consecutive assistant messages, each followed by a zone: the messages up to the next
+assistant message. A zone that already answers its run legally is left exactly as it is. Otherwise the results are put
+directly after the run, in the order of the calls, and the rest of the zone follows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .clean import sendable_name
 from .pairing import At, Pairs
 
 Fate = Mapping[tuple[int, str], Standing]
-"""What the log knows of calls without a result, by record number and call id."""
+"""What is known of calls without a result, by record number and call id."""
 
 _SAYS: dict[Standing, str] = {
     "ok": "The tool finished, but its result was lost.",
@@ -31,7 +31,7 @@ _SAYS: dict[Standing, str] = {
     "aborted": "The call was interrupted. It may have run, wholly or in part; check before repeating it.",
     "lost": "No result of this call is on record. It may have run; check before repeating it.",
     "asked": "The call needs approval that nobody has given yet; it has not run.",
-    # Not everybody puts on record that a tool begins, so this may not say more than the record does.
+    # Not every program records that a tool starts, so this text must not claim more than the records show.
     "approved": "The call was approved; by what is on record it has not run yet.",
 }
 
@@ -49,7 +49,7 @@ _KNOWN: dict[Standing, str] = {
 
 
 def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
-    """The result that stands in for one that nobody recorded: it says what is known, no more."""
+    """A result in place of one that was not recorded. It says only what is known of the call."""
     outcome: Outcome
     match standing:
         case "asked":
@@ -69,7 +69,7 @@ def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
 
 
 def arrange(view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> tuple[list[Shown], list[Edit]]:
-    """The view with every call answered once, in its place, and no other results."""
+    """The view with exactly one result for each call, in its place, and without other results."""
     if not (pairs.answers or pairs.waiting or pairs.orphans):
         return list(view), []
     arranger = _Arranger(view, pairs, rules, fate)
@@ -98,7 +98,7 @@ class _Arranger:
         self.new_ids: dict[At, str] = {}
 
     def run(self, assistants: range, zone: range) -> None:
-        """One run of assistant messages and the zone behind it."""
+        """Arrange one run of assistant messages and the zone after it."""
         calls: list[tuple[At, ToolCall]] = []
         turn_ids: set[str] = set()
         for i in assistants:
@@ -134,7 +134,7 @@ class _Arranger:
     def _id_for(self, call_id: str, records: tuple[int, ...], j: int, taken: set[str]) -> str:
         if self._fits(call_id) and call_id not in taken:
             return call_id
-        # Derived from where the call stands in the log, so that it is the same in every view.
+        # Derived from the call's record and its place there, so that it is the same in every view.
         derived = f"call_{'_'.join(map(str, records[:1]))}_{j}"
         while derived in taken or derived in self.used_ids:
             derived += "x"
@@ -156,7 +156,7 @@ class _Arranger:
         return with_parts(shown, parts)
 
     def _zone_is_legal(self, calls: list[tuple[At, ToolCall]], zone: range) -> bool:
-        """Whether the zone answers exactly `calls`, in a place that the rules allow."""
+        """Whether the zone answers all of `calls` and nothing else, in a place that the rules allow."""
         results = [
             (i, j) for i in zone for j, part in enumerate(self.view[i].message.parts) if isinstance(part, ToolResult)
         ]
@@ -167,10 +167,11 @@ class _Arranger:
             return False
         if not results:
             return True
-        return self._leads(results, zone) and self._are_told_apart(calls)
+        return self._follow_calls(results, zone) and self._results_in_order(calls)
 
-    def _are_told_apart(self, calls: Sequence[tuple[At, ToolCall]]) -> bool:
-        """Whether results of one tool stand in the order of its calls, where nothing but that says which is whose."""
+    def _results_in_order(self, calls: Sequence[tuple[At, ToolCall]]) -> bool:
+        """Whether results of one tool are in the order of its calls, if its calls are sent without ids and only the
+        order shows which result belongs to which call."""
         if self.rules.sent_without_id is None or len(calls) < 2:
             return True
         by_order = {call.name for _, call in calls if self.rules.sent_without_id(call)}
@@ -180,8 +181,8 @@ class _Arranger:
                 places[call.name].append(self.pairs.answers[at])
         return all(found == sorted(found) for found in places.values())
 
-    def _leads(self, results: list[At], zone: range) -> bool:
-        """Whether nothing stands between calls and results that the rules do not allow there."""
+    def _follow_calls(self, results: list[At], zone: range) -> bool:
+        """Whether the rules allow everything that is between the calls and these results."""
         last_message, last_part = max(results)
         for i in range(zone.start, last_message + 1):
             message = self.view[i].message
@@ -195,7 +196,7 @@ class _Arranger:
         return True
 
     def _zone_message(self, i: int) -> Shown:
-        """A message of a legal zone: only renamed ids and names may differ."""
+        """A message of a legal zone. Only the ids, names and kinds of its results may change."""
         shown = self.view[i]
         parts: list[Part] = []
         for j, part in enumerate(shown.message.parts):
@@ -220,8 +221,8 @@ class _Arranger:
         return msgspec.structs.replace(result, call_id=call_id, name=name, kind=call.kind)
 
     def _place_answers(self, calls: list[tuple[At, ToolCall]], zone: range) -> None:
-        """The answers to `calls` directly behind their run; what came in one message stays in one."""
-        in_order = self._are_told_apart(calls)
+        """Put the results of `calls` directly after their run. Results recorded in one message stay in one message."""
+        in_order = self._results_in_order(calls)
         for source, group in groupby(calls, key=lambda entry: self.pairs.answers.get(entry[0], (-1, 0))[0]):
             members = list(group)
             if source < 0:
@@ -234,9 +235,9 @@ class _Arranger:
                 part = shown.message.parts[result_at[1]]
                 assert isinstance(part, ToolResult)
                 results.append(self._matching(result_at, part))
-                stands_right = source in zone and self._leads([result_at], zone)
-                if not stands_right or not in_order:
-                    place = "into the order of the calls" if stands_right else "directly behind its call"
+                well_placed = source in zone and self._follow_calls([result_at], zone)
+                if not well_placed or not in_order:
+                    place = "into the order of the calls" if well_placed else "directly after its call"
                     detail = f"result of {call.name!r} ({call.id}) moved {place}"
                     self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
             self.out.append(with_parts(shown, tuple(results)))
@@ -254,7 +255,7 @@ class _Arranger:
             self.edits.append(Edit("unanswered", detail, records))
 
     def _rest_of(self, i: int) -> None:
-        """What is left of a zone message when answers stand elsewhere and strays are gone."""
+        """Add the rest of a zone message: without results that have moved, and without stray results."""
         shown = self.view[i]
         stays = self.rules.results == "later"
         parts: list[Part] = []
@@ -272,8 +273,8 @@ class _Arranger:
             self.out.append(with_parts(shown, tuple(parts)))
 
     def _may_stay(self, at: At) -> bool:
-        """Whether a result without a call in the view may answer one that the provider holds: under an id that it
-        would not take, it holds none."""
+        """Whether a result without a call in the view may answer a call that the provider has stored. It stores no
+        calls under ids that it does not accept."""
         result = self.view[at[0]].message.parts[at[1]]
         assert isinstance(result, ToolResult)
         taken = not result.call_id or self._fits(result.call_id)
@@ -290,7 +291,7 @@ class _Arranger:
 
 
 def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standing:
-    """What is known of a call without a result that stands in these records."""
+    """What is known of a call in these records that has no result."""
     for n in records:
         if (n, call.id) in fate:
             return fate[n, call.id]
@@ -298,7 +299,7 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
 
 
 def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:
-    """`shown` with other parts; itself if they are the same."""
+    """`shown` with other parts; the same object if the parts are unchanged."""
     if unchanged(parts, shown.message.parts):
         return shown
     return shown.repaired(msgspec.structs.replace(shown.message, parts=parts))

@@ -1,6 +1,6 @@
-"""Parts that a provider cannot take, one message at a time.
+"""Change or leave out parts that a provider does not accept, one message at a time.
 
-Nothing here looks at other messages, so that a message cleans to the same thing for ever.
+Nothing here looks at other messages, so the result for a message is always the same.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:
-    """The messages as `rules` let them be sent, without those of which nothing is left; and what changed."""
+    """The messages as `rules` accept them, without messages of which nothing is left; and the changes."""
     cleaner = _Cleaner(rules)
     kept = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
     return kept, cleaner.edits, cleaner.losses
 
 
 def sendable_name(name: str, rules: Rules) -> str:
-    """A tool name that matches the rules: unsuitable characters become `_`; what had to change or is
-    too long ends with a digest of the whole name, so that two names never become one."""
+    """A tool name that matches the rules. Unsuitable characters become `_`. A name that was changed or cut ends with a
+    digest of the original name, so that two names never become the same."""
     return _fitting(name, rules.name_pattern, rules.name_max)
 
 
@@ -63,7 +63,7 @@ def _fitting(name: str, pattern: str, longest: int) -> str:
 
 
 def _extras(message: Message) -> str:
-    """The keys that go with a message which goes."""
+    """The extra keys that are lost with a message that is left out, as the end of a sentence."""
     added = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
     return f" with {', '.join(sorted(added))}" if added else ""
 
@@ -71,18 +71,18 @@ def _extras(message: Message) -> str:
 def _is_url(url: str, schemes: frozenset[str]) -> bool:
     try:
         parts = urlsplit(url)
-    except ValueError:  # `http://[`: brackets around what is no address
+    except ValueError:  # `http://[`: brackets without an address
         return False
     return parts.scheme in schemes and bool(parts.netloc)
 
 
 def is_blank(parts: Iterable[Part]) -> bool:
-    """Whether there is nothing but whitespace."""
+    """Whether the parts contain nothing but whitespace."""
     return all(isinstance(part, Text) and (not part.text or part.text.isspace()) for part in parts)
 
 
 def _is_text(value: Any) -> bool:
-    """Whether all strings of a JSON value can be sent, as encoding it tells soonest."""
+    """Whether all strings of a JSON value can be sent. Encoding the value is the fastest way to find out."""
     try:
         msgspec.json.encode(value)
     except (UnicodeError, TypeError, ValueError, RecursionError):
@@ -91,7 +91,7 @@ def _is_text(value: Any) -> bool:
 
 
 class _Cleaner:
-    """Cleans one message after another: the rules, where we are, and what had to change."""
+    """Cleans one message after another, and collects the changes."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -123,12 +123,13 @@ class _Cleaner:
         return msgspec.structs.replace(message, parts=tuple(parts), name=name)
 
     def _nothing_left(self, message: Message) -> Message | None:
-        """A message that never said anything is empty; one whose parts all left has been reported."""
+        """What is sent for a message without parts. If its parts were left out, these changes are reported already;
+        only a message that was empty from the start is reported as empty."""
         said_nothing = all(isinstance(part, Text) and not part.text for part in message.parts)
         return self._empty(message) if said_nothing else None
 
     def _empty(self, message: Message) -> Message | None:
-        """A message without content: a user's is shown as such, others leave the view."""
+        """A message without content: a user message becomes a placeholder, others leave the view."""
         if message.role != "user":
             self.edits.append(Edit("empty", f"empty {message.role} message{_extras(message)} left out", self.records))
             return None
@@ -162,7 +163,7 @@ class _Cleaner:
         if text.isascii():
             return text
         try:
-            text.encode()  # tells sooner than looking for one
+            text.encode()  # faster than searching for a surrogate
         except UnicodeEncodeError:
             self.edits.append(Edit("text", f"lone surrogates in {what} sent as U+FFFD", self.records))
             return _SURROGATE.sub("\ufffd", text)
@@ -175,7 +176,7 @@ class _Cleaner:
         return part if text is part.text else msgspec.structs.replace(part, text=text)
 
     def _media(self, media: Media, allowed: frozenset[str]) -> Media | Text:
-        why = self._why_not(media, allowed)
+        why = self._refused_for(media, allowed)
         if not why:
             return media
         label = media.name or media.mime or media.kind
@@ -184,7 +185,7 @@ class _Cleaner:
         self.losses.append(Loss("media", f"{bare}: {why}", self.records))
         return Text(f"[{media.kind} left out ({label}{size}): {why}]")
 
-    def _why_not(self, media: Media, allowed: frozenset[str]) -> str:
+    def _refused_for(self, media: Media, allowed: frozenset[str]) -> str:
         rules = self.rules
         if media.kind not in allowed and media.mime not in allowed:
             return f"this model takes no {media.kind} here"
@@ -208,7 +209,7 @@ class _Cleaner:
             self.losses.append(Loss("reasoning", f"reasoning of {part.provider} left out", self.records))
             return None
         if any(_SURROGATE.search(text) for text in (part.text, *part.summary)):
-            self.edits.append(Edit("reasoning", "reasoning that is no valid text left out", self.records))
+            self.edits.append(Edit("reasoning", "reasoning that is not valid text left out", self.records))
             return None
         proof = part.encrypted if rules.reasoning == "encrypted" else part.signature or part.encrypted
         if rules.reasoning != "own" and not proof:
@@ -216,7 +217,7 @@ class _Cleaner:
                 Edit("reasoning", "reasoning without its signature or encrypted form left out", self.records)
             )
             return None
-        if rules.reasoning == "signed" and has_mark(part.text):  # the signature is that of other words
+        if rules.reasoning == "signed" and has_mark(part.text):  # the signature belongs to the original text
             self.edits.append(Edit("reasoning", "signed reasoning that was redacted left out", self.records))
             return None
         if rules.reasoning == "signed" and part.text and not part.signature:
@@ -244,7 +245,7 @@ class _Cleaner:
             changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
             changes["raw"] = None
             self.edits.append(
-                Edit("arguments", f'arguments of {name!r} are no object: sent as {{"input": ...}}', self.records)
+                Edit("arguments", f'arguments of {name!r} are not an object: sent as {{"input": ...}}', self.records)
             )
         return msgspec.structs.replace(call, **changes) if changes else call
 
@@ -277,7 +278,8 @@ class _Cleaner:
         return msgspec.structs.replace(result, parts=tuple(parts))
 
     def _may_hold(self, part: Opaque) -> bool:
-        """Whether a message of this role may: its calls are an answer's, system text is text where it stands apart."""
+        """Whether a message of this role may contain the part. The provider's own calls and their answers belong in
+        assistant messages; system text that is sent apart from the messages cannot contain opaque parts."""
         if self.role == "assistant":
             return True
         own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))

@@ -1,4 +1,4 @@
-"""How many of the tools that a conversation has are declared in a request."""
+"""Limit the number of tools that a request declares."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..rules import Rules
 from ..types import Loss
 
 _NAMED = 3
-"""So many of those that are left out are named."""
+"""How many of the tools left out are named."""
 
 
 def as_many_as_taken(tools: Sequence[Tool], choice: str, rules: Rules, losses: list[Loss]) -> tuple[Tool, ...]:
-    """The first of the tools, as many as the rules let a request declare; the one that `choice` says has to be called
-    (`tool:NAME`) stays among them."""
+    """The first tools, as many as a request may declare. If `choice` requires a certain tool (`tool:NAME`), that tool
+    is always included."""
     most = rules.tools_max
     if len(tools) <= most:
         return tuple(tools)

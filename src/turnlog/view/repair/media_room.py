@@ -1,4 +1,4 @@
-"""How much media one request may hold: how many, how much of it together, and how large where there are many."""
+"""Limits on the media of one request: on their number, on their total size, and on large images among many."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..types import Loss, Shown, without_extras
 from .arrange import with_parts
 
 _BYTES_A_TOKEN = 6
-"""Bytes of JSON that a token of text takes, at most about."""
+"""Bytes of JSON per token of text: roughly the most."""
 
 
 class Held(Struct, frozen=True, gc=False):
-    """The media of a view: how many, how many characters of base64, and whether one is too large to stand among
-    many."""
+    """The media of a view: their number, their characters of base64, and whether an image is too large for a request
+    with many media."""
 
     count: int = 0
     size: int = 0
@@ -31,31 +31,31 @@ class Held(Struct, frozen=True, gc=False):
 
 
 class Room(Struct, frozen=True, gc=False):
-    """How many media there may be, and of how many characters of base64; `where` says what makes it so few, if that
-    is one of them."""
+    """The most media that a request may have, and the most characters of base64. If a large image lowers the number,
+    `where` says so."""
 
     count: int = NO_LIMIT
     size: int = NO_LIMIT
     where: str = ""
 
     def holds(self, media: Held) -> bool:
-        """Whether there is room for these."""
+        """Whether these media are within the limits."""
         return media.count <= self.count and media.size <= self.size
 
 
 def beside_texts(rules: Rules, tokens: int) -> Rules:
-    """The rules for a request that may have so many tokens of text beside its media, within the same limit."""
+    """The rules for a request with so many tokens of text besides its media: both share the same limit on size."""
     most = rules.media_max_total
     return msgspec.structs.replace(rules, media_max_total=max(most - _BYTES_A_TOKEN * tokens, most // 2))
 
 
 def base64_of(media: Media) -> int:
-    """Characters of base64 that a medium takes in a request; none if it is given by its address."""
+    """The characters of base64 that one of the media takes in a request; 0 if its bytes are not sent."""
     return (media.size + 2) // 3 * 4 if media.sha256 else 0
 
 
 def longest_side(media: Media, blob: Callable[[str], bytes] | None) -> int:
-    """The longer side of an image in pixels; 0 of what is none, or cannot be read."""
+    """The longer side of an image in pixels; 0 if it is not an image or cannot be read."""
     if media.kind != "image" or not media.sha256 or blob is None:
         return 0
     try:
@@ -70,14 +70,15 @@ def media_of(view: Iterable[Shown]) -> list[Media]:
 
 
 def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> Held:
-    """What these media come to; `side` is asked for the longer side of each only where the rules want to know."""
-    asked = rules.many_media < rules.media_max_count
-    large = asked and any(side(one) > rules.many_media_side for one in media)
+    """The number and size of these media. `side` returns the longer side of an image; it is called only if the rules
+    limit that."""
+    limited = rules.many_media < rules.media_max_count
+    large = limited and any(side(one) > rules.many_media_side for one in media)
     return Held(len(media), sum(map(base64_of, media)), large)
 
 
 def room_for(media: Held, rules: Rules) -> Room:
-    """The room for these media by the rules."""
+    """The limits that the rules set for these media."""
     if not media.large:
         return Room(rules.media_max_count, rules.media_max_total)
     where = f" where an image has a side of more than {rules.many_media_side:,} pixels"
@@ -87,7 +88,7 @@ def room_for(media: Held, rules: Rules) -> Room:
 def within_room(
     view: list[Shown], rules: Rules, blob: Callable[[str], bytes] | None, losses: list[Loss]
 ) -> list[Shown]:
-    """The view with no more media than one request may hold; the oldest become placeholders."""
+    """The view with no more media than one request may have; the oldest become placeholders."""
     now = held(media_of(view), rules, lambda media: longest_side(media, blob))
     room = room_for(now, rules)
     if room.holds(now):
@@ -97,7 +98,7 @@ def within_room(
 
 
 class _Leaving:
-    """Leaves out media, the oldest first, until there is room for the others."""
+    """Leaves out media, the oldest first, until the others are within the limits."""
 
     def __init__(self, room: Room, now: Held, losses: list[Loss]) -> None:
         self.room = room
@@ -106,7 +107,7 @@ class _Leaving:
         self.losses = losses
 
     def part(self, part: Part, shown: Shown) -> Part:
-        """What stands for a part now."""
+        """The part as it is sent: itself, or a placeholder."""
         if isinstance(part, ToolResult):
             inner = tuple(self.part(one, shown) for one in part.parts)
             return part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)

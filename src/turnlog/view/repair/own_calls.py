@@ -1,8 +1,8 @@
-"""Calls that a provider runs and answers itself (server tools), both kept as opaque parts.
+"""Calls that a provider runs and answers itself (server tools). Both calls and answers are recorded as opaque parts.
 
-The call and its answer stand in one assistant turn; either alone is refused, except a call in the
-turn that is still open. System text behind an assistant message ends its turn: where there are such
-calls, it is shown as a user's.
+A call and its answer are in one assistant turn. The provider refuses either one without the other, except a call in the
+turn that is still open. System text after an assistant message ends the turn; if the turn has such calls, the system
+text is shown as a user message.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from .arrange import with_parts
 
 
 def is_paused(last: Message, rules: Rules) -> bool:
-    """Whether the provider goes on by itself from this last message: its answer ended with a call that it runs itself
-    (Anthropic's `pause_turn`), is sent back as it is, and a user's word behind it would throw away what was begun."""
+    """Whether the provider continues from this last message by itself: the answer ended with a call that the provider
+    runs (Anthropic's `pause_turn`). Such an answer is sent back as it is, as a user message after it would discard the
+    work begun."""
     end = last.parts[-1] if last.role == "assistant" and last.parts else None
     return isinstance(end, Opaque) and end.provider == rules.provider and end.kind in rules.own_calls
 
 
 def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
-    """The view without calls and answers of the provider's own that lost their counterpart."""
+    """The view without calls of the provider's own tools that lost their answer, and without answers that lost their
+    call. `more`: the conversation continues after this view."""
     if not rules.own_calls:
         return list(view)
     out: list[Shown] = []
@@ -42,8 +44,8 @@ def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: b
 
 
 def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
-    """Whether the provider goes on with the turn: nothing but tool results came after its `last` message, and no
-    user's word has to be put behind it."""
+    """Whether the provider continues the turn: only tool results came after its `last` message, and no user message has
+    to be added after it."""
     if not rest:
         return rules.last == "any" or is_paused(last.message, rules)
     parts = [part for shown in rest for part in shown.message.parts]
@@ -51,17 +53,17 @@ def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
 
 
 def _spills(result: ToolResult) -> bool:
-    """Whether media of a failed result are shown behind it: a user's content, which closes the turn."""
+    """Whether a failed result has media, which are shown after it as a user's content: this closes the turn."""
     return result.outcome != "ok" and any(isinstance(part, Media) for part in result.parts)
 
 
 def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
-    asked: set[str] = set()
+    called: set[str] = set()
     paired: set[str] = set()
     for own in (part for shown in turn for part in shown.message.parts if isinstance(part, Opaque)):
         if own.kind in rules.own_calls:
-            asked.add(_value(own, "id"))
-        elif _is_answer(own, rules) and _value(own, rules.own_answer_key) in asked:
+            called.add(_value(own, "id"))
+        elif _is_answer(own, rules) and _value(own, rules.own_answer_key) in called:
             paired.add(_value(own, rules.own_answer_key))
     out: list[Shown] = []
     for shown in turn:

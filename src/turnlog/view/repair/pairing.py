@@ -1,7 +1,7 @@
-"""Which result answers which call, by position, and which calls are open: the only place that tells.
+"""Match results to calls by position, and find the open calls. No other module does this.
 
-Ids are not unique in real logs: a result answers the nearest call before it that has its id and is
-still open. Results without an id (some providers give none) go by name, then by order.
+Ids are not unique in real logs: a result answers the nearest call before it that has its id and is still open. Results
+without an id (some providers send none) are matched by name, then by order.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ...log.messages import Message, ToolCall, ToolResult
 from ..types import Shown
 
 At = tuple[int, int]
-"""Where a part stands: index of the message in the view, index of the part in the message."""
+"""The place of a part: index of the message in the view, index of the part in the message."""
 
 
 class Pairs(Struct, frozen=True, gc=False):
-    """`answers` maps each answered call to its result; `orphans` are results of no call,
-    `duplicates` further results of a call that has one, `waiting` the calls that have none. `by_name` says that a
-    result without an id answers a call that has one: another call before it, were there more, might be its own."""
+    """`answers` maps each answered call to its result; `orphans` are results without a call, `duplicates` further
+    results of a call that has one, `waiting` the calls without a result. `by_name`: a result without an id was matched
+    to a call with an id; if more of the view were given, an earlier call might match it."""
 
     answers: dict[At, At]
     orphans: frozenset[At]
@@ -30,7 +30,7 @@ class Pairs(Struct, frozen=True, gc=False):
 
 
 class Pairing:
-    """Pairs the calls and results of a view that is told message by message."""
+    """Pairs the calls and results of a view that is given message by message."""
 
     def __init__(self) -> None:
         self.open: list[tuple[At, ToolCall]] = []
@@ -42,10 +42,10 @@ class Pairing:
         self._seen = 0
         self._by_name = False
         self.orphaned: list[ToolResult] = []
-        """The results in the last message whose call is not there."""
+        """The results in the last message that have no call."""
 
     def see(self, message: Message) -> None:
-        """The next message."""
+        """Take the next message of the view."""
         i, self._seen = self._seen, self._seen + 1
         self.orphaned = []
         for j, part in enumerate(message.parts):
@@ -55,7 +55,7 @@ class Pairing:
                 self._take((i, j), part)
 
     def pairs(self) -> Pairs:
-        """What was found so far."""
+        """The pairs found so far."""
         orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
         return Pairs(dict(self._answers), orphans, duplicates, tuple(at for at, _ in self.open), self._by_name)
 
@@ -73,7 +73,7 @@ class Pairing:
             self.orphaned.append(result)
 
     def _another(self, at: At, result: ToolResult) -> None:
-        """A second result of one call: a real one takes the place of a synthetic one, else it goes."""
+        """A second result of one call: it replaces a synthetic one if it is real itself, else it is a duplicate."""
         call, standing = self._answered[result.call_id]
         if standing.synthetic and not result.synthetic:
             self._duplicates.add(self._answers[call])
@@ -100,4 +100,4 @@ def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tup
     if not fitting:
         return None
     latest = [entry for entry in fitting if entry[0][0] == fitting[-1][0][0]]
-    return next((entry for entry in latest if entry[1].name == result.name), latest[0])  # several may have one id
+    return next((entry for entry in latest if entry[1].name == result.name), latest[0])  # several may have the same id

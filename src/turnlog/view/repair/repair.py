@@ -1,9 +1,9 @@
-"""Any history, made valid by a provider's rules.
+"""Make any history valid under a provider's rules.
 
-`repair` takes a stretch of conversation through steps, each a function of the view before it: clean each message, pair
-calls with results, arrange the answers, see to calls that the provider answers itself, sign steps, see to reasoning,
-place system text, join what must stand in one message, put calls last, make room for media. `close` gives a whole view
-legal ends. Repairing what is valid changes nothing; repairing twice changes nothing more.
+`repair` takes a part of a conversation through steps, each a function of the view before it: clean each message, pair
+calls with results, arrange the results, repair calls that the provider answers itself, sign steps, repair reasoning,
+place system text, join what must be one message, put calls last, limit media. `close` makes the beginning and the end
+of a whole view legal. Repairing a valid view changes nothing; repairing twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ CONTINUE = "Please continue."
 
 
 class Repaired(Struct, frozen=True, gc=False):
-    """A view as its rules accept it, and what had to change.
+    """A view as the rules accept it, and the changes.
 
-    `strays` says that there were results of no call in it, or second ones, or some that more of a view might pair
-    otherwise.
+    `strays`: the view had results without a call, or second results of a call, or results that might be matched to
+    other calls if more of the view were given.
     """
 
     view: tuple[Shown, ...]
@@ -42,11 +42,11 @@ class Repaired(Struct, frozen=True, gc=False):
 
 
 class Closed(Struct, frozen=True, gc=False):
-    """A whole view with legal ends, and what had to change.
+    """A whole view with a legal beginning and end, and the changes.
 
-    `opening` is the index of a user's word that was put ahead of the first answer, -1 if none was. The first `kept`
-    messages are as they were; what stands behind them is new. `thinking_off` says that the request must go without
-    thinking until the open tool loop closes.
+    `opening` is the index of the user message that was added before the first answer, -1 if none was. The first `kept`
+    messages of the given view are unchanged; all after them are new. `thinking_off`: thinking must be switched off in
+    requests until the open tool loop closes.
     """
 
     view: tuple[Shown, ...]
@@ -65,10 +65,11 @@ def repair(
     leading: bool = True,
     follows: Role | None = None,
 ) -> Repaired:
-    """A stretch of conversation as `rules` accept it, but for legal ends (see `close`).
+    """A part of a conversation as `rules` accept it, except for its beginning and end (see `close`).
 
-    `fate` is what the log knows of calls without a result, `blob` reads media. `leading` says that nothing stands
-    before the stretch, `follows` the role of what comes behind it; if nothing does either, there is room for its media.
+    `fate` is what is known of calls without a result, `blob` reads media. `leading`: no message comes before this part.
+    `follows`: the role of the message after it, None if there is none. If the part is the whole conversation, the
+    limits on the media of a request are applied too.
     """
     cleaned, edits, losses = clean(view, rules)
     pairs = pair(cleaned)
@@ -92,7 +93,7 @@ def repair(
 
 
 def close(view: Sequence[Shown], rules: Rules) -> Closed:
-    """A whole repaired view with a legal beginning and a legal end: only its first and last messages are looked at."""
+    """A whole repaired view with a legal beginning and a legal end. Only its first and last messages are examined."""
     edits: list[Edit] = []
     ended = _stripped(list(view), rules, edits) if rules.strip_last and rules.last == "any" else list(view)
     kept = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
@@ -100,15 +101,15 @@ def close(view: Sequence[Shown], rules: Rules) -> Closed:
     at = -1
     if opening is not None:
         at = next(i for i, shown in enumerate(ended) if shown.message.role != "system")
-        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", opening.records))
+        edits.append(Edit("starts_with_assistant", "a user message added before the first answer", opening.records))
         ended.insert(at, opening)
     if closing is not None:
         ended.append(closing)
         if closing.records:
-            detail = "a user message put behind the last answer"
+            detail = "a user message added after the last answer"
             edits.append(Edit("ends_with_assistant", detail, closing.records))
         else:
-            edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
+            edits.append(Edit("empty", "no message to send: a placeholder is sent"))
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
@@ -129,10 +130,10 @@ def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], 
 
 
 def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
-    """The tools of a request: those given; if there are none, and the view holds calls, a declaration
-    for each tool called, one that takes any object.
+    """The tools of a request: those given. If none are given and the view has calls, each called tool is declared, with
+    any object as its arguments.
 
-    A tool that is called in the history and not among those given was taken away: it stays away.
+    If tools are given, a called tool that is not among them is not declared, as it was removed on purpose.
     """
     if tools:
         return named_tools(tools, rules)
@@ -160,12 +161,12 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
 
 
 def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: bool, follows: Role | None) -> list[Shown]:
-    """System text where it may stand; elsewhere it is shown as a user's."""
+    """The view with system text only where the rules allow it; elsewhere it is shown as a user message."""
     if rules.system == "inline":
         return view
     first = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view)) if leading else 0
     out = list(view)
-    for i in range(len(view) - 1, first - 1, -1):  # backwards: what comes next decides
+    for i in range(len(view) - 1, first - 1, -1):  # backwards, as the next message decides
         shown = view[i]
         if shown.message.role != "system":
             continue
@@ -180,12 +181,12 @@ def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: boo
 
 
 def as_users(message: Message) -> Message:
-    """System text as a user's, where a provider has no place for it."""
+    """System text as a user message, for places where the provider does not accept system text."""
     return Message("user", (Text("[system]"), *message.parts))
 
 
 def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
-    """The documented stand-in on the first call of each step that nobody signed."""
+    """The view with the documented placeholder as the signature of the first call of each step that has none."""
     if not rules.step_signature:
         return view
     out: list[Shown] = []
@@ -201,7 +202,8 @@ def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
 
 
 def signed_call(message: Message, rules: Rules) -> ToolCall | None:
-    """The first call of a step with the documented stand-in, if the rules want a signature and nobody gave one."""
+    """The first call of a step with the documented placeholder as its signature; None if the rules require no signature
+    or the call has one."""
     call = next((part for part in message.parts if isinstance(part, ToolCall)), None) if rules.step_signature else None
     if call is None or (call.signature and call.provider in ("", rules.provider)):
         return None
@@ -209,7 +211,7 @@ def signed_call(message: Message, rules: Rules) -> ToolCall | None:
 
 
 def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """No reasoning without what it led to, where the rules ask for it."""
+    """The view without reasoning that is not followed by what it led to, if the rules forbid such reasoning."""
     if not (rules.reasoning_needs_follower or rules.reasoning_not_last):
         return view
     out: list[Shown] = []
@@ -233,7 +235,8 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
 
 
 def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """No message of whitespace alone: where a result was moved or left out, that may be what stood beside it."""
+    """The view without messages of whitespace alone. Such a message may remain when a result in it is moved or left
+    out."""
     if rules.blank_text:
         return view
     out: list[Shown] = []
@@ -246,7 +249,8 @@ def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[S
 
 
 def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown | None]:
-    """What has to stand ahead of the first message that is no system text, and what behind the last."""
+    """The messages that have to be added before the first message other than system text, and after the last message;
+    None if nothing has to be added there."""
     first = next((shown for shown in view if shown.message.role != "system"), None)
     if first is None:
         none = rules.calls_elsewhere or (view and rules.system_only)
@@ -265,7 +269,7 @@ def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown
 
 
 def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """The view with a final answer that ends neither with whitespace nor, where that may not be, with reasoning."""
+    """The view with a final answer that does not end with whitespace, nor with reasoning if the rules forbid that."""
     if not view or view[-1].message.role != "assistant":
         return view
     shown = view[-1]
@@ -286,7 +290,7 @@ def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]
 
 
 def _together(view: list[Shown]) -> list[Shown]:
-    """The view with results on end in one message."""
+    """The view with consecutive results in one message."""
     out: list[Shown] = []
     for shown in view:
         if out and has_results_alone(shown.message) and has_results_alone(out[-1].message):
@@ -297,7 +301,7 @@ def _together(view: list[Shown]) -> list[Shown]:
 
 
 def has_results_alone(message: Message) -> bool:
-    """Whether a user's message is results, and nothing else."""
+    """Whether a message is a user's and contains only results."""
     alone = message.role == "user" and bool(message.parts) and not message.name
     return alone and all(isinstance(part, ToolResult) for part in message.parts)
 
@@ -310,7 +314,7 @@ def _as_one(several: Sequence[Shown]) -> Shown:
 
 
 def _join(view: list[Shown]) -> list[Shown]:
-    """The view with the answers of each of `joined_runs` as one message."""
+    """The view with the answers of each run in `joined_runs` as one message."""
     out: list[Shown] = []
     at = 0
     for run in joined_runs(view):
@@ -320,8 +324,8 @@ def _join(view: list[Shown]) -> list[Shown]:
 
 
 def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
-    """Consecutive answers, the first of which calls tools: its results must follow directly, and the next answers
-    stand in the way."""
+    """Runs of consecutive answers that have to be joined: the first answer calls tools, so its results must follow it
+    directly, but the other answers are in between."""
     start: int | None = None
     for i, shown in enumerate(view):
         if shown.message.role != "assistant":
@@ -335,7 +339,7 @@ def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
 
 
 def _calls_last(view: Sequence[Shown], edits: list[Edit]) -> list[Shown]:
-    """The view with the calls of answers on end behind all that these say."""
+    """The view in which the calls of consecutive answers come after the text and media of these answers."""
     out: list[Shown] = []
     for answers, group in groupby(view, key=lambda shown: shown.message.role == "assistant"):
         run = list(group)
@@ -352,12 +356,12 @@ def _calls_last(view: Sequence[Shown], edits: list[Edit]) -> list[Shown]:
         calls = (part for part in ahead if isinstance(part, ToolCall))
         rest = (part for i, part in places[said + 1 :] if i < end)
         out += [*run[:start], with_parts(joined, (*talk, *calls, *rest)), *run[end:]]
-        edits.append(Edit("moved", "calls stand behind what their answer says", joined.records))
+        edits.append(Edit("moved", "calls moved behind the text of their answer", joined.records))
     return out
 
 
 def _open_loop_without_reasoning(view: Sequence[Shown]) -> bool:
-    """Whether the view ends in the results of an assistant turn that does not start with reasoning."""
+    """Whether the view ends with the results of an assistant turn that does not start with reasoning."""
     i = len(view)
     results = False
     while i and view[i - 1].message.role != "assistant":

@@ -1,7 +1,7 @@
-"""Media as they really are: providers compare an image's bytes with the type it is declared as.
+"""Declare media as the type that their bytes have: providers compare an image's bytes with its declared type.
 
-Tools label screenshots wrongly, redaction leaves bytes that are no image, files get lost. The log
-keeps what was said of a picture; the view says what is true of it.
+Tools label screenshots wrongly, redaction leaves bytes that are not an image, files get lost. The log keeps the type
+that was recorded for an image; the view shows the true one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .arrange import with_parts
 _CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 _NO_IMAGE = "application/octet-stream"
 _MOST_TEXT = 256 << 10
-"""Bytes of a text that stands in a message: some 80,000 tokens. With more, no request might fit any more, while what
-is left out of one says so."""
+"""The most bytes of a text file that is put into a message: some 80,000 tokens. A larger text might make every request
+too large, while a file that is left out of a request is reported as a loss."""
 
 
 def image_type(data: bytes) -> str:
-    """The MIME type of an image by its first bytes, or empty."""
+    """The MIME type of an image by its first bytes, "" if they are of no known type."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -38,8 +38,8 @@ def image_type(data: bytes) -> str:
 def sniff(
     view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool = True
 ) -> list[Shown]:
-    """The view with images under their true type, and a placeholder for media whose bytes are gone. Without
-    `text_documents`, a user's and a tool's files of plain text are the text that they hold."""
+    """The view with images under their true type, and placeholders for media whose bytes are missing. Without
+    `text_documents`, plain-text files of users and tools are replaced by their text."""
     return [_sniffed(shown, blob, losses, text_documents=text_documents) for shown in view]
 
 
@@ -47,23 +47,23 @@ def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, 
     if next(media_parts(shown.message), None) is None:
         return shown
 
-    def true(part: Part) -> Part:
+    def checked(part: Part) -> Part:
         if isinstance(part, Media) and part.sha256:
             true_part = _true_media(part, blob, shown, losses)
             if text_documents or shown.message.role != "user" or not isinstance(true_part, Media):
                 return true_part
             return _as_text(true_part, blob(part.sha256), shown, losses)
         if isinstance(part, ToolResult):
-            inner = tuple(map(true, part.parts))
+            inner = tuple(map(checked, part.parts))
             same = unchanged(inner, part.parts)
             return part if same else msgspec.structs.replace(part, parts=inner)
         return part
 
-    return with_parts(shown, tuple(map(true, shown.message.parts)))
+    return with_parts(shown, tuple(map(checked, shown.message.parts)))
 
 
 def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Media | Text:
-    """What a file of plain text says; any other as it is, and one that is too large for it."""
+    """The text of a plain-text file; the file itself if it is of another type or too large."""
     if media.kind not in ("document", "file") or not media.mime.startswith("text/") or len(data) > _MOST_TEXT:
         return media
     try:
@@ -73,7 +73,7 @@ def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Med
     if not text:
         return media
     label = media.name or media.mime
-    bare = f"{media.kind} {label} shown as the text that it holds{without_extras(media.form)}"
+    bare = f"{media.kind} {label} shown as its text{without_extras(media.form)}"
     losses.append(Loss("media", bare, shown.records))
     return Text(f"[{media.kind} {label}]\n{text}")
 

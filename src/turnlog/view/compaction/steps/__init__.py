@@ -1,6 +1,6 @@
-"""The steps of a strategy, one module each: what can give way when a view is too large.
+"""The steps of a strategy, one module each: ways to make a view smaller.
 
-A step looks at a situation and proposes a decision, or None if it has nothing to give. Steps do not know each other.
+A step examines a situation and proposes a decision, or None if it can save nothing. Steps do not know each other.
 """
 
 from __future__ import annotations
@@ -28,4 +28,4 @@ STEPS: dict[str, Step] = {
     "slide": slide,
     "summarise": summarise,
 }
-"""The steps by the names that strategies give them."""
+"""The steps, by the names that strategies use."""

@@ -1,8 +1,8 @@
-"""Giant tool outputs are shown as their beginning and end.
+"""Show only the beginning and the end of giant tool outputs.
 
-As a rule one output may take the strategy's share of the limit, and what was cut once is left as it is. Only where the
-open turn would not fit so (`Situation.tight`), its outputs share the room that there is, and those count that were
-cut before: small ones stay whole, of the others each has as much as the next.
+Normally, one output may take the strategy's share of the limit, and an output that was cut once is not cut again. If
+the open turn would not fit this way (`Situation.tight`), its outputs share the room available, including those that
+were cut before: small outputs stay whole, and the others get equal shares.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ..blocks import Item
 from ..situation import Situation, shortening
 
 _LEAST = 60
-"""Tokens below which no output is called a giant, and to fewer than which none is cut, however small the budget."""
+"""Tokens. An output of fewer tokens is never cut, and no output is cut to fewer, however small the budget."""
 
 _SPARE = 0.2
-"""Share of the limit that outputs which share the room leave free: for a summary of what is older, and for what comes
-next, which else would cut them anew."""
+"""Share of the limit that is left free when outputs share the room: for a summary of older messages, and for the next
+messages, which would otherwise cause new cuts."""
 
 
 def cap(situation: Situation) -> Decision | None:
-    """Cut every output that takes more than the strategy's share of the limit, the open turn's too, to that or to
-    what room it has; what is pinned stays whole."""
+    """Cut every output that takes more than the strategy's share of the limit to that share; outputs of the open turn
+    to the room available, if that is less. Pinned outputs stay whole."""
     most = {"": _usual(situation), "the open turn": _of_open_turn(situation)}
     again = {"": False, "the open turn": situation.tight}
     cuts = [
@@ -44,7 +44,7 @@ def cap(situation: Situation) -> Decision | None:
 
 
 def capped_floor(situation: Situation) -> dict[str, int]:
-    """What cannot be left out once giants are cut, in tokens."""
+    """The tokens that cannot be left out once giant outputs are cut, by reason."""
     if "cap" not in situation.strategy.steps:
         return situation.floor
     most = _of_open_turn(situation)
@@ -56,13 +56,13 @@ def capped_floor(situation: Situation) -> dict[str, int]:
 
 
 def _usual(situation: Situation) -> int:
-    """Tokens that one output may take as a rule."""
+    """The tokens that one output may normally take."""
     return max(_LEAST, int(situation.strategy.cap * (situation.marks.limit - situation.system)))
 
 
 def _of_open_turn(situation: Situation) -> int:
-    """Tokens that one output of the open turn may take: where these have to share the room, an equal part of what the
-    smaller ones leave."""
+    """The tokens that one output of the open turn may take. If these outputs have to share the room, it is an equal
+    part of the room that the smaller ones leave."""
     usual = _usual(situation)
     if not situation.tight:
         return usual
@@ -84,9 +84,10 @@ def _open_turn(situation: Situation) -> Iterator[Item]:
 
 
 def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
-    """The outputs of a message that take more than `most` tokens, by their place in it, and their sizes. What was
-    shortened once is none, but what was cut, if that may be done `again`; nor is what is larger than its message as
-    that is sent: its call was cleared, and it goes to nobody."""
+    """The outputs of a message that take more than `most` tokens: the place of each in the message, and its size.
+
+    Outputs that were shortened before are not included, except, with `again`, those that were cut. An output that is
+    larger than its message as sent is not included either: it is not sent, because its call was cleared."""
     if item.size <= most or item.shown.message.role != "user":
         return {}  # a result in an answer is never sent
     return {
@@ -101,8 +102,8 @@ def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict
 
 
 def _tokens(situation: Situation, item: Item, text: str) -> int:
-    """What a text takes as a tool's output, without what frames that: some counters count it apart from speech, and
-    otherwise beside others."""
+    """The tokens of a text as a tool's output, without framing. Some counters count tool output differently from other
+    text, and differently again if it is one of several results of parallel calls."""
     whole, bare = (Message("user", (ToolResult("call", parts=(Text(one),)),)) for one in (text, ""))
     count = (situation.means.count_at_once if item.at_once else None) or situation.means.count
     return count(whole) - count(bare)
@@ -123,8 +124,8 @@ def _text(message: Message, i: int, j: int) -> str:
 
 
 def _lengths(situation: Situation, item: Item, text: str, length: int, most: int) -> tuple[int, int]:
-    """Characters of head and tail with which the text, marker included, is within `most` tokens: no more than `length`
-    together, and than it has."""
+    """The characters of head and tail with which the text, including the marker, takes at most `most` tokens. Together
+    they are at most `length`, and fewer than the text has."""
     length = min(length, len(text) - 1)
     while length > 0:
         head, tail = length - length // 3, length // 3

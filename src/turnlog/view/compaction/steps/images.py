@@ -1,4 +1,4 @@
-"""Old images become a line of text; the thumbnail and the newest stay."""
+"""Replace old images by a line of text; the first image of the task and the newest images stay."""
 
 from __future__ import annotations
 
@@ -12,36 +12,38 @@ from ..blocks import Item, user_word
 from ..situation import Situation, shortening
 
 _NEWEST = 3
-"""Images that stay when the strategy names no number and the view is too large."""
+"""How many images stay if the view is too large and the strategy sets no number."""
 
 _Image = tuple[Item, tuple[int, ...], Media]
-"""An image, the message that it stands in, and its place there: a part, or a part of a result."""
+"""The message that contains an image, the place of the image in it (a part, or a part of a result), and the image."""
 
 
 def placeholder(step: int) -> str:
-    """What stands where the image of that running number stood."""
+    """The text that replaces the image with this running number."""
     return f"[Image from Step {step} removed to save context]"
 
 
 def images_over(situation: Situation) -> Decision | None:
-    """Replace all images but the newest `max_history_images`, if the strategy names that number. Where the provider
-    takes no more than are there, a quarter more than needed goes, so that this is not done at every image."""
+    """Replace all images but the newest `max_history_images`, if the strategy sets that number. If the provider accepts
+    fewer media than the view has, a quarter of the provider's limit is left free, so that this is not repeated at every
+    image."""
     most, room = situation.strategy.max_history_images, situation.room
     found = _shown(situation)
-    asked = [] if most is None else _that_may_go(situation, _all_but(most, found))
+    surplus = [] if most is None else _that_may_go(situation, _all_but(most, found))
     media = media_of(item.shown for block in situation.blocks for item in block.items)
     size = sum(map(base64_of, media))
     if not room.holds(Held(len(media), size)):
         free = _that_may_go(situation, found)
         going = _all_but(_newest_within(room, len(media), size, [one for _, _, one in free]), free)
-        if len(going) > len(asked):
+        if len(going) > len(surplus):
             few = f"{room.count} images and documents" if len(media) > room.count else f"{room.size:,} bytes of media"
-            return _replaced(situation, going, f"more than {few}, which is all that the provider takes{room.where}")
-    return _replaced(situation, asked, f"more than {most} images")
+            return _replaced(situation, going, f"more than {few}, which is all that the provider accepts{room.where}")
+    return _replaced(situation, surplus, f"more than {most} images")
 
 
 def _newest_within(room: Room, count: int, size: int, free: Sequence[Media]) -> int:
-    """How many of the newest that may go can stay, so that a quarter of the room is left where it was too little."""
+    """How many of the newest media in `free` can stay, so that a quarter of each limit that is exceeded is left free.
+    `count` and `size` are those of all media."""
     most = room.count - room.count // 4 * (count > room.count)
     largest = room.size - room.size // 4 * (size > room.size)
     count, size = count - len(free), size - sum(map(base64_of, free))
@@ -61,7 +63,7 @@ def images(situation: Situation) -> Decision | None:
 
 
 def _replaced(situation: Situation, going: Sequence[_Image], why: str, *, excess: int | None = None) -> Decision | None:
-    """The decision that replaces these images: all of them, or only as many as it takes to save `excess` tokens."""
+    """The decision that replaces these images: all of them, or only as many as are needed to save `excess` tokens."""
     texts: list[list[Any]] = []
     for item, path, media in going:
         if excess is not None and excess <= 0:
@@ -82,7 +84,7 @@ def _all_but(newest: int, found: Sequence[_Image]) -> Sequence[_Image]:
 
 
 def _that_may_go(situation: Situation, found: Sequence[_Image]) -> list[_Image]:
-    """Those of the images that are neither the task's first one nor pinned."""
+    """The images that may be replaced: all but the first image of the task and pinned ones."""
     thumbnail = _thumbnail(situation)
     return [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
 
@@ -100,12 +102,12 @@ def _images(item: Item, *, raw: bool = False) -> Iterator[_Image]:
 
 
 def _rank(item: Item, path: tuple[int, ...]) -> int:
-    """Which of its record's images this is, from 0."""
+    """The index of this image among the images of its record."""
     return [other for _, other, _ in _images(item, raw=True)].index(path)
 
 
 def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
-    """The first image of the first user message: the task, which always stays."""
+    """The first image of the first user message. It belongs to the task, which always stays."""
     words = (user_word(block.items) for block in situation.blocks)
     first = next((word for word in words if word is not None), None)
     return next(((item.n, path) for item, path, _ in _images(first)), None) if first is not None else None

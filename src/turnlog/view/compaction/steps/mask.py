@@ -1,4 +1,4 @@
-"""Old tool results become a short line that says what stood there and where to read it."""
+"""Replace old tool results by a short line that says what was there and where to read it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ARGUMENTS = 120
 
 
 def mask(situation: Situation) -> Decision | None:
-    """Mask the oldest results until the goal is met. The newest messages, up to the strategy's protected
-    share of the limit, are left alone, as is all that must stay."""
+    """Mask the oldest results until the goal is met. The newest messages, up to the strategy's protected share of the
+    limit, and all messages that must stay are left alone."""
     excess = situation.held - situation.marks.goal
     texts: list[list[Any]] = []
     for block in situation.unprotected:

@@ -1,8 +1,8 @@
-"""What matters least leaves first, wherever it stands.
+"""Leave out first what matters least, wherever it is.
 
-Tool output that nothing later refers to goes first, then plain answers, then output that is still referred to, then
-the user's own words; within each the old and large before the new and small. The task stays. (Many designs drop by
-age alone, which takes the oldest user message first: the task itself.)
+Tool output that nothing later refers to leaves first, then plain answers, then output that is still referred to, then
+user messages; within each of these groups, old and large blocks leave before new and small ones. The task stays. (Many
+designs go by age alone and so leave out the oldest user message first: the task itself.)
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..situation import Situation
 from .slide import enough_beside, leave
 
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
-"""A word that names something: with a digit or a sign inside, as paths, ids, versions and identifiers have."""
+"""A word that names something: it contains a digit or a sign, as paths, ids, versions and identifiers do."""
 
 _SHORTEST = 5
 _LOOKED_AT = 20_000
-"""Characters of a text that are looked at for names."""
+"""How many characters of a text are searched for names."""
 
 
 def priority(situation: Situation) -> Decision | None:
@@ -40,7 +40,7 @@ def priority(situation: Situation) -> Decision | None:
 
 
 def _rank(block: Block, recent: set[str]) -> int:
-    """How much a block matters, 0 the least; `recent` are the names in what stays."""
+    """How much a block matters, 0 is the least; `recent` are the names in the blocks that stay."""
     if block.is_summary:
         return 4
     if block.opens_turn:

@@ -1,4 +1,4 @@
-"""The oldest leaves first."""
+"""Leave out the oldest messages first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..situation import Situation, of_results, ranges_of
 
 
 def slide(situation: Situation) -> Decision | None:
-    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last, see `enough_beside`."""
+    """Leave out the oldest blocks that may leave, until the goal is met. Summaries leave last, see `enough_beside`."""
     going: list[Block] = []
     held = situation.held
     for summaries in (False, True):
@@ -22,9 +22,10 @@ def slide(situation: Situation) -> Decision | None:
 
 
 def enough_beside(situation: Situation, block: Block) -> int:
-    """The size of a view in which a block may stay: the goal. A summary may stay up to the limit, as nothing else tells
-    of what it covers, and above it if half of it would fit (see `shortened`). One that takes more than half of the room
-    goes like any other block: beside it something would have to be decided again and again."""
+    """The size of a view in which a block may stay: the goal. A summary may stay up to the limit, as nothing else
+    covers the same messages, and even above the limit if half of the summary would fit (see `shortened`). A summary
+    that takes more than half of the room leaves like any other block: with it, new decisions would be needed again and
+    again."""
     limit = situation.marks.limit
     if not block.is_summary or block.tokens > (limit - situation.system) // 2:
         return situation.marks.goal
@@ -32,8 +33,8 @@ def enough_beside(situation: Situation, block: Block) -> int:
 
 
 def turns_over(situation: Situation) -> Decision | None:
-    """Leave out the oldest turns where there are more than `max_history_turns`: a fifth more than needed, so that
-    this is not done at every turn."""
+    """Leave out the oldest turns if there are more than `max_history_turns`: a fifth more than necessary, so that this
+    is not repeated at every turn."""
     most = situation.strategy.max_history_turns
     opening = [i for i, block in enumerate(situation.blocks) if block.opens_turn]
     if most is None or len(opening) <= most:

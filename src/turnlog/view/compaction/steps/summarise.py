@@ -1,4 +1,4 @@
-"""Old turns become one summary: the beginning stays as it is, the newest stays as it is, the middle is told."""
+"""Replace old turns by one summary: the beginning and the newest messages stay, the middle is summarised."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ from ..blocks import Block, has_open_call, newest_start, total, turns_start
 from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
 
 _LEAST_SUMMARY = 24
-"""Tokens below which a summary says nothing."""
+"""Tokens. A summary of fewer says nothing."""
 
 _REACHES_BACK = 300
-"""Tokens from which on a summary tells of what had left without one: a smaller one has no room but for what leaves."""
+"""Tokens. A summary of at least so many also covers messages that left earlier without a summary; a smaller one has
+room only for the messages that leave now."""
 
 _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 
 _SPARE = 0.05
-"""Share of the conversation's room that is left free where a summary is cut to fit."""
+"""Share of the conversation's room that is left free if a summary is cut to fit."""
 
 _BESIDE_PINS = 0.1
-"""Share of the same room that a summary leaves free beside what is pinned: that does not leave, as the newest messages
-do when others come, and a view full to its limit would be made smaller at nearly every request."""
+"""Share of the same room that a summary leaves free if messages are pinned. Unlike the newest messages, pinned ones do
+not leave when others come, so a view that is full to its limit would be made smaller at nearly every request."""
 
 _WORTH_IT = 0.1
-"""Share of the same room that a summary made ahead of need has to gain: one that covers little more than the summary
-before would be paid for, and the next one needed soon."""
+"""Share of the same room that a summary made ahead of need has to save. A summary that covers little more than the one
+before would be paid for, and the next one would be needed soon."""
 
 _LONG_LINE = 200
-"""Characters: a line that is longer is cut inside."""
+"""Characters. A longer line may be cut inside."""
 
 _EXCHANGES = (5, 3)
-"""Newest exchanges that `grades` keep of a long conversation: so many, or the second number if those are too large."""
+"""How many of the newest exchanges `grades` keeps of a long conversation; the second number if those are too large."""
 
 
 class _Cut(Struct, frozen=True, eq=False):
-    """Where a summary goes: blocks `start` to `end`, but not `end` itself, are the middle that it tells of; `kept` of
-    it stay all the same. It may have `target` tokens, and stands ahead of what was kept, or behind it if `at_end`."""
+    """The place of a summary. It covers the middle: the blocks from `start` to before `end`, except `kept`, which stay.
+    It may have `target` tokens, and is put before the kept blocks, or after them if `at_end`."""
 
     start: int
     end: int
@@ -52,8 +53,8 @@ class _Cut(Struct, frozen=True, eq=False):
 
 
 def summarise(situation: Situation) -> Decision | None:
-    """Put a summary in the place of the middle of the conversation; where one that was made ahead gains nothing, one
-    that nobody is paid for."""
+    """Replace the middle of the conversation by a summary. If a summary that was made ahead of need saves nothing, one
+    is made without asking a model."""
     decision = _summarised(situation)
     if situation.ahead is None or (decision is not None and applied(situation, decision).size < situation.size):
         return decision
@@ -82,13 +83,13 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
 
 
 def shortened(situation: Situation) -> Decision | None:
-    """Cut the newest summary, where nothing else is left that could go: half of it tells more than none."""
+    """Cut the newest summary short if nothing else is left that could leave: half a summary says more than none."""
     block = next((block for block in reversed(situation.blocks) if block.is_summary and not block.stays), None)
     if block is None or situation.fits:
         return None
     standing = block.items[0].shown.message
     whole = Message("user", (Text(text_of(standing).removesuffix(f"\n{_ENDS_HERE}")),))
-    # What stands at the same place is no part of the summary.
+    # Messages at the same place are not part of the summary and stay.
     detail = {"kept": [[block.first, block.last]], "replacement": [msgspec.to_builtins(whole)], "at": block.first}
     decision = Decision("compact", block.first, block.last, "the summary cut short to fit the budget", detail)
     cut = _fitting(situation, decision, whole)
@@ -96,29 +97,29 @@ def shortened(situation: Situation) -> Decision | None:
 
 
 def _fitting(situation: Situation, decision: Decision, message: Message) -> Decision:
-    """The decision with its summary a little shorter, if the view is a little too large beside it: what was counted
-    apart takes more together, and what stays has to declare tools now. Without a summary nothing would tell of all
-    that it covers."""
+    """The decision with a slightly shorter summary, if the view with it is slightly too large: messages may take more
+    tokens together than counted one by one, and what stays may have to declare tools now. Without a summary, nothing
+    would cover these messages."""
     over = applied(situation, decision).size - situation.marks.limit
     if over <= 0:
         return decision
     whole = situation.means.count(message)
     if over > whole // 2:
         return decision
-    # A little more than that, or the next request would have to be made smaller too.
+    # Save a little more than necessary, or the next request would have to be made smaller too.
     most = whole - min(whole // 2, over + int(_SPARE * (situation.marks.limit - situation.system)))
-    heading, _, told = text_of(message).partition("\n")
+    heading, _, summary = text_of(message).partition("\n")
 
     def ended(length: int) -> Message:
-        return Message("user", (Text(f"{heading}\n{_cut_off(told, length)}\n{_ENDS_HERE}"),))
+        return Message("user", (Text(f"{heading}\n{_cut_off(summary, length)}\n{_ENDS_HERE}"),))
 
-    length = bisect_right(range(len(told)), most, key=lambda length: situation.means.count(ended(length)))
+    length = bisect_right(range(len(summary)), most, key=lambda length: situation.means.count(ended(length)))
     shorter = [msgspec.to_builtins(ended(max(0, length - 1)))]
     return msgspec.structs.replace(decision, detail={**decision.detail, "replacement": shorter})
 
 
 def _cut_off(text: str, length: int) -> str:
-    """The beginning of a text, up to the end of a line, or of a word where the line is long or most of it."""
+    """The beginning of a text, up to the end of a line; within a line that is long or most of the text, of a word."""
     begin = text[:length]
     lines = begin.rpartition("\n")[0]
     short = len(begin) - len(lines) < min(_LONG_LINE, len(lines))
@@ -126,7 +127,7 @@ def _cut_off(text: str, length: int) -> str:
 
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
-    """What a summary would have to cover if it were needed now."""
+    """The summary that would be made if one were needed now; None if it would save too little."""
     cut = _cut(situation)
     going = (block for block in situation.blocks[cut.start : cut.end] if not block.stays and block not in cut.kept)
     if total(list(going)) - cut.target < _WORTH_IT * (situation.marks.limit - situation.system):
@@ -134,15 +135,15 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    # What stays beside it, and how much leaves for it, is not known yet.
+    # It is not known yet which messages will stay beside it and how many tokens will leave.
     wanted = msgspec.structs.replace(plan.wanted, beside=(), size=0)
     return Ahead(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """A summary that could be made. It covers the records `first` to `last` but those `kept`, takes the place of blocks
-    from record `begin` on, and stands before record `at`. `wanted` is what a summarizer is asked for, `results` what
-    the decision says of tool results that leave."""
+    """A summary that could be made. It covers the records `first` to `last` except `kept`, replaces the blocks from
+    record `begin` on, and is put before record `at`. `wanted` is the task of the summarizer; `results` is a note about
+    tool results that leave, for the reason of the decision."""
 
     first: int
     last: int
@@ -162,9 +163,9 @@ def _planned(situation: Situation) -> _Plan | None:
     if not new or cut.target < _LEAST_SUMMARY:
         return None
     begin, last = _span(situation, cut.start, cut.end)
-    first = _told_from(situation, cut, begin)
-    told = [block for block in situation.blocks if block not in going and not block.is_summary]
-    kept = [item.n for block in told for item in block.items if first <= item.n <= last]
+    first = _first_covered(situation, cut, begin)
+    remaining = [block for block in situation.blocks if block not in going and not block.is_summary]
+    kept = [item.n for block in remaining for item in block.items if first <= item.n <= last]
     target = cut.target
     if situation.ahead is None:
         heading = Message("user", (Text(_heading(situation, first, last) + "\n"),))
@@ -174,13 +175,13 @@ def _planned(situation: Situation) -> _Plan | None:
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
     size = sum(block.tokens for block in going) + situation.size - situation.held
-    tells = _tells(situation, middle, cut.target)
-    news = [shown for shown in originals if not tells(shown.records[0])]
+    covered = _covered_before(situation, middle, cut.target)
+    news = [shown for shown in originals if not covered(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
-    # The task stands ahead of what came of it, also where an agent's words, which leave, stand ahead of the task.
+    # The summary comes after the task, also if messages of an agent that leave come before the task.
     task = max((i for i, block in enumerate(middle) if block.stays == "the task"), default=-1)
     place = cut.end if cut.at_end else cut.start + task + 1
-    # An earlier summary has the number of what it stood before: that may be of the block behind, which stays whole.
+    # An earlier summary has the number of the record after it, which may be in the next block, which stays whole.
     behind = min([last + 1, *(block.first for block in situation.blocks[place : place + 1])])
     at = behind if place > cut.start else begin
     return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going))
@@ -192,7 +193,7 @@ def _heading(situation: Situation, first: int, last: int) -> str:
 
 
 def _cut_ahead(situation: Situation) -> _Cut | None:
-    """The cut for which a summary is under way, if its blocks are still there and what stays of them still stays."""
+    """The cut for which a summary is under way; None if its blocks are not there any more, or must stay now."""
     ahead = situation.ahead
     if ahead is None:
         return None
@@ -207,15 +208,15 @@ def _cut_ahead(situation: Situation) -> _Cut | None:
 
 
 def _earlier(middle: Sequence[Block]) -> str:
-    """The summary that this one takes the place of."""
+    """The text of the summaries that this one replaces."""
     items = (item for block in middle if block.is_summary for item in block.items)
     parts = (part for item in items for part in item.shown.message.parts)
     return "\n".join(part.text.removesuffix(f"\n{_ENDS_HERE}") for part in parts if isinstance(part, Text))
 
 
-def _tells(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
-    """Says of a record whether a summary in the middle tells of it: not if it was kept beside it, or left out since. A
-    summary that was cut short, made because another failed, or made in less than half the room does not count."""
+def _covered_before(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
+    """A function that says whether a summary in the middle covers a record; not if the record was kept beside it, or
+    left out since. Summaries do not count if cut short, made because another failed, or with under half of `target`."""
     standing = _standing(middle)
     whole = {
         n: decision
@@ -228,31 +229,31 @@ def _tells(situation: Situation, middle: Sequence[Block], target: int) -> Callab
 
 
 def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
-    """The first and last record of blocks `start` to `end`, and of what is not at hand."""
+    """The first and last record of the blocks `start` to `end` and of the gap."""
     middle, gap = situation.blocks[start:end], situation.gap
     firsts = [block.first for block in middle] + ([gap[0]] if gap else [])
     lasts = [block.last for block in middle] + ([gap[1]] if gap else [])
     return min(firsts), max(lasts)
 
 
-def _told_from(situation: Situation, cut: _Cut, begin: int) -> int:
-    """The first record that a summary covers. That is `begin`, where its blocks do, or an earlier one: what the
-    summaries that it takes the place of began with, or what was left out untold just ahead, if there is room for it."""
+def _first_covered(situation: Situation, cut: _Cut, begin: int) -> int:
+    """The first record that a summary covers: `begin`, the first of its blocks, or an earlier one if the summaries that
+    it replaces begin earlier, or if there is room for records left out without a summary just before."""
     blocks = situation.blocks
     before = blocks[cut.start - 1].last if cut.start else begin
-    left = _untold(situation) if cut.target >= _REACHES_BACK else []
+    left = _uncovered(situation) if cut.target >= _REACHES_BACK else []
     decisions = situation.means.decisions
     covered = (decisions[n].first for n in _standing(blocks[cut.start : cut.end]) if n in decisions)
     return min([begin, *covered, *(one for one, last in left if before < one and last < begin)])
 
 
-def _untold(situation: Situation) -> list[tuple[int, int]]:
-    """Ranges of records that have left and that nothing shown tells of."""
+def _uncovered(situation: Situation) -> list[tuple[int, int]]:
+    """Ranges of records that were left out and that no summary in the view covers."""
     return untold(situation.means.decisions, _standing(situation.blocks), situation.number)
 
 
 def _standing(blocks: Sequence[Block]) -> set[int]:
-    """The numbers of the decisions whose summaries stand among these blocks."""
+    """The numbers of the decisions whose summaries are among these blocks."""
     return {item.shown.records[0] for block in blocks if block.is_summary for item in block.items}
 
 
@@ -267,7 +268,7 @@ def _cut(situation: Situation) -> _Cut:
     most = int(strategy.summary * room)
     most = min(most, strategy.summary_tokens) if strategy.summary_tokens else most
     if strategy.tail:
-        # What must stay is paid by the newest messages first, then by the summary.
+        # What must stay takes room from the newest messages first, then from the summary.
         left = int((strategy.head + strategy.tail) * room) + most - (head - system)
         pins = sum(block.tokens for block in blocks if block.stays == "pinned messages")
         spare = min(pins, int(_BESIDE_PINS * room))
@@ -291,20 +292,20 @@ def _cut(situation: Situation) -> _Cut:
 
 
 def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
-    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary and some
-    room, they would have to leave soon: then they are told instead, the oldest results first, until the goal is met.
-    Not so where somebody asked for these turns, of a view that has room for them."""
+    """The cut in which the turns and results that the strategy keeps stay. If they do not fit beside half of the
+    summary and some room to spare, they would have to leave soon, so they are summarised now, the oldest results first,
+    until the goal is met. This does not apply if the caller asked for these turns and the view has room for them."""
     blocks, marks = situation.blocks, situation.marks
     results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
     results = [block for block in results if not block.stays]
     staying = sum(block.tokens for block in blocks[start:end] if block.stays)
     held = staying + total(blocks[end:])
-    # Nearer to the limit, the next turn would have this done again; a summary made ahead waits for some turns more.
+    # Closer to the limit, the next turn would need a new summary. One made ahead is used only some turns later.
     most = (marks.goal + marks.limit) // 2 - max(0, marks.trigger - situation.size) - head
     if held + total(results) <= most - target // 2:
         target = min(target, most - held - total(results))
         return _Cut(start, end, tuple(results), target)
-    if situation.promised:  # half of what leaves is told, if that is enough to be told at all
+    if situation.promised:  # the summary gets half of the room left, if that is enough for one
         return _Cut(start, end, tuple(results), min(target, (marks.limit - head - held - total(results)) // 2))
     room = marks.goal - head - target
     if held > room:
@@ -317,7 +318,7 @@ def _with_kept(situation: Situation, start: int, end: int, head: int, target: in
 
 
 def _behind_gap(situation: Situation, index: int) -> int:
-    """Not before what is not at hand: that has to be told."""
+    """`index`, or the first index after the gap if that is greater: the gap has to be summarised."""
     if situation.gap is None:
         return index
     behind = next((i for i, b in enumerate(situation.blocks) if b.first > situation.gap[1]), len(situation.blocks))
@@ -325,8 +326,8 @@ def _behind_gap(situation: Situation, index: int) -> int:
 
 
 def _head_end(situation: Situation, room: int) -> int:
-    """Behind the beginning that stays: up to the summary that stands there already, or to where something was left
-    out that no summary tells of, else so much as `room` holds."""
+    """The index after the beginning that stays. The beginning reaches up to the first summary, or to the place where
+    records were left out that no summary covers; without these, it is as long as `room` tokens hold."""
     blocks, users_only = situation.blocks, situation.strategy.user_tokens > 0
     hole = _first_hole(situation)
     standing = next((i for i, block in enumerate(blocks) if block.is_summary), None)
@@ -346,8 +347,8 @@ def _head_end(situation: Situation, room: int) -> int:
 
 
 def _first_hole(situation: Situation) -> int:
-    """The first block, behind the task, before which something was left out that nothing tells of."""
-    blocks, holes = situation.blocks, _untold(situation)
+    """The index of the first block after the task before which records were left out that no summary covers."""
+    blocks, holes = situation.blocks, _uncovered(situation)
     task = next((i for i, block in enumerate(blocks) if block.stays != "system text"), len(blocks))
     found = (
         i
@@ -358,12 +359,12 @@ def _first_hole(situation: Situation) -> int:
 
 
 def _users_only(situation: Situation, start: int, target: int) -> _Cut:
-    """The newest user messages stay, and the open turn; the summary stands behind them."""
+    """The cut in which the newest user messages and the open turn stay; the summary comes after these messages."""
     blocks = situation.blocks
     end = len(blocks)
     while end > start and blocks[end - 1].stays == "the open turn":
         end -= 1
-    # Nor may it come between a call and a result that is still to come.
+    # The summary must not come between a call and its result that is still to come.
     said = max((i for i, block in enumerate(blocks) if block.opens_turn), default=-1)
     waiting = (i for i in range(max(start, said + 1), end) if has_open_call(blocks[i].items))
     end = next(waiting, end)
@@ -380,7 +381,7 @@ def _users_only(situation: Situation, start: int, target: int) -> _Cut:
 
 
 def _graded(situation: Situation, room: int) -> _Cut:
-    """First and last exchange of a conversation of middle size, the last few of a long one."""
+    """The cut that keeps the first and last exchange of a conversation of middle size, or the last of a long one."""
     blocks = situation.blocks
     low, high = situation.strategy.grades
     opening = [i for i, block in enumerate(blocks) if block.opens_turn]
