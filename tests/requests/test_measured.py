@@ -150,7 +150,7 @@ def test_a_new_tool_moves_the_whole_request() -> None:
     session.tool_result("c1", "a.py")
     use = session.request().cache
     assert use is not None
-    assert (use.shared, use.why) == (0, "no tools are given, and others are declared from the calls")
+    assert (use.shared, use.why) == (0, "no tools are given, and the tools declared from the calls changed")
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)

@@ -94,7 +94,7 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
     if new[: len(old)] == old:
         assert (cache.shared, cache.why) == (before, "")
     else:
-        assert 0 <= cache.shared < before and cache.why == "a user's word was put in at an end"
+        assert 0 <= cache.shared < before and cache.why == "a user message was added at an end"
 
 
 def test_a_tool_of_the_provider_is_not_declared() -> None:
@@ -148,7 +148,7 @@ def test_new_tools_move_everything() -> None:
     session.request()
     session.configure(tools=[{"name": "ls", "parameters": {"type": "object", "properties": {}}}])
     use = session.request().cache
-    assert use is not None and (use.shared, use.moved_by, use.why) == (0, 0, "the tools or settings are others")
+    assert use is not None and (use.shared, use.moved_by, use.why) == (0, 0, "the tools or settings changed")
 
 
 @pytest.mark.parametrize(

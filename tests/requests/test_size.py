@@ -394,7 +394,7 @@ def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callab
     there = turnlog.count({**before, key: common}, model=aim.model, provider=aim.provider).tokens
     use = now.cache
     assert use is not None and use.shared <= there
-    assert use.shared < use.previous and use.why in ("a call has its result now", "answers are sent as one now")
+    assert use.shared < use.previous and use.why in ("a call has its result now", "answers are sent as one message now")
 
 
 @pytest.mark.parametrize("seed", (9, 13, 52))

@@ -277,7 +277,7 @@ def test_what_is_no_body_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="neither 'messages' nor 'input' nor 'contents'"):
         turnlog.convert({"prompt": "x"}, to="google")
     for call in (turnlog.fit, turnlog.count, lambda body: turnlog.convert(body, to="google")):
-        with pytest.raises(InputError, match="'messages' is to be a list, not str"):
+        with pytest.raises(InputError, match="'messages' must be a list, not str"):
             call({"messages": "hi"})
     with pytest.raises(UnknownProvider, match="use one of openai-chat"):
         turnlog.check({}, "mistral")
@@ -446,5 +446,5 @@ def test_what_is_no_body_is_told(body: Any) -> None:
         lambda: turnlog.repair(body, "openai-chat"),
         lambda: turnlog.convert(body, to="google", provider="openai-chat"),
     ):
-        with pytest.raises(InputError, match="a request body is an object"):
+        with pytest.raises(InputError, match="a request body must be a dict"):
             made()

@@ -240,9 +240,9 @@ def test_a_result_may_answer_a_call_that_the_provider_holds() -> None:
 @pytest.mark.parametrize("body", [None, [], "x", 5])
 def test_what_is_no_body_is_told(body: Any) -> None:
     """A raw AttributeError would not say what to do."""
-    with pytest.raises(InputError, match="a request body is an object"):
+    with pytest.raises(InputError, match="a request body must be a dict"):
         turnlog.repair(body, "openai-chat")
-    with pytest.raises(InputError, match="a request body is an object"):
+    with pytest.raises(InputError, match="a request body must be a dict"):
         turnlog.convert(body, to="google")
 
 

@@ -1,7 +1,7 @@
 """From a view to a request: translate settings, repair, render, sanitize, join; sizes and cache marks.
 
-`build` does it, piece by piece (`pieces`), and keeps what the next request can use. `standalone`, `count` and `fit` do
-the same for plain request bodies, without a session. Imported by `session`, `cli` and the importers.
+`build` builds requests piece by piece (`pieces`) and reuses pieces in the next request. `standalone`, `count` and `fit`
+work on plain request bodies, without a session. `session`, `cli` and the importers import this package.
 """
 
 from __future__ import annotations

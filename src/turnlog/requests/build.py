@@ -1,7 +1,7 @@
 """From a view to a request, for any provider: repair, render, sanitize, join.
 
-A view comes in pieces (see `pieces`). Where what one of them becomes depends on another (a late result, an id that
-comes twice, cache marks that are counted over the whole), all of them are built as one.
+A view is divided into pieces (see `pieces`), which are built separately. If one piece depends on another (a late
+result, an id used twice, cache marks that are counted over the whole request), the view is built as a whole.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def build(
     fate: Fate | None = None,
     bindings: Mapping[int, Binding] | None = None,
 ) -> Request:
-    """The request for a view by a plan: valid for the plan's target, whatever the view holds. `fate` is what the log
-    knows of calls without a result; `bindings` as for `Builder`."""
+    """The request for a view by a plan: valid for the plan's target, whatever the view contains. `fate` is what is
+    known of calls without a result; `bindings` as for `Builder`."""
     return Builder(plan, blob, bindings=bindings).request(conversation_of(view), fate or {})
 
 
@@ -48,8 +48,8 @@ def conversation_of(view: Sequence[Shown]) -> Conversation:
 
 
 class Builder:
-    """Builds the requests of a conversation by one plan, and keeps of each what the next one can use. With `sizing`,
-    they are measured; `bindings` as for `Repairs`."""
+    """Builds the requests of a conversation by one plan, and reuses unchanged pieces in the next request. With
+    `sizing`, requests are measured; `bindings` as for `Repairs`."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Builder:
         self._run: _RenderedRun | None = None
 
     def repaired(self, conversation: Conversation, fate: Fate) -> RepairedView:
-        """What a request of a conversation shows, repaired; some of its pieces may be joined for that. `fate` is what
-        the log knows of calls without a result."""
+        """The repaired view that a request of a conversation shows. Some pieces of the conversation may be joined for
+        this. `fate` is what is known of calls without a result."""
         return self._repairs.view(conversation, fate)
 
     def measured(self, conversation: Conversation, fate: Fate) -> list[Item]:
-        """The messages of a conversation with the tokens that a request holds because of each."""
+        """The messages of a conversation, each with the tokens that it adds to a request."""
         return self._repairs.measured(conversation.items, self.repaired(conversation, fate))
 
     def request(self, conversation: Conversation, fate: Fate) -> Request:
@@ -81,17 +81,17 @@ class Builder:
         return self._joined(repaired, rendered or _Rendered(self._framed(repaired, len(repaired.closed.view))))
 
     def binding(self, repaired: RepairedView) -> Binding | None:
-        """What the reasoning of an answer to a request is bound to; None if the model does not bind it."""
+        """The binding of reasoning in an answer to this request; None if the model does not bind reasoning."""
         return self._repairs.binding(repaired)
 
     def marked(self, made: Request, tokens: int) -> Request:
-        """The request of so many tokens with prompt-cache marks, where its provider wants them."""
+        """The request with prompt-cache marks, if its provider uses them; `tokens` is its size."""
         return marked(made, self.plan, tokens, self._places)
 
     # -- render and sanitize -------------------------------------------------------------------------
 
     def _rendered_apart(self, repaired: RepairedView, pieces: list[Piece]) -> _Rendered | None:
-        """The frame and the pieces; None where the request can be rendered only as a whole."""
+        """The frame and the pieces, rendered; None if the request can be rendered only as a whole."""
         view, closed, run = repaired.closed.view, repaired.closed, repaired.run
         if run is None or self.plan.local.form is not None or closed.thinking_off:
             return None
@@ -104,14 +104,14 @@ class Builder:
         back = self._rendered_tail(pieces[-1], view[end:])
         if between.counts or frame.messages.counts(self.plan) or back.counts(self.plan):
             return None
-        ahead = between.json if frame.messages.json else between.json[1:]  # a comma stands ahead of each
+        ahead = between.json if frame.messages.json else between.json[1:]  # each has a comma before it
         comma = b"," if back.json and (frame.messages.json or ahead) else b""
         json = (frame.before, frame.messages.json, *ahead, comma, back.json, frame.behind)
         return _Rendered(frame, (*between.pieces, back), json)
 
     def _rendered_run(self, run: Run, pieces: Sequence[Piece]) -> _RenderedRun:
-        """The pieces between the first and the last, rendered; those of the request before are kept."""
-        now, self._run = self._run, None  # none is kept of which Ctrl-C lets a part be added
+        """The pieces between the first and the last, rendered. Pieces of the previous request are reused."""
+        now, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
         if now is None or now.run is not run:
             now = _RenderedRun(run)
         for piece, repaired in zip(pieces[len(now.pieces) :], run.repaired[len(now.pieces) :], strict=False):
@@ -122,7 +122,7 @@ class Builder:
         return now
 
     def _rendered_tail(self, piece: Piece, view: Sequence[Shown]) -> RenderedPiece:
-        """The end of the request, rendered; kept if it is the last piece, the whole of it and no more."""
+        """The end of the request, rendered. The result is reused if the end is exactly the last piece."""
         if piece.repaired is None or not unchanged(view, piece.repaired.view):
             return render_piece(view, self.plan, self._blob)
         if piece.rendered is None:
@@ -130,8 +130,8 @@ class Builder:
         return piece.rendered
 
     def _framed(self, repaired: RepairedView, end: int) -> _Frame:
-        """A request of the messages up to `end` alone; the same as for the last request as long as these and the tools
-        are."""
+        """A request of only the messages up to `end`. The frame of the last request is reused if these messages and the
+        tools are unchanged."""
         view, key = repaired.closed.view[:end], (repaired.tools, repaired.closed.thinking_off)
         now = self._frame
         if now is None or now[1] != key or not unchanged(now[0], view):
@@ -180,7 +180,7 @@ class Builder:
 
 
 class _Frame(Struct, frozen=True, dict=True):
-    """A request of the first messages, or of all: everything but the pieces behind them."""
+    """A request of the first messages, or of all messages: everything but the pieces after them."""
 
     body: dict[str, Any]
     key: str
@@ -189,7 +189,7 @@ class _Frame(Struct, frozen=True, dict=True):
 
     @cached_property
     def messages(self) -> RenderedPiece:
-        """Its messages; what changed in them is told by the frame."""
+        """Its messages. Their edits are among those of the frame."""
         messages = self.body.get(self.key, [])
         return RenderedPiece(messages, msgspec.json.encode(messages)[1:-1])
 
@@ -203,7 +203,7 @@ class _Frame(Struct, frozen=True, dict=True):
 
     @cached_property
     def behind(self) -> bytes:
-        """The JSON behind the messages."""
+        """The JSON after the messages."""
         names = list(self.body)
         rest = names[names.index(self.key) + 1 :] if self.key in names else []
         said = msgspec.json.encode({name: self.body[name] for name in rest})[1:-1]
@@ -211,8 +211,8 @@ class _Frame(Struct, frozen=True, dict=True):
 
 
 class _Rendered(Struct, frozen=True, gc=False):
-    """A frame, the pieces that stand in it behind its own messages, and the JSON of all that in parts; without pieces,
-    the frame is the request."""
+    """A frame, the pieces that come after the frame's own messages, and the JSON of the whole request in parts. Without
+    pieces, the frame is the request."""
 
     frame: _Frame
     pieces: tuple[RenderedPiece, ...] = ()
@@ -220,7 +220,7 @@ class _Rendered(Struct, frozen=True, gc=False):
 
 
 class _RenderedRun:
-    """The rendered pieces of a run, and their JSON, a comma ahead of each."""
+    """The rendered pieces of a run, and their JSON, with a comma before each piece."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -229,7 +229,7 @@ class _RenderedRun:
         self.counts = False
 
     def add(self, piece: RenderedPiece, plan: Plan) -> None:
-        """One more."""
+        """Add the next piece."""
         self.pieces.append(piece)
         if piece.json:
             self.json += (b",", piece.json)
@@ -238,12 +238,12 @@ class _RenderedRun:
 
 def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:
     records = sorted(n for part in parts for n in part.left_out)
-    detail = "reasoning left out: it is bound to what stood ahead of it when it was made, and that has changed"
+    detail = "reasoning left out: it is bound to the content before it, which has changed since it was made"
     return [Edit("reasoning", detail, tuple(records))] if records else []
 
 
 def _numbered(pieces: Sequence[RenderedPiece], key: str) -> list[Edit]:
-    """The edits of pieces, their paths counted over the whole conversation."""
+    """The edits of pieces, with paths that count messages over the whole conversation."""
     edits: list[Edit] = []
     before = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A conversation as its next request shows it: its messages with their sizes, cut into pieces."""
+"""A conversation as its next request shows it: its messages with their sizes, divided into pieces."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..view.compaction.blocks import Item, starts_block
 from .pieces import Piece
 
 _WINDOW = 64
-"""Records of which the new pieces are joined. They are built faster as one, and more is built anew where a decision
-changes something of them. Where joined pieces end goes by record numbers, so that it stays the same behind a cut."""
+"""New pieces are joined in windows of so many records. Joined pieces are built faster, but more is built again if a
+decision changes one of them. The ends of windows depend on record numbers only, so they stay the same after a cut."""
 
 
 class Conversation:
-    """Messages in order, of which the leading system text is the head and the rest is cut into pieces."""
+    """Messages in order. The leading system text is the head, the rest is divided into pieces."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -22,7 +22,7 @@ class Conversation:
 
     @classmethod
     def of(cls, items: Iterable[Item], before: Sequence[Piece] = ()) -> Conversation:
-        """One of these messages. Of the pieces of another, those that hold the same messages are used again."""
+        """A conversation of these messages. Pieces in `before` that contain the same messages are reused."""
         made = cls()
         for item in items:
             made.add(item)
@@ -30,11 +30,11 @@ class Conversation:
         return made
 
     def keep(self, before: Sequence[Piece]) -> None:
-        """Use pieces from before again, where they hold the same messages."""
+        """Reuse the pieces in `before` that contain the same messages."""
         self.pieces = _joined(self.pieces, {piece.start: piece for piece in before})
 
     def add(self, item: Item) -> None:
-        """One more message, at the end."""
+        """Add a message at the end."""
         before = self.items[-1].shown if self.items else None
         self.items.append(item)
         if item.shown.message.role == "system" and not self.pieces:
@@ -42,15 +42,15 @@ class Conversation:
         elif not self.pieces or starts_block(item.shown, before):
             self.pieces.append(Piece([item]))
         else:
-            self.pieces[-1].forget()  # behind a rewind, it may have been one that others stood behind
+            self.pieces[-1].forget()  # after a rewind, it may have been built with pieces after it
             self.pieces[-1].items.append(item)
 
 
 def _joined(pieces: Sequence[Piece], before: Mapping[int, Piece]) -> list[Piece]:
-    """The pieces with those from before in the place of the same messages, and the others joined. The last stays by
-    itself, as it may grow."""
+    """The pieces, in which pieces of `before` replace those with the same messages and the others are joined. The last
+    piece stays separate, as it may grow."""
     joined: list[Piece] = []
-    open_window = 0  # the last of them is new and takes more of these records
+    open_window = 0  # the window of the last joined piece, if that is new and may grow
     i = 0
     while i < len(pieces):
         piece = pieces[i]
@@ -71,7 +71,7 @@ def _joined(pieces: Sequence[Piece], before: Mapping[int, Piece]) -> list[Piece]
 
 
 def _same(known: Piece, pieces: Sequence[Piece], at: int) -> int:
-    """How many of the pieces from one on a known one holds; 0 if it does not hold exactly these messages."""
+    """How many of the pieces from index `at` on the known piece contains; 0 if its messages are not exactly theirs."""
     length, end = 0, at
     while end < len(pieces) and length < len(known.items):
         length += len(pieces[end].items)

@@ -1,4 +1,4 @@
-"""How many tokens a request body is, offline."""
+"""Count the tokens of a request body, offline."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .standalone import as_json, detect
 class TokenCount(Struct, frozen=True):
     """Input tokens of a request and how far to trust them.
 
-    `certainty` is `exact`, `calibrated` (corrected by what was billed before) or `estimated`. `parts` are
-    the tokens by kind: `system`, `tools`, `user`, `assistant` (its calls included), `tool_results`,
-    `images` (all media), `framing`; they add up to `tokens`. `counter` is who counted, with its version.
+    `certainty` is `exact`, `calibrated` (corrected by earlier bills) or `estimated`. `parts` are the tokens by kind:
+    `system`, `tools`, `user`, `assistant` (including its calls), `tool_results`, `images` (all media), `framing`; they
+    add up to `tokens`. `counter` is the name and version of the counter.
     """
 
     tokens: int
@@ -43,10 +43,10 @@ def count(
     of that provider; InputError if no provider is given and none can be detected from the body, or if `counter` is not
     a counter.
     """
-    if model is not None:  # as whoever has none passes it on
+    if model is not None:  # None means no model, as a caller without one may pass it
         text_given("model", model)
-    with as_json(body) as told:
-        return _count(told, model, provider, counter)
+    with as_json(body) as plain:
+        return _count(plain, model, provider, counter)
 
 
 def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
@@ -81,7 +81,7 @@ def as_turns(messages: Sequence[Message], speaker: Provider) -> Sequence[Message
 def count_conversation(
     messages: Sequence[Message], tools: Sequence[Tool], model: str, provider: str = ""
 ) -> TokenCount:
-    """The input tokens of canonical messages and tools, as they stand. Media are taken to be of common size."""
+    """The input tokens of canonical messages and tools, as they are. Media are assumed to be of common size."""
     counts = counter_for(provider, model)
     tally = tally_of(counts, messages, tools, "auto", None)
     return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
@@ -90,13 +90,13 @@ def count_conversation(
 def tally_of(
     counts: Counter, messages: Sequence[Message], tools: Sequence[Tool], choice: Choice, blob: BlobReader | None
 ) -> Tally:
-    """The tokens of a whole request, by what they are."""
+    """The tokens of a whole request, by kind."""
     system = any(message.role == "system" for message in messages)
     tally = counts.messages(messages, blob) + counts.tools(tools, choice)
     return tally + counts.frame(system=system, tools=bool(tools))
 
 
 def _spelled_for_vertex(parsed: Parsed) -> bool:
-    """Whether a signature is spelled as Google's SDK spells it for Vertex AI and nowhere else."""
+    """Whether a signature has the key that Google's SDK uses only for Vertex AI."""
     calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
     return any("thought_signature" in str(call.form.delta) for call in calls if call.form)

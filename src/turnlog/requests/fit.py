@@ -1,4 +1,4 @@
-"""Plain request bodies made to fit a budget: once (`fit`), or each time of a growing history (`Fitter`)."""
+"""Make plain request bodies fit a budget: a single one (`fit`), or those of a growing history (`Fitter`)."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ CountBody = Callable[[list[Any]], int]
 """A function that takes a list of a provider's messages and returns their tokens."""
 
 _DECISIONS = 1_000_000_000
-"""Numbers of a fitter's decisions start above this, so that they are no message's."""
+"""The numbers of a fitter's decisions are greater than this, so that they differ from the numbers of messages."""
 
 _ATTEMPTS = 8
 
 _HISTORIES = 4
-"""So many histories are remembered: tries of a turn, and conversations by turns."""
+"""How many histories are remembered: repeated tries of a turn, and conversations that alternate."""
 
 _COUNTER = (
     "counter: give a counter of turnlog.tokens, or a function that takes a list of the provider's messages and returns "
@@ -148,24 +148,24 @@ class Fitter:
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
         self._offline = Digest(Memory())
-        self._histories: list[History] = []  # the one that was asked for last at the end
-        self._lock = RLock()  # one thread at a time: a history that is looked at must not change meanwhile
+        self._histories: list[History] = []  # the one used last is at the end
+        self._lock = RLock()  # one thread at a time: a history must not change while it is in use
 
     def __repr__(self) -> str:
         seen = counted(len(self._histories[-1].seen), "message") if self._histories else "nothing seen"
         return f"Fitter({self._budget.max_tokens or 'the window'}, {self._strategy.name or 'its own strategy'}, {seen})"
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
-        """The request for this history. Errors as `turnlog.fit`."""
-        with self._lock, as_json(body) as told:
-            return self._fit(told)
+        """The request for this history. Raises the errors of `turnlog.fit`."""
+        with self._lock, as_json(body) as plain:
+            return self._fit(plain)
 
     def _fit(self, body: Mapping[str, Any]) -> Fitted:
         speaker = provider_named(self._provider or detect(body))
         parsed = speaker.parse(body)
-        aim = aimed(parsed, speaker.name, self._model)
-        ways = plan(parsed.configuration, aim, complete=False)
-        counter = self._counter if self._counter is not None else counter_for(aim.provider, aim.model)
+        target = aimed(parsed, speaker.name, self._model)
+        ways = plan(parsed.configuration, target, complete=False)
+        counter = self._counter if self._counter is not None else counter_for(target.provider, target.model)
         counting: _Counting
         if callable(counter):
             counting = _ByFunction(counter, ways, parsed.blob)
@@ -174,19 +174,19 @@ class Fitter:
         history = self._history(parsed.messages, counting)
         history.bind(ways)
         made = len(history.decisions)
-        for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
+        for spare in dict.fromkeys((history.spare, 0)):  # the spare of another request must not make this one fail
             history.spare = spare
             try:
-                return self._within(history, counting, aim, ways)
+                return self._within(history, counting, target, ways)
             except BudgetError as error:
                 refusal = error
                 history.forget(made)
         raise refusal
 
-    def _within(self, history: History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
-        """The request for a history, as far as its decisions go and what it has to leave free."""
+    def _within(self, history: History, counting: _Counting, target: Target, ways: Plan) -> Fitted:
+        """The request for a history, within the limit. If a built request is too large, more is left out."""
         for _ in range(_ATTEMPTS):
-            situation = self._decided(history, counting, aim, ways.rules)
+            situation = self._decided(history, counting, target, ways.rules)
             shown = [item.shown for block in situation.blocks for item in block.items]
             builder = Builder(ways, counting.blob, bindings=history.bindings)
             conversation = conversation_of(shown)
@@ -194,15 +194,15 @@ class Fitter:
             tokens = counting.request(made)
             limit = situation.marks.limit
             if tokens <= limit:
-                history.asked = builder.binding(builder.repaired(conversation, {}))
+                history.last_binding = builder.binding(builder.repaired(conversation, {}))
                 return _fitted(history, made, tokens, ways, counting)
-            # A whole request may count more than its messages one by one: so much that something more has to go.
+            # A whole request may count more than its messages one by one. Leave out so much that the rest fits.
             history.spare += limit - situation.size + 1
         advice = ("a larger max_tokens", "less in the newest turn")
         raise BudgetError(limit, {"the request": tokens}, given=situation.given, advice=advice)
 
     def _history(self, messages: Sequence[Message], counting: _Counting) -> History:
-        """The history that these messages go on with, and what is new of it taken in."""
+        """The remembered history that these messages continue, with the new messages added."""
         found, same = History(), 0
         for known in reversed(self._histories):
             begins = known.common(messages)
@@ -218,7 +218,8 @@ class Fitter:
         found.take(messages, counting)
         return found
 
-    def _decided(self, history: History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
+    def _decided(self, history: History, counting: _Counting, target: Target, rules: Rules) -> Situation:
+        """The situation of a history after new decisions, which are added to it."""
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         items = [
             Item(shown, (size := history.size(shown, raw, counting)), raw, place, size)
@@ -233,12 +234,12 @@ class Fitter:
             self._budget,
             self._strategy,
             self._means(history, counting, originals),
-            window=aim.input_limit,
+            window=target.input_limit,
             fixed=counting.fixed + history.spare,
             number=_DECISIONS + len(history.decisions) + 1,
             scale=counting.scale,
-            known=aim.known,
-            prices=cache_prices(aim.model),
+            known=target.known,
+            prices=cache_prices(target.model),
             room=room_for(held(media_of(item.shown for item in items), rules, side), rules),
         )
         made, situation = decide(situation, list(history.decisions.values()))
@@ -279,7 +280,7 @@ def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: 
 
 
 class _ByCounter:
-    """Sizes by a counter of texts and messages."""
+    """Sizes as a `Counter` counts them."""
 
     def __init__(self, counter: Counter, ways: Plan, blob: BlobReader) -> None:
         self.id = counter.id
@@ -309,7 +310,7 @@ class _ByCounter:
 
 
 class _ByFunction:
-    """Sizes by a function of the caller's, which is given wire messages: nothing beside them takes anything."""
+    """Sizes as a function of the caller counts wire messages; everything else in a request counts as 0 tokens."""
 
     id = "the caller's"
     fixed = 0
@@ -337,13 +338,13 @@ _Counting = _ByCounter | _ByFunction
 
 
 def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
-    """A counter that can count, as far as one word shows. A function is asked when there are messages of its provider's
-    to ask it of. Raises InputError."""
+    """The counter, tested with one word. A function is not tested here, as it takes messages of a provider. Raises
+    InputError."""
     if counter is None or callable(counter):
         return counter
     return checked_counter(counter, _COUNTER)
 
 
 def _number(said: Any) -> int:
-    """What a counter returned, if it is a number of tokens. Raises InputError."""
+    """The value that a counter returned, if it is a number of tokens. Raises InputError."""
     return tokens_said(said, "counter()")

@@ -1,4 +1,4 @@
-"""A history that is fitted again and again: its messages, and what was decided on them."""
+"""A history that is fitted again and again: its messages, and the decisions about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .translate import Plan
 
 
 class Counting(Protocol):
-    """What counts messages; `id` names it."""
+    """A counter of messages; `id` is its name."""
 
     @property
     def id(self) -> str:
@@ -27,9 +27,9 @@ class Counting(Protocol):
 
 
 class History(Struct, eq=False):
-    """Messages, their sizes by one counter, and what was decided on them. `spare` tokens are left free, since whole
-    requests were found to count so much more than their messages. `bindings` are those of the answers among the first
-    `bound` messages, `asked` is that of an answer to the request that was made last."""
+    """Messages, their sizes by one counter, and the decisions about them. `spare` tokens are left free, because whole
+    requests counted so much more than their messages. `bindings` are the bindings of answers among the first `bound`
+    messages; `last_binding` is the binding of an answer to the last request."""
 
     seen: list[Message] = []
     sizes: list[int] = []
@@ -38,23 +38,22 @@ class History(Struct, eq=False):
     spare: int = 0
     bindings: dict[int, Binding] = {}
     bound: int = 0
-    asked: Binding | None = None
+    last_binding: Binding | None = None
 
     def bind(self, ways: Plan) -> None:
-        """Take in what the reasoning of new answers is bound to: the request that was made last, or the history as it
-        was given first."""
+        """Add the bindings of new answers: to the last request, or, the first time, to the history as it was given."""
         if not self.bound:
             view = [Shown(message, (n,)) for n, message in enumerate(self.seen, start=1)]
             self.bindings = given_bindings(view, ways)
-        elif self.asked is not None:
+        elif self.last_binding is not None:
             later = range(self.bound + 1, len(self.seen) + 1)
             answer = next((n for n in later if self.seen[n - 1].role == "assistant"), 0)
-            self.bindings |= {answer: self.asked} if answer else {}
+            self.bindings |= {answer: self.last_binding} if answer else {}
         self.bound = len(self.seen)
 
     def common(self, messages: Sequence[Message]) -> int:
-        """With how many of its messages these begin. System text in the same place counts as the same, whatever it
-        says, unless something in it was shortened: otherwise nothing is decided on it."""
+        """How many messages of the history `messages` begins with. System text in the same place counts as equal even
+        if it differs, unless a decision shortened it: no other decision depends on system text."""
         for i, (own, one) in enumerate(zip(self.seen, messages, strict=False)):
             if own != one and not (own.role == one.role == "system" and i + 1 not in self._shortened()):
                 return i
@@ -65,14 +64,14 @@ class History(Struct, eq=False):
         return {entry[0] for detail in details for key in ("texts", "cuts") for entry in detail.get(key, ())}
 
     def until(self, same: int) -> History:
-        """One of its own with the first messages of this, and the decisions that were made on these alone."""
+        """A new history with the first `same` messages and the decisions that concern only these."""
         made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
         bindings = {n: binding for n, binding in self.bindings.items() if n <= same}
         bound = min(self.bound, same)
         return History(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare, bindings, bound)
 
     def take(self, messages: Sequence[Message], counting: Counting) -> None:
-        """Take in the history as it is now."""
+        """Replace the messages by the history as it is now. Sizes of unchanged messages are kept."""
         known = len(self.seen) if self.counter == counting.id else 0
         for i, own in enumerate(self.seen[:known]):
             if own.role == "system" and own != messages[i]:  # the others are the same
@@ -81,13 +80,13 @@ class History(Struct, eq=False):
         self.seen, self.counter = list(messages), counting.id
 
     def forget(self, made: int) -> None:
-        """Go back to so many decisions: a request that is refused leaves nothing behind."""
+        """Keep only the first `made` decisions, so that a request that failed changes nothing."""
         self.spare = 0
         while len(self.decisions) > made:
             self.decisions.popitem()
 
     def size(self, shown: Shown, raw: Shown, counting: Counting) -> int:
-        """Tokens of a message as it is shown."""
+        """The tokens of a message as shown."""
         if shown is raw and shown.treatment == "verbatim":
             return self.sizes[raw.records[0] - 1]
         return counting.message(shown.message)

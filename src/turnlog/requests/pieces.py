@@ -1,7 +1,7 @@
-"""The pieces that requests are put together from, each repaired and rendered by itself.
+"""The pieces from which requests are built, each repaired and rendered by itself.
 
-A piece is a user's word, or a run of assistant messages with their results. What it becomes in a request rarely
-depends on anything outside it, so it is built once and kept. A whole view is one piece that nothing stands beside.
+A piece is a user message, or a run of assistant messages with their results. Its form in a request rarely depends on
+anything outside it, so it is built once and reused. A whole view can also be built as a single piece.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from .translate import Plan
 
 
 class RepairedPiece(Struct, frozen=True, gc=False):
-    """What repair made of a piece for requests by `plan`: of its first `length` messages, ahead of a message of the
-    role `follows` (None: of nothing).
+    """The result of repairing a piece for requests by `plan`: its first `length` messages, which are followed by a
+    message of the role `follows` (None: by nothing).
 
-    `view` are its messages now, and `sizes` their tokens if sizes are asked for. `callers` are those of them that call
-    tools, under the ids `call_ids`, of which some are `repeated`; `called` are the tools' names. `regular` says that
-    nothing outside it needs to know more of it than how it began and ended before repair. `needs` says that it was not
-    to be repaired without what stands ahead of it (-1), if anything does, or behind it (1). `thinking` are the records
-    with reasoning that the provider binds to what stands ahead of it, `left_out` those shown without it.
+    `view` are the repaired messages, and `sizes` their tokens if sizes are wanted. `callers` are the messages in `view`
+    that call tools, `call_ids` the ids of these calls (`repeated`: some ids occur twice), `called` the names of the
+    tools. `regular`: the piece begins and ends as it did before repair, so other pieces can be repaired without it.
+    `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
+    `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
+    them that are shown without their reasoning.
     """
 
     plan: Plan
@@ -55,8 +56,9 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     left_out: frozenset[int] = frozenset()
 
     def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
-        """Whether these messages become the same ahead of that role. Where nothing followed so far, only system text,
-        a provider's own calls and answers that nothing parts any more may depend on it."""
+        """Whether repairing these messages before a message of the role `follows` gives this same result. If nothing
+        followed them until now, the result may differ only for system text, for the provider's own calls, and for
+        answers that nothing separates any more."""
         if plan is not self.plan or len(items) != self.length:
             return False
         if self.follows == follows:
@@ -68,7 +70,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
 
 
 class RenderedPiece(Struct, frozen=True, gc=False):
-    """The wire messages of a repaired piece, their JSON without brackets, and what had to change in them."""
+    """The wire messages of a repaired piece, their JSON without brackets, and the changes made in them."""
 
     messages: list[Any]
     json: bytes
@@ -76,13 +78,13 @@ class RenderedPiece(Struct, frozen=True, gc=False):
     losses: tuple[Loss, ...] = ()
 
     def counts(self, plan: Plan) -> bool:
-        """Whether it holds something that only a whole request can be checked for."""
+        """Whether it may contain something that is counted over a whole request."""
         key = plan.provider.counted_key.encode()
         return bool(key) and key in self.json
 
 
 class Piece(Struct):
-    """A stretch of conversation, and what it was last made into."""
+    """A part of a conversation, and the last results of repairing and rendering it."""
 
     items: list[Item]
     repaired: RepairedPiece | None = None
@@ -95,11 +97,11 @@ class Piece(Struct):
 
     @property
     def role(self) -> Role:
-        """Who speaks first: what stands ahead is repaired with regard to that."""
+        """The role of its first message: the repair of the piece before it depends on that."""
         return self.items[0].shown.message.role
 
     def forget(self) -> None:
-        """Have it made anew: more is known of its calls."""
+        """Drop the results, so that the piece is built again."""
         self.repaired = self.rendered = None
 
 
@@ -114,9 +116,9 @@ def repair_piece(
     follows: Role | None = None,
     unbound: Collection[int] = (),
 ) -> RepairedPiece:
-    """A piece repaired by itself: nothing stands ahead of it if it is `leading`, and a message of the role `follows`
-    behind it, if anything. Records that are `unbound` are shown without their reasoning. With `sizing`, what it became
-    is counted."""
+    """Repair a piece by itself. `leading`: no message comes before it. `follows`: the role of the message after it,
+    None if there is none. Records in `unbound` are shown without their reasoning. With `sizing`, the result is
+    measured."""
     lost: list[Loss] = []
     given = [item.shown for item in items]
     thinking = _thinking(given, plan)
@@ -127,7 +129,7 @@ def repair_piece(
     known = as_known(given, plan.provider, blob, lost)
     repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
     same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
-    # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
+    # Answers are repaired together if the messages between them were left out.
     same_end = _ends_alike(given, repaired.view, follows)
     callers = tuple(s for s in repaired.view if any(isinstance(part, ToolCall) for part in s.message.parts))
     calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
@@ -153,7 +155,7 @@ def repair_piece(
 
 
 def _thinking(view: Sequence[Shown], plan: Plan) -> frozenset[int]:
-    """The records of answers whose reasoning is bound to what stands ahead of it."""
+    """The records of answers whose reasoning is bound to the content before it."""
     if not plan.rules.reasoning_bound:
         return frozenset()
     own = plan.rules.provider
@@ -161,14 +163,14 @@ def _thinking(view: Sequence[Shown], plan: Plan) -> frozenset[int]:
 
 
 def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:
-    """Whether what stands ahead could rely on the role that the items begin with. The first may be gone if it was a
-    stray, and then system text that stood behind it leads the request."""
+    """Whether the repaired view begins with the role that the items begin with, on which the repair of the piece before
+    relies. A first message that was a stray result may be gone, so that system text after it begins the request."""
     alike = bool(items and view) and items[0].message.role == view[0].message.role
     return alike and (not has_strays or set(items[0].records) <= set(view[0].records))
 
 
 def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | None) -> bool:
-    """Whether what stands before an answer is still there, so that the answer is not joined to one before."""
+    """Whether the last message before an answer is still there, so that the answer is not joined to an earlier one."""
     if follows != "assistant" or not items:
         return True
     return bool(view) and set(items[-1].records) <= set(view[-1].records)
@@ -196,7 +198,7 @@ def wire_messages(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[A
 
 
 def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
-    """The wire messages of a request, also of one that has a text or a single message in the place of their list."""
+    """The wire messages of a request as a list, also if the request has a text or a single message instead of one."""
     said = request.get(plan.provider.conversation) or []
     if isinstance(said, str):
         return [{"role": "user", "content": said}]
@@ -209,13 +211,13 @@ def is_within(edit: Edit, key: str) -> bool:
 
 
 def moved(edit: Edit, key: str, by: int) -> Edit:
-    """An edit of a message in the list at `key`, for the message `by` places further on."""
+    """The same edit for the message `by` places further on in the list at `key`."""
     index, _, rest = edit.path.removeprefix(f"{key}[").partition("]")
     return msgspec.structs.replace(edit, path=f"{key}[{int(index) + by}]{rest}")
 
 
 def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
-    """The view with media as they really are, and without opaque parts of the provider's own that it does not take in
+    """The view with media under their true type, and without the provider's own opaque parts that it does not accept in
     requests."""
     out: list[Shown] = []
     for shown in sniff(view, blob, losses, text_documents=to.text_documents):
@@ -225,7 +227,7 @@ def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list
         known: list[Part] = []
         for part in shown.message.parts:
             if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):
-                losses.append(Loss("opaque", f"{part.kind} left out: {to.name} takes none in a request", shown.records))
+                losses.append(Loss("opaque", f"{part.kind} left out: {to.name} does not accept it", shown.records))
             else:
                 known.append(part)
         if known or not shown.message.parts:
@@ -234,16 +236,16 @@ def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list
 
 
 def without_infinite(value: Any) -> tuple[Any, tuple[Edit, ...]]:
-    """JSON without infinity and NaN, in whatever bodies hold beside the conversation: a null in their place would be no
-    schema."""
+    """JSON without infinity and NaN, for everything in a body besides the conversation. They are left out, as a null in
+    their place would make a schema invalid."""
     if is_finite_json(value) or (finite := _finite(value)) == value:
         return value, ()
     return finite, (Edit("setting", "Infinity or NaN left out, which JSON does not have"),)
 
 
 def encodable(value: Any) -> tuple[Any, bytes, tuple[Edit, ...]]:
-    """JSON that can be sent, its bytes, and what had to change: what is left of lone surrogates, outside the
-    conversation's own texts (in names, settings, schemas), becomes U+FFFD."""
+    """JSON that can be sent, its bytes, and the changes: remaining lone surrogates, which are in names, settings or
+    schemas, become U+FFFD."""
     try:
         return value, msgspec.json.encode(value), ()
     except UnicodeEncodeError:

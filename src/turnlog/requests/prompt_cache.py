@@ -1,4 +1,4 @@
-"""What a prompt cache makes of requests: how much of one it may still hold, and where marks are best set."""
+"""Prompt caches: how much of a request may be in the cache, and where cache marks are best placed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .request import CacheUse, Request
 from .translate import Plan
 
 _SMALLEST = 1_024
-"""Tokens of a prefix below which no provider caches, where a model's own minimum is not known."""
+"""The fewest tokens of a prefix that is cached, for models whose own minimum is not known."""
 
 
 class Sent(Struct, frozen=True, eq=False):
-    """A request that was made: by which `plan`, of which `view`, of the log up to record number `last`."""
+    """A request that was made: its `plan`, its `view`, and the number of the `last` record of the log at that time."""
 
     plan: Plan
     view: RepairedView
@@ -38,12 +38,12 @@ class Sent(Struct, frozen=True, eq=False):
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
-    """How `now` begins, beside `before`."""
+    """How much of the request `before` the request `now` repeats at its beginning."""
     tokens, previous = now.view.tokens, before.view.tokens
     if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
-        return CacheUse(tokens, previous, 0, why="the tools or settings are others")
+        return CacheUse(tokens, previous, 0, why="the tools or settings changed")
     if now.declared != before.declared:
-        return CacheUse(tokens, previous, 0, why="no tools are given, and others are declared from the calls")
+        return CacheUse(tokens, previous, 0, why="no tools are given, and the tools declared from the calls changed")
     if now.view.closed.thinking_off != before.view.closed.thinking_off:
         return CacheUse(tokens, previous, 0, why="thinking is switched off while a tool loop is open")
     shared, gave_way = _shared(now.view, before.view)
@@ -57,16 +57,17 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
 
 
 def _front(plan: Plan) -> tuple[object, ...]:
-    """What a plan puts ahead of a conversation. A budget, or why and where its configuration was made, is in no
-    request: it differs whenever a session went to another model and came back."""
+    """The parts of a plan's configuration that a request contains before the conversation. Its other parts differ
+    whenever a session changes to another model and back, but no request contains them."""
     return plan.local.settings, plan.local.tools, plan.local.form
 
 
 def _shared(now: RepairedView, before: RepairedView) -> tuple[int, str]:
-    """The tokens that both begin with, and what gave way where they part, if it is something that was put in."""
+    """The tokens that both views begin with, and the reason for their first difference, if repair caused it; else
+    ""."""
     old, new = before.closed.view, now.closed.view
     same = next(compress(count(), map(is_not, old, new)), min(len(old), len(new)))
-    while same < min(len(old), len(new)) and old[same] == new[same]:  # the same, though made anew
+    while same < min(len(old), len(new)) and old[same] == new[same]:  # equal, although built again
         same += 1
     if same == len(old):
         return before.tokens, ""
@@ -75,12 +76,12 @@ def _shared(now: RepairedView, before: RepairedView) -> tuple[int, str]:
     if any(isinstance(part, ToolResult) and part.synthetic for shown in parted for part in shown.message.parts):
         return shared, "a call has its result now"
     if any(one.treatment == "synthetic" for one in parted):
-        return shared, "a user's word was put in at an end"
-    return shared, "answers are sent as one now" if any(one.treatment == "joined" for one in parted) else ""
+        return shared, "a user message was added at an end"
+    return shared, "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
 
 
 def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces) -> Request:
-    """The request with prompt-cache marks, where its provider wants them and its `tokens` are enough to be cached."""
+    """The request with prompt-cache marks, if its provider uses them and its `tokens` are enough to be cached."""
     mark = plan.provider.mark_cache
     if mark is None:
         return made
@@ -91,7 +92,7 @@ def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces) -> Reques
 
 
 def cache_prices(model: str) -> CachePrices | None:
-    """What reading from the cache and writing to it cost, in prices of an input token; None if that is not known."""
+    """The prices of reading from and writing to the cache, relative to the price of an input token; None if unknown."""
     facts = model_facts(model)
     prices = facts.prices if facts else None
     if prices is None or not prices.input or prices.cached is None:
@@ -101,7 +102,7 @@ def cache_prices(model: str) -> CachePrices | None:
 
 
 class MarkPlaces:
-    """Where the requests of a conversation by a plan are best marked for a prompt cache."""
+    """The best places for prompt-cache marks in the requests of a conversation."""
 
     def __init__(self, plan: Plan, blob: BlobReader) -> None:
         self._plan = plan
@@ -109,14 +110,15 @@ class MarkPlaces:
         self._ahead: tuple[Sequence[Shown], int] = (), 0
 
     def of(self, view: Sequence[Shown], request: Mapping[str, Any]) -> tuple[int, ...]:
-        """The wire messages of a request behind which a mark is best set, by index, at most 3: where what lasts beyond
-        the next decision ends, where the request before ended (ahead of the newest answer), and the end."""
+        """The indices of at most 3 wire messages after which marks are best placed: the last one before the summary,
+        which stays beyond the next decision; the end of the previous request (before the newest answer); and the
+        end."""
         wire = len(messages_of(request, self._plan))
         if not wire:
             return ()
         marks = {wire - 1}
         newest = _newest_answer(view)
-        # An answer behind another's word is spelled by itself: what stands ahead of it need not be, to be counted.
+        # An answer after another role's message is rendered by itself, so the messages before it need not be rendered.
         ahead = wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0
         for before in (self._ahead_of_summary(view), ahead):
             if before > 0:
@@ -124,7 +126,7 @@ class MarkPlaces:
         return tuple(sorted(marks))
 
     def _ahead_of_summary(self, view: Sequence[Shown]) -> int:
-        """How many wire messages stand ahead of the summary; the same as for the last request as long as these do."""
+        """How many wire messages come before the summary, 0 if there is none. Counted once while they do not change."""
         end = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
         if end and not unchanged(self._ahead[0], view[:end]):
             self._ahead = view[:end], len(wire_messages(view[:end], self._plan, self._blob))
@@ -132,7 +134,7 @@ class MarkPlaces:
 
 
 def _newest_answer(view: Sequence[Shown]) -> int:
-    """Where the newest answer begins, 0 if there is none."""
+    """The index at which the newest answer begins, 0 if there is none."""
     for i in range(len(view) - 1, 0, -1):
         if view[i].message.role == "assistant" and view[i - 1].message.role != "assistant":
             return i

@@ -31,12 +31,12 @@ _repaired_of = attrgetter("repaired")
 class RepairedView(Struct, frozen=True, dict=True):
     """A whole view, repaired.
 
-    `parts` are the pieces that it came in, or one in the place of all of them, `run` those between the first and the
-    last (None if it is one), and `closed` what became of all with legal ends. `tools` are those that a request of it
-    declares, `declared` what was changed about them. `system` says that it has system text.
+    `parts` are its repaired pieces, or a single piece for the whole view; `run` are the pieces between the first and
+    the last (None if there is a single one). `closed` is the whole view with legal ends. `tools` are the tools that a
+    request declares, `declared` the edits of these. `system`: the view has system text.
 
-    `sizes` are the tokens of its messages, `around` those of all that stands beside them, and `fixed` those of the same
-    without what tools that were declared from calls add; empty and 0 where sizes are not asked for.
+    `sizes` are the tokens of its messages, `around` the tokens of everything else in the request, and `fixed` the same
+    without tools that were declared from calls. They are empty and 0 if sizes are not wanted.
     """
 
     parts: tuple[RepairedPiece, ...]
@@ -51,12 +51,12 @@ class RepairedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> int:
-        """All that a request of it takes."""
+        """The tokens of a request that shows the view."""
         return self.around + sum(self.sizes)
 
 
 class Run:
-    """Repaired pieces that something follows, and what they come to together: each is added once."""
+    """Repaired pieces that are followed by another piece, and their sums. Each piece is added once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -69,15 +69,15 @@ class Run:
         self.media = Held()
         self.system = False
         self.regular = True
-        self.wanting = (0, 0)  # the first piece that needs another, and which
+        self.wanting = (0, 0)  # the index of the first piece that needs another, and its `needs`
         self.repeated = False
 
     def begins(self, pieces: Sequence[Piece]) -> bool:
-        """Whether it is these pieces as far as it goes."""
+        """Whether the run consists of the first of these pieces."""
         return len(self.repaired) < len(pieces) and all(map(is_, self.repaired, map(_repaired_of, pieces)))
 
     def add(self, piece: RepairedPiece) -> None:
-        """One more."""
+        """Add the next piece."""
         if not self.wanting[1] and (piece.needs > 0 or self.repaired):
             self.wanting = len(self.repaired), piece.needs
         self.repaired.append(piece)
@@ -94,9 +94,9 @@ class Run:
 
 
 class Repairs:
-    """Repairs the views of a conversation for requests by one plan, and keeps of each what the next one can use. With
-    `sizing`, they are measured. `bindings` say what the reasoning of each answer is bound to; without them it is shown
-    as it comes."""
+    """Repairs the views of a conversation for requests by one plan, and reuses unchanged pieces in the next request.
+    With `sizing`, views are measured. `bindings` are the bindings of the answers' reasoning; without them, all
+    reasoning is shown."""
 
     def __init__(
         self,
@@ -118,8 +118,9 @@ class Repairs:
         self._last: RepairedView | None = None
 
     def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
-        """The view of a conversation, repaired; some of its pieces may be joined for it. `fate` is what the log knows
-        of calls without a result. Reasoning that is bound to anything but what stands ahead of it now is left out."""
+        """The view of a conversation, repaired. Some pieces of the conversation may be joined for this. `fate` is what
+        is known of calls without a result. Reasoning is left out if it is bound to other content than what is before it
+        now."""
         if self._bindings is None:
             return self._view(conversation, fate)
         while True:
@@ -127,25 +128,25 @@ class Repairs:
             made = self._view(conversation, fate)
             thinking = frozenset().union(*(part.thinking for part in made.parts))
             unbound = thinking.difference(self._standing(made)[0])
-            if unbound == thinking & self._unbound:  # what stands ahead of an answer does not depend on reasoning
+            if unbound == thinking & self._unbound:  # the digests do not depend on reasoning
                 return made
             self._unbound = unbound
 
     def _forget_others(self, pieces: Sequence[Piece]) -> None:
-        """Have pieces repaired anew that show reasoning which is to be left out, or the other way round."""
+        """Have pieces repaired again if they show reasoning that has to be left out now, or the other way round."""
         for piece in pieces:
             made = piece.repaired
             if made is not None and made.thinking and made.left_out != made.thinking & self._unbound:
                 piece.forget()
 
     def _standing(self, made: RepairedView) -> tuple[list[int], bytes]:
-        """The records whose reasoning a view may show, oldest first, and the digest of all of it."""
+        """The records whose reasoning a view may show, oldest first, and the digest of the whole view."""
         thinking = frozenset().union(*(part.thinking for part in made.parts))
         digests = self._prefixes.of(beginning(self.plan.target.model, made.tools), made.closed.view)
         return standing(made.closed.view, digests, self._bindings or {}, thinking), digests[-1]
 
     def binding(self, made: RepairedView) -> Binding | None:
-        """What the reasoning of an answer to a request is bound to; None if the model does not bind it."""
+        """The binding of reasoning in an answer to a request of the view; None if the model does not bind reasoning."""
         if not self.plan.rules.reasoning_bound:
             return None
         kept, digest = self._standing(made)
@@ -186,21 +187,21 @@ class Repairs:
         return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
 
     def _sizes(self, closed: Closed, sizes: Sequence[int], sizing: Sizing) -> Sequence[int]:
-        """The sizes of a view with legal ends, by those of what it was made of."""
+        """The sizes of a view with legal ends, from the sizes of the view before its ends were changed."""
         made, rules = [*sizes[: closed.kept]], self.plan.rules
         if closed.opening >= 0:
             made[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
         return [*made, *sizing.repaired(closed.view[len(made) :], (), rules)]
 
     def _tokens_around(self, tools: Sequence[Tool], *, system: bool) -> int:
-        """The tokens of a request beside its messages; counted once for the same tools."""
+        """The tokens of a request without its messages; counted once for the same tools."""
         key = system, tuple((tool.name, tool.kind) for tool in tools)
         if key not in self._around and self.sizing is not None:
             self._around[key] = self.sizing.around(self.plan, tools, system=system)
         return self._around.get(key, 0)
 
     def tokens(self, view: RepairedView) -> int:
-        """The size of a request of a view, measured now if it was not before."""
+        """The tokens of a request that shows the view; measured now if they were not measured before."""
         if self.sizing is not None:
             return view.tokens
         target = self.plan.target
@@ -209,10 +210,11 @@ class Repairs:
         return around + sum(sizing.repaired(view.closed.view, (), self.plan.rules))
 
     def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
-        """The messages of a view with the tokens that a request holds because of each.
+        """The messages of a view, each with the tokens that it adds to a request.
 
-        What repair put in counts with what made it necessary, and a tool that was declared from calls with the newest
-        of these: it is there as long as that is. What no message made necessary counts with the last.
+        Content that repair added counts with the message that made it necessary. A tool that was declared from calls
+        counts with the newest of these calls, as it is declared as long as that call is shown. Content that no message
+        made necessary counts with the last one.
         """
         place = {item.shown.records[0]: i for i, item in reversed([*enumerate(items)])}
         sizes, at_once = [0] * len(items), set[int]()
@@ -231,8 +233,8 @@ class Repairs:
         ]
 
     def _shares(self, items: Sequence[Item], shown: Shown, tokens: int) -> list[int]:
-        """How many of a message's tokens are there for each of these, where it was joined of several: as many as each
-        takes by itself, or as the results take that stand in for those of its calls, and an equal part of the rest."""
+        """The share of each item in the tokens of a message that was joined from several. It is the item's own size,
+        or, if its calls made synthetic results necessary, the size of these, plus an equal part of the rest."""
         if len(items) < 2 or self.sizing is None:
             return [tokens] * len(items)
         message = shown.message
@@ -248,7 +250,7 @@ class Repairs:
         return [share + each + (rest if i == 0 else 0) for i, share in enumerate(shares)]
 
     def _declarations(self, view: RepairedView, last_call: Mapping[str, int]) -> dict[int, int]:
-        """What declared tools take, by the index of the message that is the last to call each."""
+        """The tokens of tools declared from calls, by the index of the last message that calls each tool."""
         found: dict[int, int] = {}
         if self.plan.local.tools or not view.tools:
             return found
@@ -262,7 +264,7 @@ class Repairs:
         return found
 
     def _repaired_head(self, head: Sequence[Item], follows: Role, fate: Fate) -> RepairedPiece:
-        """The head repaired: as it was for the last request, as long as it is the same head."""
+        """The head, repaired. The result of the last request is reused if the head is unchanged."""
         now = self._opening
         if now is None or now[1].follows != follows or not unchanged(now[0], head):
             made = repair_piece(head, self.plan, self.blob, fate, self.sizing, leading=True, follows=follows)
@@ -270,31 +272,31 @@ class Repairs:
         return now[1]
 
     def _repaired(self, piece: Piece, fate: Fate, follows: Role | None) -> RepairedPiece:
-        """A piece repaired ahead of that role: as it was before, if that serves."""
+        """A piece, repaired before a message of that role. Its last result is reused if that is still right."""
         if piece.repaired is None or not piece.repaired.serves(piece.items, follows, self.plan):
-            piece.forget()  # first: Ctrl-C may come in between
+            piece.forget()  # first, as Ctrl-C may come before the next line ends
             piece.repaired = repair_piece(
                 piece.items, self.plan, self.blob, fate, self.sizing, follows=follows, unbound=self._unbound
             )
         return piece.repaired
 
     def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[Run, RepairedPiece]:
-        """All pieces but the last, and the last, repaired. One with results of no call in it is joined with what stands
-        ahead of it, twice as much each time; one of whose end nothing is left with the answer behind it."""
+        """All pieces but the last, and the last, repaired. A piece that has results without a call is joined with the
+        pieces before it, twice as many each time. A piece whose end was left out is joined with the answer after it."""
         reach = 1
         while True:
             run = self._run_of(pieces, fate)
             tail = self._repaired(pieces[-1], fate, None)
             at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs)
-            if not needs or (at == 0 and needs < 0):  # nothing stands ahead of the first
+            if not needs or (at == 0 and needs < 0):  # nothing comes before the first piece
                 return run, tail
             first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
             pieces[first:end] = [Piece([item for piece in pieces[first:end] for item in piece.items])]
             reach *= 2
 
     def _run_of(self, pieces: Sequence[Piece], fate: Fate) -> Run:
-        """All pieces but the last; what was made of them for the request before is kept."""
-        run, self._run = self._run, None  # none is kept of which Ctrl-C lets a part be added
+        """All pieces but the last, repaired. The run of the previous request is reused if its pieces are unchanged."""
+        run, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
         if run is None or not run.begins(pieces):
             run = Run(self.plan)
         for i in range(len(run.repaired), len(pieces) - 1):
@@ -303,8 +305,8 @@ class Repairs:
         return run
 
     def _declared(self, parts: Iterable[RepairedPiece]) -> tuple[tuple[Tool, ...], list[Edit]]:
-        """The tools of a request, from the messages that call one which none before them called; the same as for the
-        last request as long as those are the same."""
+        """The tools of a request, from the messages of each piece that calls a tool for the first time. The tools of
+        the last request are reused if these messages are unchanged."""
         seen: set[str] = set()
         callers: list[Shown] = []
         for part in parts:
@@ -318,14 +320,14 @@ class Repairs:
 
 
 def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
-    """The tools of a request that shows a repaired view, and what was changed about them."""
+    """The tools of a request that shows a repaired view, and the edits of these tools."""
     if plan.complete or plan.rules.tools_required:
         return declare_tools(view, plan.local.tools, plan.rules)
     return named_tools(plan.local.tools, plan.rules)
 
 
 def _stand_apart(opening: RepairedPiece, run: Run, tail: RepairedPiece, plan: Plan) -> bool:
-    """Whether repaired pieces side by side are what the whole would be, repaired."""
+    """Whether the repaired pieces, put together, equal the repaired whole."""
     if not (opening.regular and run.regular and tail.regular):
         return False
     media = opening.media + run.media + tail.media

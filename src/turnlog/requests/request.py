@@ -1,4 +1,4 @@
-"""A request as it is handed out: the body, what changed on the way to it, and how it begins."""
+"""A finished request: its body, the changes made, and how much of the previous request it repeats."""
 
 from __future__ import annotations
 
@@ -49,41 +49,41 @@ class Request:
     ) -> None:
         self.target = target
         self.thinking_off = thinking_off
-        """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
+        """Whether thinking is switched off against the settings, until the open tool loop closes."""
         self.view = view
-        """What was rendered."""
+        """The messages that the request shows."""
         self._body = body
         self._edits = edits
         self._losses = losses
         self._tokens = tokens
         self._fragments = fragments
         self.cache: CacheUse | None = None
-        """How it begins, beside the request before it to the same target; None for the first of a session."""
+        """How much of the previous request to the same target this one repeats; None for the first of a session."""
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """A plain dict for the SDK call. It is the caller's own: what is changed in it is in no other request."""
+        """A plain dict for the SDK call. It belongs to the caller: changing it does not affect other requests."""
         copied: dict[str, Any] = _copied(self._made)
         return copied
 
     @cached_property
     def _made(self) -> dict[str, Any]:
-        """The request, of which parts may be those of other requests and of what it was made of."""
+        """The body before it is copied. It may share parts with other requests and with their sources."""
         return self._body()
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
-        """Changes made so that the provider accepts the request; they name record numbers."""
+        """The changes made so that the provider accepts the request, with the numbers of the records concerned."""
         return self._edits()
 
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
-        """What the target cannot take; by record numbers."""
+        """The content that the target does not accept, with the numbers of the records concerned."""
         return self._losses()
 
     @cached_property
     def tokens(self) -> int:
-        """Its size in tokens, as `turnlog.count` counts it."""
+        """The tokens of the request, as `turnlog.count` counts them."""
         return self._tokens()
 
     def json(self) -> bytes:
@@ -91,7 +91,7 @@ class Request:
         return b"".join(self._fragments) or msgspec.json.encode(self._made)
 
     def after(self, edits: tuple[Edit, ...]) -> Request:
-        """The same request, with edits made before it."""
+        """The same request, with earlier edits put before its own."""
         return self._with(lambda: self._made, lambda: (*edits, *self.edits), self._fragments)
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
@@ -122,7 +122,7 @@ class Request:
 
 
 def _copied(value: Any) -> Any:
-    """JSON with objects and arrays of its own; texts, which nobody can change, are shared."""
+    """A copy of JSON with new dicts and lists; texts are shared, as they cannot be changed."""
     if isinstance(value, dict):
         return {key: _copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
     return [_copied(item) if isinstance(item, (dict, list)) else item for item in value]

@@ -1,4 +1,4 @@
-"""How large records, messages and requests are, by one counter."""
+"""The sizes of records, messages and requests in tokens, by one counter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ..view.types import Shown
 from .translate import Plan
 
 _REMEMBERED = 20_000
-"""So many sizes are remembered that no record has."""
+"""How many sizes are remembered for records that do not have a count of this counter."""
 
 
 class Sizing:
@@ -48,7 +48,7 @@ class Sizing:
 
     @property
     def certainty(self) -> Certainty:
-        """How far to trust what is counted."""
+        """How far to trust the counts."""
         return count_frame(self.counter, system=False, tools=False).certainty
 
     def message(self, message: Message) -> int:
@@ -56,18 +56,17 @@ class Sizing:
         return count_message(message, self.counter, self._blob).tokens
 
     def at_once(self, message: Message) -> int:
-        """Tokens of a message with results of calls that were made at once."""
+        """The tokens of a message with results of parallel calls."""
         return (count_at_once if self.joins_results else count_message)(message, self.counter, self._blob).tokens
 
     def count(self, message: Message, earlier: Iterable[Message]) -> Count:
-        """The count of a message that comes next, as its record keeps it; `earlier` are those before it, the newest
-        first."""
+        """The count to be recorded with the next message; `earlier` are the messages before it, newest first."""
         if self.joins_results and _answers_several(message, earlier):
             return count_at_once(message, self.counter, self._blob)
         return count_message(message, self.counter, self._blob)
 
     def record(self, record: Record) -> int:
-        """Tokens of a message record: as counted when it was recorded, if this counter did and it is shown so."""
+        """The tokens of a message record. The recorded count is used if this counter made it."""
         kept = self._kept(record)
         if kept is not None:
             return kept.tokens
@@ -79,7 +78,7 @@ class Sizing:
         return self._recounted[key]
 
     def item(self, shown: Shown, record: Record) -> Item:
-        """A message that is shown as its record has it, with its size."""
+        """A message that is shown as recorded, with its size."""
         kept = self._kept(record)
         return Item(shown, self.record(record), shown, record.n, counted_at_once=kept is not None and kept.at_once)
 
@@ -89,12 +88,12 @@ class Sizing:
 
     @cached_property
     def joins_results(self) -> bool:
-        """Whether results of calls made at once count otherwise than each by itself."""
+        """Whether results of parallel calls count differently from single ones."""
         return joins_results(self.counter)
 
     def repaired(self, view: Sequence[Shown], items: Iterable[Item], rules: Rules) -> tuple[int, ...]:
-        """The tokens of repaired messages as a request spells them. Those that repair left as the `items` have them
-        were counted before."""
+        """The tokens of repaired messages in the form that requests have. Messages that repair left unchanged were
+        counted before, in `items`."""
         counted = {id(item.shown): item for item in items}
         sizes: list[int] = []
         for shown, at_once in zip(view, answers_at_once(view), strict=True):
@@ -111,11 +110,11 @@ class Sizing:
         return tuple(sizes)
 
     def room(self, media: Sequence[Media], rules: Rules) -> Room:
-        """The room for these media in one request; the bytes of each are looked at once."""
+        """The limits on these media in one request. The bytes of each are read only once."""
         return room_for(held(media, rules, self._side), rules)
 
     def has_room(self, media: Sequence[Media], rules: Rules) -> bool:
-        """Whether one request has room for these media."""
+        """Whether these media are within the limits of one request."""
         now = held(media, rules, self._side)
         return room_for(now, rules).holds(now)
 
@@ -125,22 +124,22 @@ class Sizing:
         return self._sides[media.sha256]
 
     def around(self, plan: Plan, tools: Sequence[Tool], *, system: bool) -> int:
-        """Tokens of a request by a plan beside its messages: of these tools, of the schema that its answer has to keep
-        to, and of what stands around all that, `system` text among it or not."""
+        """The tokens of a request by a plan without its messages: of these tools, of the schema for its answer, and of
+        the framing. `system`: the request has system text."""
         declared = as_declared(tools, plan.rules)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
         return tokens + schemas_of(plan.local.settings, self.counter).tokens
 
     def trim(self) -> None:
-        """Let go of what is remembered, if it is very much."""
+        """Forget the remembered sizes if there are too many."""
         if len(self._recounted) > _REMEMBERED:
             self._recounted.clear()
 
 
 def answers_at_once(view: Sequence[Shown]) -> Iterator[bool]:
-    """For each message of a repaired view, whether it has results of calls that were made at once: in one answer, or in
-    answers on end."""
+    """For each message of a repaired view, whether it has results of parallel calls: calls in one answer, or in
+    consecutive answers."""
     calls, answered = 0, True
     for shown in view:
         message = shown.message
@@ -152,14 +151,14 @@ def answers_at_once(view: Sequence[Shown]) -> Iterator[bool]:
 
 
 def spelled_as(message: Message, rules: Rules) -> Message:
-    """A repaired message with the parts that requests spell as others; itself if it has none."""
+    """A repaired message in the form that requests have; the same object if nothing in it differs."""
     parts = tuple(_part(part, rules) for part in message.parts)
     return message if unchanged(parts, message.parts) else replace(message, parts=parts)
 
 
 def _part(part: Part, rules: Rules) -> Part:
-    """A call with free text as providers take it that know none: as an argument. A failed result with the text that it
-    has to have."""
+    """A part in the form that requests have. A call with free text becomes a function call with the text as its
+    argument if the provider does not support such calls; a failed result gets the text that the rules require."""
     if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds:
         return replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
     if isinstance(part, ToolResult) and part.outcome != "ok" and rules.failed_says:
@@ -169,8 +168,8 @@ def _part(part: Part, rules: Rules) -> Part:
 
 
 def apart(message: Message, rules: Rules) -> list[Message]:
-    """The messages that a user's message with results is sent as. They are several where each result has to be a
-    message of its own, or where something else stands ahead of a result and may not; else it is itself."""
+    """The messages as which a user message with results is sent. It is split if each result has to be a message of its
+    own, or if other content comes before a result and must not; else it is the only one."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
     if message.role != "user" or not results or (led and not rules.results_apart):
@@ -187,13 +186,13 @@ def apart(message: Message, rules: Rules) -> list[Message]:
 
 
 def _beside(result: ToolResult) -> tuple[Part, ...]:
-    """The media of a result where they are shown behind it, with the words ahead of them."""
+    """The media of a result as they are shown after it, with the text that introduces them."""
     media = tuple(part for part in result.parts if isinstance(part, Media))
     return (Text(shown_apart(result)[0]), *media) if media else ()
 
 
 def _bare(result: ToolResult) -> ToolResult:
-    """A result without its media, and with the words in their place if it says nothing else."""
+    """A result without its media; with a text in their place if it has no other content."""
     left = tuple(part for part in result.parts if not isinstance(part, Media))
     if len(left) == len(result.parts):
         return result
@@ -201,7 +200,7 @@ def _bare(result: ToolResult) -> ToolResult:
 
 
 def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
-    """Whether a message holds results of calls that were made at once: in one answer, or in answers on end."""
+    """Whether a message has results of parallel calls: calls in one answer, or in consecutive answers."""
     answered = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
     called: list[str] = []
     for before in earlier if answered else ():
@@ -213,8 +212,8 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
 
 
 def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
-    """Tools as requests by these rules declare them: no more than they may, and one that takes free text as a function
-    of a text, where the provider knows no other."""
+    """Tools as requests by these rules declare them: no more than allowed, and tools that take free text as functions
+    with a text argument if the provider does not support free text."""
     tools = tools[: rules.tools_max]
     if "custom" in rules.call_kinds:
         return tools
@@ -222,8 +221,8 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
 
 
 def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
-    """What the schemas in a request's settings take: those that its answer has to keep to, and functions, as the Chat
-    API's bodies declared tools at first. Where the provider adds what it keeps itself, the whole is an estimate."""
+    """The tokens of schemas in a request's settings: schemas for the answer, and `functions`, the Chat API's first way
+    to declare tools. If the provider adds content that it has stored, the count is an estimate."""
     tally = Tally(certainty="estimated" if any(settings.get(key) for key in _ELSEWHERE) else "exact")
     if functions := _functions(settings):
         around = counter.frame(system=False, tools=True).tokens - counter.frame(system=False, tools=False).tokens
@@ -234,8 +233,8 @@ def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
 
 
 def given_choice(plan: Plan) -> Choice:
-    """The choice among the tools that requests by a plan are given; none was made among those that are only declared
-    because they were called."""
+    """The tool choice of requests by a plan; `auto` if no tools are given, as no choice concerns tools that are only
+    declared because they were called."""
     return choice_of(plan.local.settings, plan.provider) if plan.local.tools else "auto"
 
 
@@ -257,11 +256,12 @@ _SCHEMAS = (
     ("generationConfig", "responseJsonSchema"),
     ("generationConfig", "responseFormat", "text", "schema"),
 )
-"""Where requests say what JSON the answer must be, in whatever spelling of their keys (`response_schema`)."""
+"""The places of the schema for the answer in requests. Keys may also be spelled with underscores
+(`response_schema`)."""
 
 
 _ELSEWHERE = ("previous_response_id", "previous_interaction_id", "conversation", "prompt")
-"""Settings by which the provider puts more into a request than it holds."""
+"""Settings with which the provider adds stored content to a request."""
 
 
 def _functions(settings: Mapping[str, Any]) -> list[Tool]:
@@ -274,7 +274,7 @@ def _functions(settings: Mapping[str, Any]) -> list[Tool]:
 
 
 def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that the answer has to keep to: billed about as their compact JSON."""
+    """The schemas for the answer: the bill is about that of their compact JSON."""
     for path in _SCHEMAS:
         found: Any = settings
         for key in path:

@@ -1,7 +1,7 @@
 """turnlog without a session: check, repair or convert one request body.
 
-Bodies are plain dicts as they go to the provider's API. Edits and losses count messages from 1, a
-system text that stands outside the messages included as the first.
+Bodies are plain dicts in the format of the provider's API. Edits and losses number messages from 1; system text outside
+the messages counts as the first message.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .translate import Plan, plan
 
 
 class Violation(Struct, frozen=True, repr_omit_defaults=True):
-    """Something the provider would refuse: a stable `kind`, a sentence, the messages concerned, and the JSON path
-    inside the body ("messages[3].content[0]") where that is known; as a string, one sentence about it."""
+    """Something that the provider would refuse: a stable `kind`, a sentence, the messages concerned, and the JSON path
+    inside the body ("messages[3].content[0]") if it is known. As a string, it is one sentence."""
 
     kind: str
     detail: str
@@ -60,16 +60,16 @@ def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> li
 
 
 def _broken(parsed: Parsed, prepared: Request) -> list[Loss]:
-    """The losses for which the provider would refuse its own request: what had to leave it, or cannot stand where or
-    as it did."""
-    aim = prepared.target
-    rules = provider(aim.provider).rules(aim, aim.settings)
+    """The losses for which the provider would refuse the original request: content that had to be left out, moved or
+    changed."""
+    target = prepared.target
+    rules = provider(target.provider).rules(target, target.settings)
     turn = _current_turn(prepared.view)
 
     def is_refused(loss: Loss) -> bool:
-        if loss.kind == "signature":  # put on every step, asked for in the current turn only
+        if loss.kind == "signature":  # added to every step, but required only in the current turn
             return not turn.isdisjoint(loss.records)
-        if loss.kind == "media_type":  # the true one is sent to all, some take any that they know
+        if loss.kind == "media_type":  # some providers accept any type that they know
             declared = {media.mime for n in loss.records for media in media_parts(parsed.messages[n - 1])}
             return rules.true_media_types or not declared <= rules.media_mimes
         return True
@@ -78,7 +78,7 @@ def _broken(parsed: Parsed, prepared: Request) -> list[Loss]:
 
 
 def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
-    """The messages from the one on in which a user last spoke."""
+    """The messages from the last user message on."""
     start = max((i for i, shown in enumerate(view) if shown.treatment != "synthetic" and starts_turn(shown)), default=0)
     return frozenset(n for shown in view[start:] for n in shown.records)
 
@@ -92,22 +92,22 @@ def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> R
 
 
 def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Request]:
-    """A body as it was read, and the same request made valid, with all that was changed."""
-    with as_json(body) as told:
-        provider = provider or detect(told)
-        parsed, prepared = _made_of(told, provider, model, provider)
-    if prepared.body == told:
+    """The parsed body, and the same request made valid, with all changes."""
+    with as_json(body) as plain:
+        provider = provider or detect(plain)
+        parsed, prepared = _made_of(plain, provider, model, provider)
+    if prepared.body == plain:
         return parsed, prepared
-    return parsed, prepared.after(_untold(parsed, prepared.view))
+    return parsed, prepared.after(_unlisted(parsed, prepared.view))
 
 
-def _untold(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
+def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
     """The changes that requests of a session do not list, as they are not mistakes there: records may contain empty
-    texts, and calls that were made at once one by one."""
+    texts, and parallel calls in several messages."""
     edits: list[Edit] = []
     for shown in view:
         if shown.treatment == "joined":
-            edits.append(Edit("joined", "answers put into one message with the calls before them", shown.records))
+            edits.append(Edit("joined", "answers joined into one message with the calls before them", shown.records))
         left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
         if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
             edits.append(Edit("empty", "empty text left out", shown.records))
@@ -119,30 +119,30 @@ def _empty_texts(message: Message) -> int:
 
 
 def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:
-    """The request for another provider, `to`, valid there. `provider` is the body's own, told from it if not given;
-    `model` is one of the other provider's. Raises InputError: UnknownProvider, FormatError where `body` is no request
-    of its provider."""
-    with as_json(body) as told:
-        return _made_of(told, to, model, provider or detect(told))[1]
+    """The request for another provider, `to`, valid there. `provider` is the provider of the body, detected if not
+    given; `model` is a model of the other provider. Raises UnknownProvider (an InputError) for an unknown provider,
+    FormatError if `body` is not a request of its provider, InputError if no provider can be detected."""
+    with as_json(body) as plain:
+        return _made_of(plain, to, model, provider or detect(plain))[1]
 
 
 def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Request]:
-    """A body as it was read, and the request made of it."""
+    """The parsed body, and the request made from it."""
     speaker = provider(source)
-    provider(to)  # before anything is made of the body
-    if model is not None:  # as whoever has none passes it on
+    provider(to)  # raises for an unknown provider before the body is read
+    if model is not None:  # None means no model, as a caller without one may pass it
         text_given("model", model)
     check_depth(body)
     parsed = speaker.parse(body)
-    aim = aimed(parsed, to, model)
+    goal = aimed(parsed, to, model)
     foreign = parsed.configuration.provider != to
-    ways = plan(parsed.configuration, aim, complete=foreign)
+    ways = plan(parsed.configuration, goal, complete=foreign)
     view = shown_messages(parsed)
     return parsed, build(ways, view, parsed.blob, bindings=given_bindings(view, ways))
 
 
 def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
-    """What the reasoning in a body is bound to, as far as its provider binds it: to the body as it was given."""
+    """The bindings of reasoning in a body, which is bound to the body as given; {} if the model does not bind it."""
     if not ways.rules.reasoning_bound:
         return {}
     return bindings_as_given(view, beginning(ways.target.model, ways.local.tools), ways.rules.provider)
@@ -150,15 +150,16 @@ def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
 
 @contextmanager
 def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Around what takes a body for JSON: gives it with the objects of SDKs in it as dicts. Raises FormatError, which
-    says what and where, for anything else that is no JSON; for keys that are no texts only where that matters."""
+    """A context for code that reads a body as JSON: gives the body with SDK objects converted to dicts. Raises
+    FormatError, which says what and where, for anything else that is not JSON; for keys that are not texts only if that
+    makes the code fail."""
     if not isinstance(body, Mapping):
-        raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
-    told = plain_body(body)
+        raise FormatError(f"a request body must be a dict, not {type(body).__name__}")
+    plain = plain_body(body)
     try:
-        yield told
+        yield plain
     except (AttributeError, TypeError) as error:
-        wrong = not_json(told)
+        wrong = not_json(plain)
         if wrong is None:
             raise
         raise FormatError(f"{wrong}: {JSON_VALUES}") from error
@@ -185,18 +186,18 @@ def _declares_schemas(body: Mapping[str, Any]) -> bool:
 
 
 def detect(body: Mapping[str, Any]) -> str:
-    """Whose request a body is. Raises InputError if it is none of the five."""
+    """The provider in whose format a body is. Raises InputError if the body has none of the five formats."""
     if not isinstance(body, Mapping):
-        raise InputError(f"a request body is an object (a dict), this is {type(body).__name__}")
+        raise InputError(f"a request body must be a dict, not {type(body).__name__}")
     if "contents" in body:
         return "google"
     if "input" in body:
         return "google-interactions" if is_interaction(body) else "openai-responses"
     if "messages" not in body:
-        raise InputError("no request body: it has neither 'messages' nor 'input' nor 'contents'")
+        raise InputError("not a request body: it has neither 'messages' nor 'input' nor 'contents'")
     messages = body["messages"]
     if not isinstance(messages, list):
-        raise InputError(f"no request body: 'messages' is to be a list, not {type(messages).__name__}")
+        raise InputError(f"not a request body: 'messages' must be a list, not {type(messages).__name__}")
     if "system" in body or "anthropic_version" in body or "stop_sequences" in body or _declares_schemas(body):
         return "anthropic"
     for message in messages:

@@ -20,10 +20,10 @@ from ..view.types import Loss
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """How requests for a target are made: everything about one but its conversation.
+    """How requests for a target are made: everything about a request but its conversation.
 
-    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete` says that the
-    request is of our own making, not somebody's to be mended.
+    `local` is the configuration in the provider's terms, `losses` what cannot be expressed in these terms. `complete`:
+    turnlog builds the whole request; otherwise it repairs a request that the caller gave.
     """
 
     provider: Provider
@@ -37,9 +37,9 @@ class Plan(Struct, frozen=True, eq=False):
 def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:
     """The plan for a target.
 
-    `configuration` holds tools and settings in the terms of any provider; what the target's provider
-    has no word for, or cannot run, is a loss. `target.settings` are laid over it. With `complete`, settings that no
-    request may be without are filled in; else their absence is mended as an edit.
+    `configuration` has tools and settings in the terms of any provider; those that the target's provider does not have
+    or cannot run become losses. `target.settings` override its settings. With `complete`, missing settings that every
+    request needs are filled in; otherwise they are reported as an edit.
     """
     to = provider(target.provider)
     local, lost = translate(configuration, to)
@@ -55,7 +55,7 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     ]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     rules = to.rules(target, settings)
-    if complete:  # else what is too much is somebody's mistake, and told as that
+    if complete:  # otherwise too many tools are the caller's mistake, and reported as such
         tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
         rules = beside_texts(rules, target.input_limit)
     settings = chosen_as_sent(to, settings, tools, rules)
@@ -65,8 +65,8 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
 
 
 def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:
-    """`configuration` in the terms of provider `to`: the settings that all share are carried over, each
-    other one is a loss."""
+    """`configuration` in the terms of provider `to`: settings that all providers share are converted, each other
+    setting is a loss."""
     if not configuration.provider or configuration.provider == to.name:
         return msgspec.structs.replace(configuration, provider=to.name), []
     source = provider(configuration.provider)
@@ -88,7 +88,7 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
 
 
 def _leaves(settings: Mapping[str, Any], paths: SettingPaths) -> dict[tuple[str, ...], Any]:
-    """Settings by path; objects that hold a shared setting are opened, others are one leaf."""
+    """Settings by path. An object that contains a shared setting is split into its entries, others are kept whole."""
     openable = {path[:1] for path in paths.values() if len(path) > 1}
     leaves: dict[tuple[str, ...], Any] = {}
     for key, value in settings.items():
