@@ -319,8 +319,8 @@ class LateCall:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (Named, r"give Named\(\.\.\.\), not the class"),
-        (Digest, r"give Digest\(\.\.\.\), not the class"),
+        (Named, r"give an instance, Named\(\.\.\.\), not the class"),
+        (Digest, r"give an instance, Digest\(\.\.\.\), not the class"),
         (Nameless(None), r"Nameless\.id must be a non-empty string.*not None"),
         (Nameless(7), r"Nameless\.id must be a non-empty string.*not 7"),
         (Nameless(" "), r"Nameless\.id must be a non-empty string"),

@@ -1,4 +1,5 @@
-"""Every setting as a typed value: its key, what it accepts, its default.
+"""Every setting as a typed value: its key, the values it accepts, its default.
 
-Types only; `session.settings` loads them from files and the environment. Imported by `session` and `cli`.
+This package contains only types; `session.settings` loads settings from files and the environment. `session` and `cli`
+import it.
 """

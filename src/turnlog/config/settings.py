@@ -25,7 +25,7 @@ from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
 from ..summarize import TIMEOUT, Complete, Summarizer, as_ladder
 
 SOURCES = ("interactive", "non-interactive", "embedded-server")
-"""From where a session may be opened: see `SessionOpened`."""
+"""The values of `source`, which says from where a session is opened: see `SessionOpened`."""
 
 
 class Kind(NamedTuple):
@@ -131,8 +131,8 @@ def _patterns(value: Any) -> dict[str, str]:
 
 
 def _table_of(text: str) -> Any:
-    """A value as TOML spells it, for what is no single word."""
-    import tomllib  # 5 ms of import, which only few variables need
+    """A value in the syntax of TOML, for values that are not a single word."""
+    import tomllib  # takes 5 ms, and only few variables need it
 
     return tomllib.loads(f"value = {text}")["value"]
 

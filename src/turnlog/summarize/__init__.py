@@ -1,6 +1,7 @@
-"""Summaries of what leaves a view: by a model, or without one by the digest. Each is paid for once.
+"""Summaries of messages that leave a view, written by a model or, without one, by the digest. A model is paid only once
+for the same content.
 
-Takes the messages of a view. Imported by `requests` (for plain bodies) and `session`.
+`requests` (for plain bodies) and `session` import this package.
 """
 
 from .attempts import TIMEOUT, Attempt, attempt

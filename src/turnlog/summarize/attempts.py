@@ -1,4 +1,4 @@
-"""A summary, whatever happens: down a ladder of summarizers to one that needs nobody."""
+"""Get a summary whatever happens: try a list of summarizers in order, and at last one that needs no model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .running import Run
 from .verdict import SummaryFailure, fault_of
 
 TIMEOUT = 5.0
-"""Seconds that a summarizer has, while a request waits."""
+"""Seconds that a request waits for a summarizer."""
 
 
 class Attempt(Struct, frozen=True):
@@ -42,15 +42,15 @@ def attempt(
     ledger: Ledger | None = None,
     ahead: Background | None = None,
 ) -> Attempt:
-    """The summary of `material` by the first of `ladder` that gives one, else by `offline`.
+    """The summary of `material` by the first summarizer in `ladder` that returns one, else by `offline`.
 
-    Each of the ladder costs something: it is asked once at most for the same content, in a thread of its own,
-    and has `timeout` seconds. `offline` costs nothing, is asked here and now, and never claimed. What `ahead`
-    has under way for this content is waited for rather than asked for again, but not twice; what comes too late is
-    left to it.
+    Summarizers in `ladder` may cost money: each is called at most once for the same content, in a thread of its own,
+    and has `timeout` seconds. `offline` costs nothing: it is called directly, and its calls are not recorded. If
+    `ahead` is already computing a summary of this content, that call is waited for, once, instead of a new call. A
+    call that takes too long is left to `ahead`.
 
-    Never raises: exceptions, silence, refusals and texts that save nothing are failures in the result, and
-    those of the ladder stand in the `ledger` too.
+    Never raises: exceptions, timeouts, refusals and texts that save nothing are failures in the result. Failures of
+    summarizers in `ladder` are also recorded in `ledger`.
     """
     ledger = MemoryLedger() if ledger is None else ledger
     material = msgspec.structs.replace(material, count=_once(material.count))
@@ -63,7 +63,7 @@ def attempt(
     try:
         text = offline.summarize(material)
         fault = fault_of(text, material)
-    except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's, and views have other steps
+    except Exception as error:  # noqa: BLE001 - a summarizer of the caller may raise anything, and there are other steps
         fault = "exception", described(error)
     if fault is not None:
         return Attempt(failures=(*failures, SummaryFailure(offline.id, *fault)))
@@ -71,7 +71,8 @@ def attempt(
 
 
 def _once(count: Callable[[str], int]) -> Callable[[str], int]:
-    """The same count, which does not count the same text twice in a row: its writer and its judge each ask."""
+    """The same function, which does not count the same text twice in a row: the summarizer and `fault_of` both count
+    it."""
     last: tuple[str | None, int] = (None, 0)
 
     def counted(text: str) -> int:
@@ -89,7 +90,7 @@ def _once(count: Callable[[str], int]) -> Callable[[str], int]:
 def _asked(
     summarizer: Summarizer, material: Material, timeout: float, ledger: Ledger, ahead: Background | None
 ) -> Attempt | SummaryFailure:
-    """What one summarizer gives: from the background, from the ledger, or asked now."""
+    """The result of one summarizer: from the background, from the ledger, or from a call now."""
     try:
         key = key_of(summarizer.id, material)
         run = None if ahead is None else ahead.running(key)
@@ -100,13 +101,13 @@ def _asked(
         return _recalled(summarizer.id, material, *known)
     try:
         run = run or Run(summarizer, material, key)
-    except RuntimeError as error:  # no thread to be had
+    except RuntimeError as error:  # no thread can be started
         failure = SummaryFailure(summarizer.id, "exception", str(error))
         return settle(ledger, key, failure) or failure
-    # Records of the attempt make a decision be made again, for the same content: its time is over by then.
+    # Records of the attempt make the decision be made again for the same content. The run has had its time by then.
     try:
         ended = run.wait(0 if run.given_up else timeout)
-    except BaseException:  # Ctrl-C: it is under way and paid for, and may be asked for again
+    except BaseException:  # Ctrl-C: the call goes on and is paid for, and its result may be used later
         if ahead is not None:
             ahead.keep(run)
         raise
@@ -119,10 +120,10 @@ def _asked(
 
 
 def _recalled(summarizer_id: str, material: Material, n: int, body: SummaryRecord) -> Attempt | SummaryFailure:
-    """What record `n` says of this content."""
+    """The result that record `n` contains for this content."""
     match body.state:
         case "made":
-            fault = fault_of(body.text, material)  # another counter may count it otherwise
+            fault = fault_of(body.text, material)  # another counter may count it differently
             if fault is None:
                 return Attempt(body.text, summarizer_id, remembered=True)
             return SummaryFailure(summarizer_id, fault[0], f"record {n}: {fault[1]}")

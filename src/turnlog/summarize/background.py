@@ -1,4 +1,4 @@
-"""A summary computed ahead, while the conversation goes on."""
+"""A summary computed ahead of need, while the conversation goes on."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from .verdict import SummaryFailure
 
 
 class Background:
-    """At most one summarizer at work beside a session. No thread is there before the first `start`.
+    """At most one summarizer at work in the background of a session. There is no thread before the first `start`.
 
-    Only the thread that calls these methods touches the ledger. Whether a result is used is decided by its
-    key: `attempt` takes it if it is asked for the very same content, and nobody else does.
+    Only the thread that calls these methods uses the ledger. `attempt` uses a result if its key is that of the content
+    to be summarised; otherwise the result is not used.
     """
 
     def __init__(self) -> None:
         self._run: Run | None = None
 
     def start(self, material: Material, summarizer: Summarizer, ledger: Ledger) -> SummaryFailure | None:
-        """Begin to summarise `material`, unless that is under way or known, or something else is under way.
+        """Begin to summarise `material`, unless a call is under way or the result for it is known.
 
-        What has come before is collected first. Returns what went wrong, never raises.
+        An earlier call that has ended is collected first. Returns the failure, None if there is none; never raises.
         """
         ended = self.collect(ledger)
         if self._run is not None:
@@ -35,12 +35,12 @@ class Background:
             return SummaryFailure(summarizer.id, "ledger", str(error))
         try:
             self._run = Run(summarizer, material, key)
-        except RuntimeError as error:  # no thread to be had
+        except RuntimeError as error:  # no thread can be started
             return settle(ledger, key, SummaryFailure(summarizer.id, "exception", str(error)))
         return ended
 
     def collect(self, ledger: Ledger) -> SummaryFailure | None:
-        """Put what has come on record. Returns what went wrong with it, if something did."""
+        """Record the result of the call if it has ended. Returns the failure, None if there is none."""
         run = self._run
         if run is None or not run.wait(0):
             return None
@@ -48,23 +48,23 @@ class Background:
         return run.settle(ledger)[1]
 
     def running(self, key: str) -> Run | None:
-        """The call that is under way for a key, or has ended and was not collected yet."""
+        """The call for a key, if it is under way or was not collected yet; else None."""
         return self._run if self._run is not None and self._run.key == key else None
 
     def keep(self, run: Run) -> None:
-        """Look after a call that nobody waits for any more, so that its text is kept should it still come.
+        """Take over a call that the caller no longer waits for, so that its text is recorded if it still comes.
 
-        Where another is under way, it is let go: one worker is enough.
+        If another call is under way, this one is dropped: one worker is enough.
         """
         if self._run is None:
             self._run = run
 
     def release(self, run: Run) -> None:
-        """Let go of a call: its end is on record."""
+        """Drop a call whose end is on record."""
         if self._run is run:
             self._run = None
 
     def close(self, ledger: Ledger) -> SummaryFailure | None:
-        """Put on record what has come, or that it did not. Waits for nothing; what comes later is lost."""
+        """Record the result of the call, or that it has not ended. Does not wait; a later result is lost."""
         run, self._run = self._run, None
         return None if run is None else run.settle(ledger, unfinished="the session was closed before it came")[1]

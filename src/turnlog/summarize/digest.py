@@ -1,10 +1,10 @@
-"""A summary without a model: what was asked, done and found, in quotes that name their records.
+"""A summary without a model: what was asked, done and found, in quotes with their record numbers.
 
-It is made of the originals each time, so that nothing is summarised twice; an earlier summary is read only where its
-originals are not at hand. A few sections have a share of the room each: the user's words, files changed, decisions,
-errors, open ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its
-result, or of what was said, that are worth most for their length (see `Seen.weights` and `Choice`). What an earlier
-digest quoted competes with them: it is not pushed out by what is new and worth less, nor stays for being old.
+It is made from the original messages each time, so that nothing is summarised twice; an earlier summary is read only
+for originals that are not available. A few sections have a share of the room each: the user's words, files changed,
+decisions, errors, open ends. The rest of the room is for what was done, in order: calls with their arguments, and under
+each call the lines of its result, or of texts, that are worth most for their length (see `Seen.weights` and `Choice`).
+Quotes of an earlier digest compete with them by worth: they neither leave nor stay because of their age.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ from .sections import (
 from .speakers import with_calls
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
-_TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
+_TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
-_REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # what a user said then is an order, whatever its words
+_REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
-_NEW = 0.3  # of the room for quotes, for what no digest before this one told
-_ACTS = 0.12  # of the room, at most, for the calls that changed something
-_FEW = 800  # characters of a digest in which quotes say more than such calls
+_NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
+_ACTS = 0.12  # the largest share of the room for calls that changed something
+_FEW = 800  # characters: in a digest up to this length, quotes say more than such calls
 _ACT = 60  # characters of the arguments of such a call
 
-_CHARACTERS = 3.4  # of a token: where the search for the right length begins
-_SAMPLE = 100  # lines by which it is measured how many characters a token has
-_AIM = 0.99  # of the target: what the search aims at
-_TRIES = 4  # times that a text is made and counted
-_LIKELY = 8  # tokens of the target for each identifier that quotes are looked for
-_FULL = 0.97  # of the target: no more tries
-# What an earlier summary says, and its originals cannot any more, someone thought worth keeping:
-_GIVEN = 500, 700  # worth of an identifier that only it has, where it is oldest and newest
-_QUOTED = 500  # of a line of it, whatever it names
+_CHARACTERS = 3.4  # characters per token at the beginning of the search for the right length
+_SAMPLE = 100  # lines from which the characters per token are measured
+_GOAL = 0.99  # share of the target at which the search aims
+_TRIES = 4  # how many times a text is made and counted
+_LIKELY = 8  # tokens of the target for each identifier that quotes are searched for
+_FULL = 0.97  # share of the target that is close enough to stop
+# Lines of an earlier summary whose originals are not available were worth keeping before:
+_GIVEN = 500, 700  # worth of an identifier that is only there, in the oldest and in the newest line
+_QUOTED = 500  # worth of such a line, without the identifiers in it
 _NEVER = 1 << 62
 
 
@@ -76,7 +76,7 @@ class Digest:
         self._memory = memory
 
     def read_ahead(self, messages: Sequence[Shown]) -> None:
-        """Make notes now of messages that are going to be summarised: what it says stays the same."""
+        """Read messages now that will be summarised later. This saves time and changes no digest."""
         if self._memory is not None:
             self._memory.read_ahead(with_calls(messages))
 
@@ -87,7 +87,7 @@ class Digest:
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
         text = draft.text()
-        draft.change(_AIM * material.target * _characters(text, material.count) - len(text))
+        draft.change(_GOAL * material.target * _characters(text, material.count) - len(text))
         for _ in range(_TRIES):
             text = draft.text()
             if text == before:
@@ -97,14 +97,14 @@ class Digest:
                 best = text
             if _FULL * material.target <= tokens <= material.target:
                 break
-            if not draft.change(_AIM * material.target * len(text) / max(1, tokens) - len(text)):
-                room *= _AIM * material.target / max(1, tokens)
+            if not draft.change(_GOAL * material.target * len(text) / max(1, tokens) - len(text)):
+                room *= _GOAL * material.target / max(1, tokens)
                 draft.fill(room)
         return best
 
 
 class _Draft:
-    """All that a digest of one material might say."""
+    """All content that a digest of one material may have."""
 
     def __init__(self, material: Material, memory: Memory) -> None:
         reader = Reader(memory)
@@ -122,8 +122,8 @@ class _Draft:
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
-        told = sum(len(line.text) for line in earlier[DONE])
-        self._quotes = list(excerpts(self._said, self._first_at, self._likely(told), self._vocabulary))
+        earlier_size = sum(len(line.text) for line in earlier[DONE])
+        self._quotes = list(excerpts(self._said, self._first_at, self._likely(earlier_size), self._vocabulary))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         for quote in self._quotes:
@@ -132,9 +132,9 @@ class _Draft:
         self._acts = acts(self._said)
         for at in self._acts:
             self._headings.setdefault(at, self._act(self._said[at]))
-        self._carried: dict[int, tuple[Line, Excerpt]] = {}  # what an earlier digest quoted, by its place there
+        self._carried: dict[int, tuple[Line, Excerpt]] = {}  # quotes of an earlier digest, by their place there
         self._earlier_acts: list[int] = []  # the places of calls that changed something, the newest first
-        self._ends: dict[int, Line] = {}  # of calls that failed, by the place of what stands above
+        self._ends: dict[int, Line] = {}  # lines that a call failed, by the place of the call's line
         self._carry(earlier[DONE], seen.staying)
         changed = [Line(place, line) for place, line in enumerate(files(self._said))]
         paths = {path_of(line) for line in changed}
@@ -152,17 +152,17 @@ class _Draft:
             OPEN: [Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[OPEN],
         }
 
-    def _likely(self, told: int) -> Iterable[str]:
-        """The identifiers of most weight: those that quotes are looked for. What an earlier digest told, in so many
-        characters, leaves room for fewer."""
+    def _likely(self, earlier_size: int) -> Iterable[str]:
+        """The identifiers of most weight, for which quotes are searched. There are fewer if an earlier digest has many
+        characters of quotes, as they take room."""
         target = self._material.target
-        most = 20 + (target - min(target * 2 // 3, int(told / _CHARACTERS * 1.5))) // _LIKELY
+        most = 20 + (target - min(target * 2 // 3, int(earlier_size / _CHARACTERS * 1.5))) // _LIKELY
         if len(self._weights) <= most:
             return self._weights
         return sorted(sorted(self._weights, reverse=True), key=self._weights.__getitem__, reverse=True)[:most]
 
     def fill(self, room: float) -> None:
-        """Say as much as goes into about `room` characters."""
+        """Choose the content for about `room` characters."""
         self._texts = {  # of the sections
             name: _with_the_task(lines, room)
             if name == ASKED and self._tells_the_task
@@ -172,36 +172,36 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
-        told = self._asked_or_decided()
-        quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
+        shown = self._asked_or_decided()
+        quotes = [one for one in self._quotes if one.quote.text not in shown.get(one.at, "")]
         self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
         opened = self._choice.open(self._acts, _ACTS * (room - _FEW))
         used += opened + self._choice.open(self._earlier_acts, _ACTS * room - opened)
         self._choice.renew()
         if self._carried:
             used += self._choice.take(_NEW * (room - used), fill=False)
-            self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # of equals, the newer
+            self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # the newer first if equal
         self._choice.take(room - used)
 
     def _asked_or_decided(self) -> dict[int, str]:
-        """What stands among what was asked or decided, by the position of the text that it is of: no quote of it is
-        needed."""
-        told: dict[int, str] = {}
+        """The lines in the sections of what was asked and decided, by the position of their texts: they need not be
+        quoted again."""
+        shown: dict[int, str] = {}
         for line in (*self._texts[ASKED], *self._texts[DECIDED]):
             if (found := HEADING.match(line)) is not None:
-                told[int(found[1])] = told.get(int(found[1]), "") + line
-        speakers = ("user", "assistant")
-        return {at: told[one.record] for at, one in enumerate(self._said) if one.record in told and one.who in speakers}
+                shown[int(found[1])] = shown.get(int(found[1]), "") + line
+        texts = (at for at, one in enumerate(self._said) if one.record in shown and one.who in ("user", "assistant"))
+        return {at: shown[self._said[at].record] for at in texts}
 
     def change(self, room: float) -> bool:
-        """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
+        """Add quotes if `room` is positive, else remove quotes. Returns whether that was possible."""
         if room <= 0:
             return self._choice.drop(-room)
         self._choice.renew()
         return self._choice.take(room) > 0
 
     def text(self) -> str:
-        """The digest as it stands."""
+        """The digest with the content chosen so far."""
         chosen = self._choice.chosen
         texts = {**self._texts, DONE: self._told(one for one in chosen if one.at >= 0)}
         if carried := [self._carried[one.at][0] for one in chosen if one.at < 0]:
@@ -215,7 +215,7 @@ class _Draft:
         return _TITLE.format(self._first, self._last)
 
     def _told(self, chosen: Iterable[Excerpt]) -> list[str]:
-        """The chosen quotes in order, under what they belong to; of each call that failed, that it did."""
+        """The chosen quotes in order, each under the line that it belongs to, and a note for each call that failed."""
         lines: list[str] = []
         step = at = -1
         for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
@@ -232,15 +232,16 @@ class _Draft:
         return lines + (self._failure(step) if at == step else [])
 
     def _failure(self, call: int) -> list[str]:
-        """That a call failed, of whose result nothing is quoted: what it was to do would be taken for done."""
+        """The note that a call failed, if its result is not quoted: otherwise the call would seem to have succeeded."""
         failed = self._failed.get(call)
         return [f"→ [{failed}] failed"] if failed is not None else []
 
     def _since_then(self, one: Said) -> str:
-        """Where the same call had another answer later, if it had: what is quoted of this one may hold no more."""
+        """The note that the same call had a different result later, so that a quote may no longer be true; "" if it had
+        not."""
         newest = self._newest.get((one.tool, one.brief), one)
-        told, now = one.part, newest.part
-        same = isinstance(told, ToolResult) and isinstance(now, ToolResult) and told.parts == now.parts
+        then, now = one.part, newest.part
+        same = isinstance(then, ToolResult) and isinstance(now, ToolResult) and then.parts == now.parts
         return "" if same or newest.record <= one.record else f"; otherwise at [{newest.record}]"
 
     def _heading(self, one: Said) -> Heading:
@@ -249,36 +250,36 @@ class _Draft:
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
     def _act(self, one: Said) -> Heading:
-        """A call that nothing is quoted of: what it was, and for what."""
+        """The heading of a call without quotes: its tool, and the beginning of its arguments."""
         brief = clip(one.brief, _ACT)
         return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
     def _decided(self) -> list[Line]:
-        """What the assistant chose, the newest first."""
+        """The assistant's decisions, the newest first."""
         decided = [(one.record, text) for one in self._said for text in one.note.decisions]
         return [Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
 
     def _since(self, earlier: list[Line], staying: list[Said]) -> list[Line]:
-        """The errors that an earlier summary told, with what came of them."""
-        told = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
-        return [Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
+        """The errors in an earlier summary, updated with how they ended."""
+        updated = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
+        return [Line(line.place, text, line.about) for line, text in zip(earlier, updated, strict=True)]
 
     def _asked(self, earlier: list[Line]) -> list[tuple[Line, bool]]:
-        """What the user said, in order, and whether it gives orders."""
+        """The lines of what the user said, in order, each with whether it gives orders."""
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
         lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
-        told = ((line, gives_orders(line.text) or _REFUSING.match(line.text) is not None) for line in earlier)
-        return [*told, *lines]
+        before = ((line, gives_orders(line.text) or _REFUSING.match(line.text) is not None) for line in earlier)
+        return [*before, *lines]
 
     def _by_weight(self, asked: list[tuple[Line, bool]]) -> list[Line]:
-        """What the user said, the most important first."""
+        """The lines of what the user said, the most important first."""
         texts = [line.text.partition("] ")[2] for line, _ in asked]
         orders = [order for _, order in asked]
         return [asked[at][0] for at in most_telling(texts, orders, task=self._tells_the_task)]
 
     def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[Line]]:
-        """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files, errors,
-        under `DONE` what a digest quoted, in order, and under `EARLIER` the other lines, those of most worth first."""
+        """The lines of an earlier summary whose originals are not available, by section: what the user said, files,
+        errors; under `DONE` the quotes of a digest, in order; under `EARLIER` all others, those of most worth first."""
         found: dict[str, list[Line]] = {name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)}
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
@@ -287,19 +288,19 @@ class _Draft:
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
         planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
-        known: dict[tuple[str, ...], Line] = {}  # an earlier digest may have told a thing twice
+        known: dict[tuple[str, ...], Line] = {}  # an earlier digest may contain a line twice
         stood: tuple[Line, ...] = ()
         under: tuple[Line, ...] = ()
         path: tuple[str, ...] = ()
         for section, line in read_lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
             if line.about >= at_hand:
-                continue  # told from its original
-            if line.under is not stood:  # else they stand under the same as the line before
+                continue  # covered by its original
+            if line.under is not stood:  # otherwise the lines above are those of the line before
                 stood, path = line.under, tuple(one.text for one in line.under)
                 under = tuple(known.setdefault(path[: i + 1], one) for i, one in enumerate(stood))
             key = (*path, line.text)
             if key in known:
-                continue  # told already
+                continue  # a repetition
             known[key] = line = Line(line.place, line.text, line.about, under)
             if section == OPEN:
                 if line.about > planned and " said last: " not in line.text:
@@ -313,7 +314,7 @@ class _Draft:
         return found
 
     def _carry(self, lines: Sequence[Line], staying: set[str]) -> None:
-        """Have what an earlier digest quoted take part in the choice."""
+        """Add the quotes of an earlier digest to the candidates."""
         oldest, newest = min((line.about for line in lines), default=0), max((line.about for line in lines), default=0)
         for line in lines:
             head = line.under[0] if line.under else line
@@ -335,7 +336,7 @@ class _Draft:
         self._earlier_acts = [place for place in self._earlier_acts if place in did_not_fail]
 
     def _given(self, text: str, place: int, weight: int, staying: set[str]) -> tuple[str, ...]:
-        """The identifiers in a line of an earlier digest. Those that nothing else has get this weight."""
+        """The identifiers in a line of an earlier digest. Those that are nowhere else get this weight."""
         words = self._vocabulary.of_line(text)
         for word in words:
             if word not in self._first_at and word not in staying:
@@ -348,8 +349,8 @@ class _Draft:
 
 
 def _without_results_ahead(messages: Sequence[Shown]) -> Sequence[Shown]:
-    """`messages` without those ahead that hold results alone: their calls are not at hand, but stand in the digest
-    before, with what came of them."""
+    """`messages` without the first ones that contain only results: their calls are not available, but the earlier
+    digest has these calls and how they ended."""
     first = next((at for at, one in enumerate(messages) if not all(map(_is_result, one.message.parts))), len(messages))
     return messages[first:]
 
@@ -359,24 +360,25 @@ def _is_result(part: object) -> bool:
 
 
 def _characters(text: str, count: Callable[[str], int]) -> float:
-    """Of a token: by a sample of the lines."""
+    """The characters per token, measured on a sample of the lines."""
     lines = text.split("\n")
     sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
     return len(sample) / max(1, count(sample))
 
 
 def _heard(one: Said) -> str:
-    """The line of something that the user said, and where it was said in the answer to a call."""
+    """The line of a user's text; it names the tool if the user said it when refusing a call."""
     return f"[{one.record}] {f'refusing {one.tool}: ' if one.who == 'result' else ''}{one.note.line}"
 
 
 def _with_the_task(lines: list[Line], room: float) -> list[str]:
-    """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: where that
-    takes all of the share, it has more, and is cut short where that is too little, and the rest has half."""
+    """The lines of what was asked that fit into their share of `room` characters, always with the first, the task. If
+    the task alone takes the whole share, it gets more room, is cut if necessary, and the other lines get half of the
+    share."""
     share = room * _SHARES[ASKED] - len(ASKED)
     if lines and len(lines[0].text) >= share:
         task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
-        told = clip(task.text, most) if most >= _TASK_LEAST else ""
-        lines = [Line(task.place, told, task.about, task.under), *lines[1:]] if told else lines
-        share = share / 2 + len(told) + 1
+        cut = clip(task.text, most) if most >= _TASK_LEAST else ""
+        lines = [Line(task.place, cut, task.about, task.under), *lines[1:]] if cut else lines
+        share = share / 2 + len(cut) + 1
     return fitting(lines, share)

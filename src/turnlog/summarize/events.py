@@ -1,4 +1,4 @@
-"""What happened in a conversation, told by its calls: files changed, errors and how they ended, plans left open."""
+"""The events of a conversation, found in its calls: files changed, errors and how they ended, plans left open."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ..log.messages import Outcome, ToolCall
 from .file_edits import BY_SHELL, last_program, words_of
 from .reading import Said, clip
 
-_ENDS = 1500  # characters at either end of a text in which an event is looked for
-_STATUS = 300  # the same for a status
-# A status that is told: not what a call in a program would exit with, nor what a manual says of one.
+_ENDS = 1500  # characters at either end of a text that are searched for an event
+_STATUS = 300  # the same for an exit status
+# A reported exit status; not a call in a program that would exit with one, nor a manual's description of one.
 _EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)(?!\()\W{1,3}(\d{1,3})(?!\w|\.\d)"
     r"(?![ \t]+(?!(?:in|after)\b)\w)",
     re.IGNORECASE,
 )
-_REPORT = 6  # lines of such a status, of which only some say anything
-_STATUS_ALONE = re.compile(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # as gemini-cli ends what a command said
-# A name of an exception, or such a word, with what it says behind it: no list of names, no number that was measured.
+_REPORT = 6  # lines of a report with such a status, only some of which say anything
+_STATUS_ALONE = re.compile(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # the last line of a command's output in gemini-cli
+# The name of an exception, or a word like it, before its message; not in a list of names or before a measured number.
 _RAISED = re.compile(
     r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
     r"|(?:error|fatal|panic)\b(?!\s*[=|]))",
     re.IGNORECASE,
 )
 _BEGINS = re.compile(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
-# What begins alike and says that nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
+# Texts that begin in the same way although nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
 _NO_ERROR = re.compile(
     r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|\(none\)|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
     r"|s?=\s*(?:$|,)"
@@ -45,7 +45,7 @@ _NAMED = re.compile(
 )
 _LABEL = re.compile(r"\W*(?:error|stderr|stdout|output)?\W*$", re.IGNORECASE)  # a line that says nothing by itself
 _HEADED = re.compile(r"\W*error\W*$", re.IGNORECASE)
-# Programs that end with 1 where they find nothing, or what they compare differs: no error.
+# Programs whose exit status 1 is not an error: they found nothing, or the files that they compared differ.
 _SEEKING = re.compile(
     r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
 )
@@ -58,14 +58,14 @@ _FINISHED = frozenset(
     " terminado cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소"
     " مكتمل تم منجز ملغى выполнено готово отменено".split()
 )
-# What a tool is named that changes something: a booking, a ticket. Its first word tells: `get_order` orders nothing.
+# Names of tools that change something: a booking, a ticket. The first word decides: `get_order` orders nothing.
 _ACTS = re.compile(
     r"(?:^|__|[./:])(?:add|approve|assign|book|buy|cancel|change|charge|close|confirm|create|delete|deploy|disable|enable"
     r"|exchange|insert|invite|issue|merge|modify|move|notify|order|pay|place|post|publish|purchase|push|refund|reject"
     r"|remove|rename|reply|reserve|reset|return|schedule|send|set|share|ship|submit|subscribe|transfer|update|upload"
     r"|unsubscribe)(?=_|-|$)"
 )
-_CALL = 60  # characters of a call's arguments that say what it is about
+_CALL = 60  # characters of a call's arguments that identify it
 _FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
 _COMMAND = r"\1="
 _OPEN = "not seen to work since"
@@ -74,8 +74,8 @@ _TASK_KEYS = ("content", "step", "title", "task", "text", "description")
 
 
 def error_of(text: str, outcome: Outcome) -> str:
-    """What went wrong, if a result says that its call failed: by its outcome, else by an exit status, else by beginning
-    with an error or ending in an exception. Empty if it does not."""
+    """What went wrong, if a result shows that its call failed; else "". The outcome decides, else an exit status, else
+    whether the text begins with an error or ends with an exception."""
     return _message(text, outcome) if _failed(text, outcome) else ""
 
 
@@ -99,7 +99,8 @@ def _exit_of(text: str) -> re.Match[str] | None:
 
 
 def _message(text: str, outcome: Outcome) -> str:
-    """The last line that names an exception, else the first that sounds like an error."""
+    """The last line that names an exception, else the first that looks like an error, else another line that may say
+    what went wrong."""
     lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
     lines = [line for line in lines if line.strip()]
     telling = [line for line in lines if not _LABEL.match(line)]
@@ -121,14 +122,14 @@ def _message(text: str, outcome: Outcome) -> str:
 
 
 def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int, str]]:
-    """The failed results as (position, line), those first that are not known to have ended, the newest first.
+    """The failed results as (position, line): first those whose error is not known to have ended, the newest first.
 
-    An error ended where the same call did not fail later on, in what was `said` or what is `staying`. Of a call that is
-    only alike, by its tool and the first words of its arguments, it is said that it worked, and no more.
+    An error ended if the same call succeeded later, in `said` or `staying`. If only a similar call succeeded (the same
+    tool, and arguments that begin alike), the line says so without more.
     """
     found: list[tuple[int, int, str]] = []
     failed = {one.tool for one in said if one.note.error}
-    worked: dict[str, list[Said]] = {}  # by what is alike, and by the whole of what is told of a call
+    worked: dict[str, list[Said]] = {}  # by the beginning of a call, and by its whole `brief`
     good = [one for one in (*said, *staying) if one.who == "result" and not one.note.error and one.tool in failed]
     for one in sorted(good, key=_RECORD):
         worked.setdefault(_alike(one), []).append(one)
@@ -148,8 +149,8 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
 
 
 def _found_nothing(one: Said) -> bool:
-    """Whether a call failed by its status alone, which says no more than that a search found nothing, or that two files
-    differ."""
+    """Whether a call failed only by its exit status, and that means no more than that a search found nothing or that
+    two files differ."""
     if not isinstance(one.asked, ToolCall) or (last := last_program(one.asked)) == "" or not _SEEKING.match(last):
         return False
     text = one.text
@@ -158,13 +159,13 @@ def _found_nothing(one: Said) -> bool:
 
 
 def _since(one: Said, others: list[Said]) -> Iterator[Said]:
-    """Those of `others`, which are in order, that came after `one`."""
+    """The results in `others`, which are in order, that came after `one`."""
     return (others[at] for at in range(bisect_right(others, one.record, key=_RECORD), len(others)))
 
 
 def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
-    """Lines of an earlier digest's errors, each with the record that it is about, and with what came of the error
-    since."""
+    """The error lines of an earlier digest, updated with how the errors ended since. `lines` has each line and the
+    record that it is about."""
     if not any(line.endswith(_OPEN) for line, _ in lines):
         return [line for line, _ in lines]
     worked: dict[str, list[int]] = {}
@@ -175,16 +176,16 @@ def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
 
 
 def _ended(line: str, about: int, worked: dict[str, list[int]]) -> str:
-    told, open_, _ = line.partition(f"; {_OPEN}")
-    call = told.partition("] ")[2]
-    calls = (call[: found.start()] for found in re.finditer(": ", call)) if open_ else ()  # a brief may hold the sign
+    error, open_, _ = line.partition(f"; {_OPEN}")
+    call = error.partition("] ")[2]
+    calls = (call[: found.start()] for found in re.finditer(": ", call)) if open_ else ()  # a brief may contain ": "
     since = [record for alike in calls for record in worked.get(alike, ()) if record > about]
-    return f"{told}; a call like it worked at [{min(since)}]" if since else line
+    return f"{error}; a call like it worked at [{min(since)}]" if since else line
 
 
 def _alike(one: Said) -> str:
-    """The tool and the first words of its arguments, without a change of folder ahead of them: that says where a
-    command ran, and not which."""
+    """The tool and the beginning of its arguments, without a change of folder before a command: it says where the
+    command ran, not which command it was."""
     brief = _FOLDER.sub(_COMMAND, one.brief) if "=cd " in one.brief else one.brief
     return f"{one.tool} {brief[:_CALL]}"
 
@@ -199,8 +200,8 @@ def _same(one: Said, other: Said) -> bool:
 
 
 def files(said: Sequence[Said]) -> list[str]:
-    """The files that calls changed, the newest change first, with what was done to them and in which records. What a
-    call was to change that failed is not changed; a shell command may have come as far as that, and is marked."""
+    """The files that calls changed, the newest change first, with the changes and their records. Files of failed calls
+    are left out, except those of shell commands, which may have changed them before they failed: these are marked."""
     failed = {one.call for one in said if one.note.error and one.call is not None}
     changed: dict[str, dict[str, list[int]]] = {}
     for at, one in enumerate(said):
@@ -216,8 +217,8 @@ def files(said: Sequence[Said]) -> list[str]:
 
 
 def acts(said: Sequence[Said]) -> list[int]:
-    """The positions of the calls that changed something else than files, as far as the names of their tools tell it,
-    the newest first. What failed changed nothing, and a plan is told by what is left of it."""
+    """The positions of the calls that changed something other than files, judged by the names of their tools, the
+    newest first. Failed calls are left out, and so are plans, as `open_ends` shows what is left of them."""
     failed = {one.call for one in said if one.note.error and one.call is not None}
     return [
         at
@@ -228,7 +229,7 @@ def acts(said: Sequence[Said]) -> list[int]:
 
 
 def changes_things(tool: str) -> bool:
-    """Whether a tool changes something, as far as its name tells it."""
+    """Whether a tool changes something, judged by its name."""
     return _ACTS.search(words_of(tool)) is not None
 
 
@@ -238,8 +239,7 @@ def _counted(done: str, records: list[int]) -> str:
 
 
 def open_ends(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[str]:
-    """What the newest list of tasks leaves undone, unless one is `staying` that is newer, and what the assistant said
-    last."""
+    """The unfinished tasks of the newest list, unless a newer list is in `staying`, and the assistant's last text."""
     last = next((one for one in reversed(said) if one.who == "assistant"), None)
     listing = next((one for one in reversed(said) if one.note.tasks is not None), None)
     left: list[str] = []
@@ -252,8 +252,8 @@ def open_ends(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[str]:
 
 
 def tasks_of(call: ToolCall) -> tuple[tuple[str, bool], ...] | None:
-    """A list of tasks with a status each, as plan and to-do tools take it: lines, and whether each is finished. None if
-    there is no such list: things of another kind, orders or rows, may have a status too."""
+    """The tasks in a call of a plan or to-do tool: lines, each with whether it is finished. None if there is no list of
+    tasks: other things, such as orders or rows, may have a status too."""
     values = call.arguments.values() if isinstance(call.arguments, dict) else ()
     lists = [value for value in values if isinstance(value, list)]
     plans = _PLAN.search(call.name) is not None

@@ -1,6 +1,7 @@
-"""A transcript made to fit: long parts keep head and tail, the tools' before the user's; then the oldest go.
+"""Make a transcript fit: cut long texts to head and tail, those of tools more than the user's; then leave out the
+oldest entries.
 
-Every cut is marked where it is, with its size.
+Every cut is marked at its place, with its size.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Callable, Sequence
 from .transcript import Entry, Voice
 
 _SHARE: dict[Voice, int] = {"tool": 1, "assistant": 3, "system": 6, "user": 12, "notes": 12}
-"""How much longer a part may stay than a tool's before it is cut. A judgement: tools say most and need least,
-the user's words are the task, and notes are short of words already."""
+"""How many times longer than a tool's text a text may be before it is cut. The numbers are a judgement: tools write
+most and matter least, the user's texts are the task, and notes are short already."""
 
 _GAPS = 3
-"""Places where entries may be left out: before the task, behind it, at the end."""
+"""The places where entries may be left out: before the task, after it, at the end."""
 
 _LEAST = 24
-"""Tokens below which a tool's part says nothing any more: rather leave out the oldest entries."""
+"""Tokens. A shorter text of a tool says nothing: leave out the oldest entries instead."""
 
 
 def excerpt(text: str, tokens: int, count: Callable[[str], int]) -> str:
@@ -41,9 +42,9 @@ def excerpt(text: str, tokens: int, count: Callable[[str], int]) -> str:
 
 
 def fitted(entries: Sequence[Entry], tokens: int, count: Callable[[str], int], title: int) -> list[Entry]:
-    """`entries` so that texts and titles take at most `tokens`; a title takes `title` besides its own words.
+    """The entries, cut so that texts and titles take at most `tokens`. Each title takes `title` tokens besides its own.
 
-    Empty if there is no room for any but earlier notes.
+    Empty if there is room for earlier notes only.
     """
     sizes = [count(entry.text) for entry in entries]
     heads = [count(entry.title) + title for entry in entries]
@@ -66,7 +67,7 @@ def fitted(entries: Sequence[Entry], tokens: int, count: Callable[[str], int], t
 
 
 def _gap(entries: Sequence[Entry]) -> list[Entry]:
-    """What says that `entries` are left out, if there are any."""
+    """An entry that says that `entries` are left out; [] if there are none."""
     if not entries:
         return []
     first, last = (entry.title.split()[0] for entry in (entries[0], entries[-1]))
@@ -74,7 +75,8 @@ def _gap(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _kept(entries: Sequence[Entry], sizes: list[int], heads: list[int], tokens: int) -> list[int]:
-    """Which entries stay: all, or the notes, the user's first words, and from the newest back what fits cut short."""
+    """The indices of the entries that stay: all; or the notes, the user's first entry, and as many of the newest as fit
+    if they are cut."""
     least = [
         min(size, _LEAST * _SHARE[entry.voice]) + head for entry, size, head in zip(entries, sizes, heads, strict=True)
     ]
@@ -94,7 +96,7 @@ def _kept(entries: Sequence[Entry], sizes: list[int], heads: list[int], tokens: 
 
 
 def _level(sizes: list[tuple[int, int]], room: int) -> int:
-    """The highest tokens a share that keep everything within `room`."""
+    """The most tokens per share with which everything fits into `room`."""
     low, high = 0, max((size for size, _ in sizes), default=0)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""Which files a call changes, by the name of its tool and its arguments, by a patch in it, or by a shell command."""
+"""Find the files that a call changes: from its tool's name and arguments, from a patch, or from a shell command."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from ..log.messages import ToolCall
 from .reading import clip
 
-_ENDS = 1500  # characters of a command that are looked at
+_ENDS = 1500  # characters of a command that are examined
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in `filePath`
-# Words of a name, not letters of it: `get_credit` edits nothing, `dispatch` patches nothing.
+# Matches whole words of a name only: `get_credit` edits nothing, `dispatch` patches nothing.
 _CHANGING = re.compile(
     r"(?<![a-z])(?:multi|file|over|re)?"
     r"(?:edit(?:or)?|write|patch|replace|create|delete|insert|move|rename|append|remove|save|update|modify|apply_diff)"
@@ -19,7 +19,7 @@ _CHANGING = re.compile(
 )
 _MOVING = re.compile(r"(?:move|rename)_(?:file|path)s?$")
 _ENDS_OF_MOVE = ("source", "destination", "src", "dst", "from", "to")  # keys
-_DEEDS = ("command", "action", "operation", "mode")  # keys by which one tool does several things
+_DEEDS = ("command", "action", "operation", "mode")  # keys that name the action of a tool with several actions
 _DEED = re.compile(r"[A-Za-z_-]{2,30}")
 _LOOKING = re.compile(r"(?:view|read|open|list|find|search|get|show|print|cat|goto|scroll|r)(?:$|[_-])", re.IGNORECASE)
 _BEGIN_PATCH = "*** Begin Patch"
@@ -32,21 +32,21 @@ _COMMAND_KEYS = ("command", "cmd", "commands", "script", "input", "keystrokes")
 _DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1(?![\w<])")  # of `cat <<'EOF' > path`
 _QUOTED = re.compile(
     r"(\\.)|(?<!\S)#[^\n]*|(>[ \t]*)?(\"(?:[^\"\\]|\\.)*\"|'[^']*')", re.DOTALL
-)  # and what is remarked
-_QUOTED_NAME = re.compile(r"['\"]((?:[A-Za-z]:)?[\w./\\~@+-]*\w\.\w{1,10})['\"]")  # ends as no program of `sed` does
+)  # escapes, comments, quotations
+_QUOTED_NAME = re.compile(r"['\"]((?:[A-Za-z]:)?[\w./\\~@+-]*\w\.\w{1,10})['\"]")  # no program of `sed` ends so
 _REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
 _REDIRECTION = re.compile(r"\d?>&\d|&?>{1,2}\s*\S+")
 _INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))")
 _NEXT = re.compile(r"[;&|\n()]+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
-_SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # what may stand ahead of the name of a command
+_SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # may come before the name of a command
 _WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
 _RESTORED, _PATCHED_BY, _SCRIPTED = "restored by git", "patched", "written by a script"
 _PROGRAMS = (
     *("tee ", "sed ", "perl ", "rm ", "mv ", "cp ", "touch ", "checkout ", "restore "),
     *("-Content", "-Item", "Out-File"),
 )
-_CMDLETS = {  # of PowerShell, and how many of the words that no parameter is named for are files; 0: all
+_CMDLETS = {  # of PowerShell, and how many of the words without a parameter name are files; 0: all
     **dict.fromkeys(("set-content", "add-content", "clear-content", "out-file", "new-item"), (_WRITTEN, 1)),
     **dict.fromkeys(("move-item", "rename-item"), (_MOVED, 2)),
     "copy-item": (_WRITTEN, 2),
@@ -54,9 +54,9 @@ _CMDLETS = {  # of PowerShell, and how many of the words that no parameter is na
 }
 _NAMING = re.compile(r"-(?:path|literalpath|filepath|destination|newname)$", re.IGNORECASE)
 _SWITCH = re.compile(r"-(?:force|recurse|append|nonewline|passthru|whatif|confirm.*)$", re.IGNORECASE)
-# A program that is told in the command itself, and what it writes to: a name, or what stands for one.
+# A program whose code is in the command itself, and the file that it writes to: a name, or a variable.
 _SCRIPT = re.compile(r"\b(?:python[\d.]*|node)\b[^\n|;&]{0,300}?(?:<<|\s-[ce]\b)")
-_NAME = r"""(?:(['"])([^'"\n]+)\1|\b(\w+))"""  # from where the word begins: each is looked at once
+_NAME = r"""(?:(['"])([^'"\n]+)\1|\b(\w+))"""  # from the beginning of a word, so that each is matched once
 _SCRIPT_WRITES = (
     re.compile(rf"""\bopen\(\s*{_NAME}\s*,\s*(?:mode\s*=\s*)?['"][wax]"""),
     re.compile(rf"""(?:\bPath\(\s*(?=['"]))?{_NAME}\)?\.write_(?:text|bytes)\("""),
@@ -68,17 +68,17 @@ _IN_PLACE = re.compile(r"-[pnlaw0]*i|--in-place")
 _QUOTATION = "''"
 
 BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED, _PATCHED_BY, _SCRIPTED})
-"""What a shell command may have done to a file though it failed: another part of it may have."""
+"""Changes that a failed shell command may still have made: another part of it may have succeeded."""
 
 
 def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
-    """Paths that a call, which says `text`, changes, with the name of the tool, what it was told to do, or a word for
-    what a shell command does."""
+    """The paths of files that a call changes, each with the tool's name, the action in its arguments, or a word for
+    what a shell command does. `text` is the text of the call."""
     name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
     own = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
     yield from own
-    if not own and (_BEGIN_PATCH in text or ("*** " in text and "patch" in name)):  # else it is of what is written
+    if not own and (_BEGIN_PATCH in text or ("*** " in text and "patch" in name)):  # else it is content
         for verb, path in _PATCHED.findall(text):
             yield path, f"{verb} by patch"
     patch = named.get("operation")
@@ -89,7 +89,7 @@ def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """The files that a tool of such a name is told to change: by its arguments, or by those of a list in them."""
+    """The files that the arguments of a tool with this name tell it to change, or the objects of a list in them."""
     deed = next((value for key in _DEEDS if isinstance(value := named.get(key), str)), "")
     if _LOOKING.match(deed):
         return
@@ -102,12 +102,12 @@ def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tu
 
 
 def words_of(name: str) -> str:
-    """A name in small letters, with `_` between its words."""
+    """A name in lower case, with `_` between its words."""
     return _HUMP.sub("_", name).lower()
 
 
 def _named(deed: str, call: ToolCall) -> str:
-    """What a tool was told to do, or the tool, on one line whatever it is called."""
+    """The action in a tool's arguments, or else the tool's name, on one line."""
     return deed if _DEED.fullmatch(deed) else clip(call.name, 60)
 
 
@@ -116,7 +116,7 @@ def _is_name(value: str) -> bool:
 
 
 def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
-    """The command that a call has a shell run, if it does."""
+    """The shell command in a call, "" if it has none."""
     if not named:
         return call.raw_arguments if shell else ""
     for key in _COMMAND_KEYS[: None if shell else 1]:
@@ -129,7 +129,7 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 
 
 def last_program(call: ToolCall) -> str:
-    """The last command of those that a call has a shell run, whose status is the call's; "" if it has none run."""
+    """The last of the shell commands in a call, whose status is that of the call; "" if it has none."""
     name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
     command = _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
@@ -139,8 +139,8 @@ def last_program(call: ToolCall) -> str:
 
 
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:
-    """What a shell command does to files, as far as it can be told from its text. What it quotes, and the documents in
-    it, are data: there `>` may be part of a program or of a page."""
+    """The changes that a shell command makes to files, as far as its text shows them. Quotations and documents in it
+    are data: a `>` in them may be part of a program or of a page."""
     yield from _by_document(command[: 20 * _ENDS])
     programs = any(name in command for name in _PROGRAMS)
     if ">" not in command and not programs:
@@ -160,8 +160,9 @@ def _by_shell(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _unquoted(found: re.Match[str]) -> str:
-    """What stands for a quotation in a command: itself where it is written to, the name of a file, or a mark."""
-    if found[1]:  # a sign that is none, a space in a name, or a folder of Windows
+    """The replacement for a quotation in a command: the quotation itself if it is written to, the name of a file in it,
+    or a mark."""
+    if found[1]:  # an escaped character: a sign, a space in a name, or a folder of Windows
         return found[1] if found[1][1].isalnum() else {" ": "\0", "\n": " "}.get(found[1][1], "")
     if found[2] or not found[3]:
         return found[0] if found[2] else ""
@@ -170,7 +171,7 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def _without_documents(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a command that are none of a document in it."""
+    """The lines of a command that are not part of a document in it."""
     end = ""
     for line in lines:
         if end:
@@ -182,14 +183,14 @@ def _without_documents(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _by_document(command: str) -> Iterator[tuple[str, str]]:
-    """What a patch or a program that stands in a command does to files."""
+    """The changes that a patch or a program inside a command makes to files."""
     if "+++ " in command and _APPLIED.search(command):
         for path in _TO_FILE.findall(command):
             if path.strip() != "/dev/null" and _is_name(path):
                 yield path.strip(), _PATCHED_BY
     if "open(" not in command and "write" not in command:
         return
-    ahead = command.partition("<<")[0]  # what stands in a document runs nothing
+    ahead = command.partition("<<")[0]  # a document runs nothing
     script = _SCRIPT.search(command, 0, len(ahead) + 2)
     if script is not None:
         for sign in _SCRIPT_WRITES:
@@ -200,14 +201,14 @@ def _by_document(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _assigned(name: str, program: str) -> str:
-    """The name of a file that a program gave to a variable."""
+    """The name of a file that a program assigned to a variable; "" if it did not."""
     value = r"""\s*=\s*(?:[\w.]*Path\(\s*)?['"]([^'"\n]+)['"]\)?\s*(?:$|[;\n])"""
     given = re.findall(rf"\b{re.escape(name)}{value}", program)
     return str(given[-1]) if given else ""
 
 
 def _by_cmdlet(words: list[str]) -> Iterator[tuple[str, str]]:
-    """What a command of PowerShell does to the files that are named to it."""
+    """The changes that a command of PowerShell makes to the files in its arguments."""
     done, most = _CMDLETS[words[0].lower()]
     if "directory" in map(str.lower, words):  # `New-Item -ItemType Directory`
         return
@@ -226,7 +227,7 @@ def _by_cmdlet(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
-    """What one program does to the files that are named to it."""
+    """The changes that one program makes to the files in its arguments."""
     program, given = (words[0], words[1:]) if words else ("", [])
     if program.lower() in _CMDLETS:
         yield from _by_cmdlet(words)
@@ -236,7 +237,7 @@ def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
     if program in ("sed", "perl") and any(map(_IN_PLACE.match, given)):
         done = _BY_SED if program == "sed" else _BY_PERL
         plain = [word for word in given if not word.startswith("-")]
-        # Where no quoted program stands, the first word is the program.
+        # Without a quoted program, the first word is the program.
         given = plain if _QUOTATION in plain else plain[1:]
     elif (program == "restore" and "--staged" not in given) or (program == "checkout" and "--" in given):
         done, given = _RESTORED, given[given.index("--") + 1 :] if "--" in given else given

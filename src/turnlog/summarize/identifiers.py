@@ -1,4 +1,4 @@
-"""Which words of a conversation a later step may need again, and how likely that is."""
+"""Find the words of a conversation that a later step may need again, and how likely that is."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .reading import Said
 
 _WORD = re.compile(r"https?://[^\s\"'<>)\]}]+|[\w~./@$+-]{3,}")
 _APART = "".join(chr(code) if re.match(r"[\w~./@$+-]", chr(code)) else " " for code in range(128))
-"""Leaves of a plain text what `_WORD` takes: twice as fast as looking for that."""
+"""A table for `str.translate` that leaves only the characters of `_WORD` in ASCII text: twice as fast as a search."""
 _NAMES = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|\w[_/@]\w|\w\.\w|\d\d\d|/\w|^[A-Z]{4,8}$|\w-\w*\d|\d-\w")
-_LONGEST = 120  # characters; what is longer is data, not a name
+_LONGEST = 120  # characters; a longer word is data, not a name
 _REMEMBERED = 20_000  # words
-_CROWD = 100  # identifiers in a result from which on each counts less
+_CROWD = 100  # if a result has more identifiers, each counts less
 
 
 class Vocabulary:
-    """The identifiers of texts. It remembers its verdict on every word, since words repeat, and gives the same object
-    for the same one."""
+    """Finds the identifiers of texts. It remembers the result for every word, as words repeat, and returns the same
+    object for the same identifier."""
 
     def __init__(self) -> None:
         self._verdicts = _Verdicts()
@@ -27,14 +27,14 @@ class Vocabulary:
         self._lines_before: dict[str, tuple[str, ...]] = {}
 
     def forget(self, but: Iterable[str]) -> None:
-        """Let go of the lines that were not asked for since the last time; and if it remembers very many words, of all
-        but these identifiers."""
+        """Forget the lines that were not used since the last call; and, if very many words are remembered, all words
+        except these identifiers."""
         self._lines_before, self._lines = self._lines, {}
         if len(self._verdicts) > _REMEMBERED:
             self._verdicts = _Verdicts((word, word) for word in but)
 
     def of_line(self, line: str) -> tuple[str, ...]:
-        """The identifiers in a line of a summary: remembered, since most lines stand in the next one too."""
+        """The identifiers in a line of a summary. They are remembered, as most lines are in the next summary too."""
         found = self._lines.get(line)
         if found is None:
             found = self._lines_before.get(line)
@@ -42,8 +42,8 @@ class Vocabulary:
         return found
 
     def words(self, text: str) -> list[str]:
-        """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language. Each once, in
-        the order in which they come."""
+        """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language. Each is
+        contained once, in order of appearance."""
         plain = text.isascii() and "://" not in text
         words = text.translate(_APART).split() if plain else _WORD.findall(text)
         found = dict.fromkeys(map(self._verdicts.__getitem__, words))
@@ -52,7 +52,7 @@ class Vocabulary:
 
 
 class _Verdicts(dict[str, str]):
-    """What words name: identifiers, by what stands in texts; "" for what names nothing."""
+    """The identifier in each word of a text; "" for words that name nothing."""
 
     def __missing__(self, word: str) -> str:
         name = _named(word)
@@ -65,14 +65,14 @@ class _Verdicts(dict[str, str]):
 def _named(raw: str) -> str:
     """The identifier in `raw`, without the punctuation around it, or ""."""
     if raw.isalpha() and (raw.islower() or raw.istitle()):
-        return ""  # as most words are
+        return ""  # most words
     word = raw.rstrip(".-/+") if raw[0] in "/.~" else raw.strip(".-/+")
     return word if 3 <= len(word) <= _LONGEST and _NAMES.search(word) else ""
 
 
 class Seen:
-    """Where the identifiers of a conversation stand. `first` has the position of the first text with each; a word that
-    is not in it, and not in any text but those that stay, has no place and no weight. `staying` has the words of these.
+    """The places of a conversation's identifiers. `first` has the position of the first text that contains each.
+    Identifiers in texts that stay in requests (`staying`) are not in `first`, and have no weight.
     """
 
     def __init__(self, said: Sequence[Said], staying: Iterable[Said]) -> None:
@@ -92,12 +92,12 @@ class Seen:
             self.first.pop(word, None)
 
     def weights(self) -> dict[str, int]:
-        """How likely each identifier is needed again, in hundredths of a percent or so; whole numbers, so that sums are
+        """How likely each identifier is needed again, in about hundredths of a percent; whole numbers, so that sums are
         exact.
 
-        Measured on recorded sessions of coding agents: of what one long result showed under 1 % is used again, of
-        what a user said 5 %, of what the agent itself used once, twice, three times 6, 10 and 15 %, and half as much
-        again where the agent brought it up.
+        Measured on recorded sessions of coding agents: of the identifiers in a long result, under 1 % are used again;
+        of those in a user message, 5 %; of those that the agent used once, twice or three times, 6, 10 and 15 %, and
+        half as many again if the agent used them first.
         """
         shown = [140 * min(_CROWD, crowd) // max(1, crowd) for crowd in (len(one.note.words) for one in self._said)]
         users, assistants = self._user, self._assistant
@@ -105,8 +105,8 @@ class Seen:
         for word, first in self.first.items():
             if word in assistants:
                 weight = (600, 1000, 1400)[min(assistants[word], 3) - 1]
-                own, asked = self._said[first].who == "call", word in users
-                weight += (weight // 2 if own else 0) + (weight // 2 if asked else 0)
+                by_agent, by_user = self._said[first].who == "call", word in users
+                weight += (weight // 2 if by_agent else 0) + (weight // 2 if by_user else 0)
                 if _is_number(word):
                     weight = weight * 7 // 10
             else:
@@ -124,7 +124,7 @@ def _is_number(word: str) -> bool:
 
 
 def find_word(word: str, text: str) -> int:
-    """Position of `word` in `text` as a word of its own, or -1."""
+    """The position of `word` in `text`, not as a part of a longer word; -1 if there is none."""
     at = text.find(word)
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(word) : at + len(word) + 1]

@@ -1,4 +1,4 @@
-"""What the user said, which of it a digest keeps first, and what the agent decided; each on one line."""
+"""The user's words, which of them a digest keeps first, and the agent's decisions; each on one line."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from math import fsum
 
 from .reading import clip
 
-_LINE = 300  # characters of what the user said at once
-_HEAD, _ORDERS, _TAIL = 110, 130, 50  # the same where orders stand in the midst: their shares
-_SEARCHED = 5_000  # characters at either end of a long text in which orders are looked for
-_STALE = 0.4  # of the words of a line are new, on the average: with less, the user said such a thing several times
+_LINE = 300  # characters of a line for one text of the user
+_HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle
+_SEARCHED = 5_000  # characters at either end of a long text that are searched for orders
+_STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
 _WORD = re.compile(r"[^\W\d]+")
 _STOP = re.compile(r"[\n。！？؟]|[.!?](?=\s|$)")
-_FAR = 200  # characters around an order that its sentence is looked for in
+_FAR = 200  # characters on either side of an order that are searched for the ends of its sentence
 
-# What orders, constraints and corrections are said with; of each language what is not said all the time.
+# Words of orders, constraints and corrections in several languages, without words that are used all the time.
 _CONSTRAINT = re.compile(
     r"""\b(?:must|never|always|don't|don’t|do\ not|only|should|instead|prefer|make\ sure|without|avoid|from\ now\ on
         |whenever|every\ time|important|remember|keep\ in\ mind|note\ that|by\ the\ way|unless|except|ask\ me
@@ -30,7 +30,7 @@ _CONSTRAINT = re.compile(
         |nunca|jamás|siempre|sempre|s[oó]lo|solamente|somente|apenas|debe[ns]?|deve|evita\w*|senza|excepto|exceto
         |invece|en\ lugar|en\ vez|em\ vez|importante|recuerda|lembre|ricorda|ya\ no|não
     )\b
-    | (?=[^\x00-\u024f]) (?:  # looked at only where such a letter stands
+    | (?=[^\x00-\u024f]) (?:  # tried only at such a letter
     # Russian
     \b(?:никогда|всегда|нельзя|только|долж\w+|не|вместо|важно|запомни\w*|кроме|без)\b
     # Chinese, Japanese, Korean
@@ -44,8 +44,8 @@ _CONSTRAINT = re.compile(
     re.VERBOSE,
 )
 
-# What a decision of the agent's is told with. That one thing is so and not another is no decision, but where the agent
-# says that it makes it so.
+# Words of the agent's decisions. A contrast ("this instead of that") is a decision only if the agent says that it makes
+# the change (`_MAKES`).
 _DECISION = re.compile(
     r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)
         |(?P<contrast>instead\ of|rather\ than)|we(?:'ll|’ll|\ will)\ use|agreed\ (?:on|to|that|with)
@@ -59,14 +59,14 @@ _MAKES = re.compile(
     r"\b(?:i|i['’](?:ll|m|ve)|we|we['’](?:ll|re|ve)|let['’]s|let me|now|changed|switched|replaced|moved|to use)\b"
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
-_DECISIONS, _DECIDED = 2, 160  # of one text, and characters of each
+_DECISIONS, _DECIDED = 2, 160  # decisions of one text, and characters of each
 
 
 def decisions_of(text: str) -> tuple[str, ...]:
-    """The sentences of an answer that tell a decision, each on one line: what was chosen, and mostly why. None that
-    ask, and none for words that stand in code, in what is quoted, or in a headline."""
+    """The sentences of an answer that state a decision, each on one line: what was chosen, and usually why. Questions,
+    code, quotations and headlines do not count."""
     if next(_sentences(text, _DECISION), None) is None:
-        return ()  # as most: quickly found
+        return ()  # most texts: a quick check
     plain = _CODE.sub(_blank, text)
     found = dict.fromkeys(
         clip(text[start:end], _DECIDED)
@@ -77,7 +77,7 @@ def decisions_of(text: str) -> tuple[str, ...]:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Nothing to be found, of the same length, so that all else stays at its place. Whole lines end a sentence."""
+    """A replacement of the same length without words, so that positions stay the same. Whole lines end a sentence."""
     return ("`" if found[0][0] == "`" and found[0][:3] != "```" else "\n") * len(found[0])
 
 
@@ -89,8 +89,8 @@ def _is_decision(sentence: str) -> bool:
 
 
 def line_of(text: str) -> str:
-    """What the user said, on one line. What gives an order in the midst of a long text, which would be left out, stands
-    between its two ends: what is near to them first, since behind that stands what was pasted."""
+    """A text of the user on one line. If a long text has orders in the middle, which would be left out, they are put
+    between its two ends: those near the ends first, as text farther inside was probably pasted."""
     if len(text) <= _LINE:
         return clip(text, _LINE)
     within, room = range(_HEAD, len(text) - _TAIL), _ORDERS
@@ -102,23 +102,23 @@ def line_of(text: str) -> str:
             room -= end - start
     if not taken:
         return clip(text, _LINE)
-    told = (clip(text[start:end], _ORDERS) for start, end in sorted(taken))
-    return " … ".join([clip(text[:_HEAD], _HEAD), *told, clip(text[-_TAIL:], _TAIL)])
+    orders = (clip(text[start:end], _ORDERS) for start, end in sorted(taken))
+    return " … ".join([clip(text[:_HEAD], _HEAD), *orders, clip(text[-_TAIL:], _TAIL)])
 
 
 def gives_orders(line: str) -> bool:
-    """Whether what the user said sounds like an order that lasts, a constraint or a correction."""
+    """Whether a line of the user looks like a lasting order, a constraint or a correction."""
     return _CONSTRAINT.search(_lower(line)) is not None
 
 
 def _lower(text: str) -> str:
-    """Small letters, each at its place: in these is searched in a third of the time that letters of any size take."""
+    """The text in lower case, if positions stay the same: it is searched three times as fast as with ignored case."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text
 
 
 def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Where sentences with such a sign stand."""
+    """The ranges of sentences that contain `sign`."""
     lower = _lower(text)
     ends = [(0, len(text))] if len(text) <= 2 * _SEARCHED else [(0, _SEARCHED), (len(text) - _SEARCHED, len(text))]
     for first, last in ends:
@@ -133,15 +133,15 @@ def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
 
 
 def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = True) -> list[int]:
-    """The positions of `lines`, each something that the user said, the most important first: the first of it if that
-    is the `task`, what gives `orders`, the newest; and behind all that what was said in nearly the same words again and
-    again, but for the newest of what was said in the very same."""
+    """The positions of `lines`, each a text of the user, the most important first: the first line if it is the `task`,
+    then lines that give `orders`, then the newest. Lines that were said several times in nearly the same words come
+    last; of lines in exactly the same words, the newest is not counted as a repetition."""
     words = [frozenset(_WORD.findall(line.lower())) for line in lines]
     newest = {found: at for at, found in enumerate(words)}
     often = Counter(word for found in newest for word in found)
 
     def rank(at: int) -> tuple[bool, bool, int]:
-        # Summed so that it is the same in whatever order this process has the words of a set.
+        # `fsum`, so that the sum does not depend on the order of the set, which differs between processes.
         new = fsum(1 / often[word] for word in words[at]) / max(1, len(words[at]))
         return newest[words[at]] != at or new < _STALE, not orders[at], -at
 

@@ -1,9 +1,8 @@
-"""Which summaries were made, and who may make one: kept in the log, so that no content is paid for twice.
+"""Records of the summaries that were made or claimed. They are in the log, so that no content is paid for twice.
 
-Before a summarizer is called, `claimed` is appended. The log numbers records, one after the other whoever
-writes them; so of several who claim the same, in whatever process, one was first, and all see which. A claim
-without an end (its process died, or is still at work) holds for ever: better an offline summary than a
-second bill.
+Before a summarizer is called, a `claimed` record is appended. The log numbers records in one order for all writers, so
+if several processes claim the same summary, all of them see which claim was first. A claim without an end (because its
+process died, or is still at work) stays valid for ever: an offline summary is better than a second bill.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ class Ledger(Protocol):
     """The summary records of one log."""
 
     def find(self, key: str) -> Sequence[tuple[int, SummaryRecord]]:
-        """The records of a key with their numbers, in order."""
+        """The records of a key and their numbers, in order."""
 
     def append(self, body: SummaryRecord) -> int:
         """Append a record; returns its number."""
 
 
 class MemoryLedger:
-    """A ledger of this process's own, for use without a log. Threads may share it."""
+    """A ledger in the memory of this process, for use without a log. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,7 +89,7 @@ def key_of(summarizer_id: str, material: Material) -> str:
 
 
 def outcome_of(records: Sequence[tuple[int, SummaryRecord]]) -> tuple[int, SummaryRecord] | None:
-    """What is known of a key: what was made, else the last failure, else the first claim, else nothing."""
+    """The record that decides about a key: the summary made, else the last failure, else the first claim; else None."""
     for state in ("made", "failed"):
         for found in reversed(records):
             if found[1].state == state:
@@ -99,7 +98,8 @@ def outcome_of(records: Sequence[tuple[int, SummaryRecord]]) -> tuple[int, Summa
 
 
 def claim(ledger: Ledger, key: str, summarizer_id: str) -> tuple[int, SummaryRecord] | None:
-    """Claim a key. None: it is the caller's, who has to append how it ended. Else what stands there already."""
+    """Claim a key. Returns None if the caller has the key now and has to record how the call ended (`settle`); else the
+    record that is there already."""
     known = outcome_of(ledger.find(key))
     if known is not None:
         return known
@@ -111,10 +111,10 @@ def claim(ledger: Ledger, key: str, summarizer_id: str) -> tuple[int, SummaryRec
 
 
 def settle(ledger: Ledger, key: str, ended: SummaryFailure | tuple[str, str]) -> SummaryFailure | None:
-    """Put on record how a claimed summary ended: a failure, or summarizer and text.
+    """Record how a claimed summary ended: with a failure, or with a summarizer's id and text.
 
-    Returns the failure, also where it is that nothing could be recorded. Raises nothing for that: the text is
-    at hand, and a store that takes nothing more tells its owner soon enough.
+    Returns the failure, if there is one. If nothing can be recorded, that is a failure too, not an exception: the text
+    is there, and a store that accepts no more records will raise an error in its owner's next append.
     """
     if isinstance(ended, SummaryFailure):
         reason = f"{ended.fault}: {ended.detail}"
@@ -124,8 +124,8 @@ def settle(ledger: Ledger, key: str, ended: SummaryFailure | tuple[str, str]) ->
     try:
         ledger.append(body)
     except (TurnlogError, OSError) as error:
-        unkept = SummaryFailure(body.summarizer, "ledger", str(error))
+        unrecorded = SummaryFailure(body.summarizer, "ledger", str(error))
         if isinstance(ended, SummaryFailure):
-            return msgspec.structs.replace(ended, detail=f"{ended.detail}; {unkept}")
-        return unkept
+            return msgspec.structs.replace(ended, detail=f"{ended.detail}; {unrecorded}")
+        return unrecorded
     return ended if isinstance(ended, SummaryFailure) else None

@@ -1,4 +1,4 @@
-"""Summaries by a model: any function from a prompt to a text will do."""
+"""Summaries by a model, through any function that takes a prompt and returns a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .protocol import Material, Summarizer
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 Complete = Callable[[str], str]
-"""What asks a model: from a prompt to the text of its answer."""
+"""A function that calls a model: takes a prompt and returns the text of the answer."""
 
 
 class ModelSummarizer:
@@ -39,7 +39,7 @@ class ModelSummarizer:
     """
 
     def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
-        """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
+        """Raises InputError if `call` is asynchronous or not a function, or if `name` or `input_limit` is not valid."""
         if not callable(call) or is_async(call):
             raise InputError(
                 "call must be a function that takes a prompt and returns a text, not asynchronous; use the synchronous "
@@ -95,20 +95,21 @@ def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
 
 
 def _name_of(call: Any) -> str:
-    """What results of a function are kept by: its name, and where others may have the same, what it is made of."""
+    """The name under which summaries of a function are stored: its own name, with a digest of its contents if other
+    functions may have the same name."""
     if isinstance(call, partial):
         given = [*call.args, *(value for pair in sorted(call.keywords.items()) for value in pair)]
         return f"{_name_of(call.func)}:{_digest(given)}"
     name: str = getattr(call, "__qualname__", type(call).__qualname__)
     code = getattr(call, "__code__", None)
-    if code is None or "<" not in name:  # as `<lambda>` and `outer.<locals>.inner` have
+    if code is None or "<" not in name:  # only names such as `<lambda>` and `outer.<locals>.inner` are shared
         return name
     closure = getattr(call, "__closure__", None) or ()
-    cells = [cell.cell_contents for cell in closure if cell != CellType()]  # the others are empty yet
+    cells = [cell.cell_contents for cell in closure if cell != CellType()]  # the others are still empty
     return f"{name}:{_digest([code.co_code, *code.co_names, *code.co_consts, *(call.__defaults__ or ()), *cells])}"
 
 
 def _digest(values: Iterable[Any]) -> str:
-    """A few characters that differ where plain values do; of others only the type counts."""
-    told = (repr(value) if isinstance(value, _PLAIN) else type(value).__qualname__ for value in values)
-    return sha256_hex("\0".join(told).encode("utf-8", "surrogatepass"))[:8]
+    """A few characters that differ if plain values differ; of other values, only the type matters."""
+    texts = (repr(value) if isinstance(value, _PLAIN) else type(value).__qualname__ for value in values)
+    return sha256_hex("\0".join(texts).encode("utf-8", "surrogatepass"))[:8]

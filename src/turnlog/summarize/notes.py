@@ -1,4 +1,4 @@
-"""What a digest makes of each text, remembered from one digest to the next: most of a conversation was there before."""
+"""A digest's notes about each text, remembered from one digest to the next, as most texts are in both."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .instructions import decisions_of, gives_orders, line_of
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
 from .speakers import REFUSED, refusal_of
 
-_REMEMBERED = 20_000  # messages: of so many notes are kept, at most, that no digest was made of
+_REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
 
 
 class _Entry(Struct, gc=False):
-    """The notes of a message, made looking at `limit` characters of each text, the longest of which has `longest`."""
+    """The notes about a message, made from `limit` characters of each text; the longest text has `longest`."""
 
     notes: tuple[Note, ...]
     limit: int
@@ -33,18 +33,18 @@ class _Entry(Struct, gc=False):
 
 
 class Memory:
-    """A cache for Digest: notes of the messages of the last digest and of those read ahead of the next one, and which
-    words matter. It changes no result."""
+    """A cache for Digest: notes about the messages of the last digest and about those read ahead for the next one, and
+    which words matter. It changes no result."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, _Entry] = {}
         self.vocabulary = Vocabulary()
 
     def read_ahead(self, messages: Iterable[Shown]) -> None:
-        """Read messages that the next digest will be of, so that this need not be done all at once."""
+        """Read messages of the next digest, so that they need not all be read at once."""
         reader = Reader(self)
         reader.read(messages)
-        if len(self.entries) > _REMEMBERED:  # no digest was made for long
+        if len(self.entries) > _REMEMBERED:  # no digest was made for a long time
             self.entries = {}
             self.vocabulary.forget(())
         self.entries.update(reader.entries)
@@ -59,11 +59,11 @@ class Reader:
         self.vocabulary = memory.vocabulary
 
     def read(self, messages: Iterable[Shown]) -> list[Said]:
-        """What was said, with notes."""
+        """The texts of the messages, with notes."""
         return read(messages, self._notes)
 
     def close(self, names: Iterable[str]) -> None:
-        """Remember what was read, and these identifiers; let go of what was remembered before."""
+        """Remember the messages read and these identifiers; forget those of earlier digests."""
         for entry in self.entries.values():
             for note in entry.notes:
                 note.text = ""
@@ -104,7 +104,7 @@ class Reader:
 
 
 def _key(message: Message) -> bytes:
-    """What a message is remembered by; nothing if it cannot be spelled."""
+    """The key under which a message is remembered; empty if the message cannot be encoded."""
     try:
         return blake2b(msgspec.msgpack.encode(message), digest_size=16).digest()
     except (ValueError, TypeError, OverflowError, RecursionError):

@@ -1,9 +1,9 @@
-"""What a model is asked for, around a transcript that it must not take orders from.
+"""The prompt for a summary, around a transcript whose instructions the model must not follow.
 
-The transcript is quoted: it stands between lines that carry a mark, and so does the title of each entry. The
-mark is made from a hash of what is quoted. So it is the same each time, and nobody who writes into a
-transcript can know it: to end the quotation or to fake an entry, a text would have to hold its own hash. The
-instruction is repeated behind the transcript, where a model heeds it most.
+The transcript is quoted: lines with a mark are before and after it, and the title of each entry has the mark too. The
+mark is derived from a hash of the quoted text. So it is the same each time, and no author of a text in the transcript
+can know it: to end the quotation or to fake an entry, the text would have to contain its own hash. The instruction is
+repeated after the transcript, where models follow it most reliably.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from .protocol import Material
 from .transcript import Entry, entries_of, notes_of, requests_of
 
 PROMPT_VERSION = 2
-"""Goes up when a prompt changes: summaries are kept by it."""
+"""Increased when a prompt changes: it is part of the key of stored summaries."""
 
 _ASKED_SHARE = 0.75
-"""What is asked for, of the target: models overshoot, and a text above the target is not used."""
+"""The share of the target that the prompt asks for: models write too much, and a text above the target is not used."""
 
 _WORDS_PER_TOKEN = 0.7
 
@@ -64,11 +64,11 @@ _MERGE = " The earlier notes, quoted first, stand for what came before: keep wha
 
 
 def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> str:
-    """The prompt, of at most `limit` tokens as `material.count` counts: what is too long is cut, with marks.
+    """The prompt, at most `limit` tokens as `material.count` counts them; long texts are cut, with marks.
 
-    What the previous summary tells of is not quoted again. With `reflective`, only the user's requests and their
-    outcomes are quoted and asked for: a form for models that reason by themselves. Raises InputError if `limit` is too
-    small for the instruction and anything besides, or there is nothing to summarise.
+    Messages that the previous summary covers are not quoted again. With `reflective`, only the user's requests and
+    their outcomes are quoted and asked for, a form for models that reason by themselves. Raises InputError if `limit`
+    is too small for the instruction and a transcript, or if there is nothing to summarise.
     """
     new = material.news if material.previous and material.news else material.messages
     entries = notes_of(material.previous) + (requests_of if reflective else entries_of)(new)

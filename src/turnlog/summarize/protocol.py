@@ -1,4 +1,4 @@
-"""What a summarizer is given, and what it owes."""
+"""The interface of summarizers: the material they are given, and the method they have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Material(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, wanted: Wanted, count: Callable[[str], int]) -> Material:
-        """The material of a summary that a compaction asks for."""
+        """The material for a summary that a compaction wants."""
         return cls(
             messages=tuple(wanted.messages),
             target=wanted.target,

@@ -1,4 +1,4 @@
-"""Quotes from a conversation: the lines that hold what may be needed, and which of them are worth their place."""
+"""Quotes from a conversation: find the lines that may be needed, and choose those that are worth their length."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .identifiers import Vocabulary, find_word
 from .reading import Place, Quote, Said
 
 _LINE = 160  # characters of a line that are quoted
-_PATIENCE = 200  # quotes in a row that do not fit: then it is looked whether any could
-_FRAME = 3  # characters or so that a line costs besides its text
+_PATIENCE = 200  # after so many quotes in a row that do not fit, check whether any other could
+_FRAME = 3  # about the characters that a line costs besides its text
 _AT = attrgetter("at")
 
 
 class Excerpt(Struct, gc=False):
-    """A quote and the position of its text. `step` is that of the call that it belongs to, else the same. `given` is
-    what it is worth whatever it names."""
+    """A quote and the position of its text. `step` is the position of the call that it belongs to, or the same position
+    if there is none. `given` is its worth without the identifiers in it."""
 
     at: int
     step: int
@@ -29,7 +29,7 @@ class Excerpt(Struct, gc=False):
 
 
 class Heading(Struct, gc=False):
-    """What stands above the quotes of one step, and the identifiers it has."""
+    """The line above the quotes of one step, and the identifiers in it."""
 
     text: str
     words: tuple[str, ...]
@@ -54,8 +54,8 @@ def excerpts(
 
 
 def _places(one: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Place]:
-    """Where these words stand in a text, in order, and the lines to quote for them. What was looked for once is at hand
-    from then on."""
+    """The places of these words in a text, in order, and the lines to quote for them. Words that were searched once are
+    remembered."""
     known = one.note.quotes
     if not known.keys() >= set(words):
         _look(one, [word for word in words if word not in known], vocabulary)
@@ -63,7 +63,7 @@ def _places(one: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Pla
 
 
 def _look(one: Said, words: Iterable[str], vocabulary: Vocabulary) -> None:
-    """Note where these words stand in a text."""
+    """Find these words in a text and remember their places."""
     text, known = one.text, one.note.quotes
     spans: dict[tuple[int, int], Quote] = {}
     for word in words:
@@ -79,7 +79,7 @@ def _look(one: Said, words: Iterable[str], vocabulary: Vocabulary) -> None:
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:
-    """What is quoted around text[start:end]: its line, or so much of a long one."""
+    """The range that is quoted around text[start:end]: its line, or a part of a long line."""
     left = text.rfind("\n", 0, start) + 1
     right = text.find("\n", end)
     right = len(text) if right < 0 else right
@@ -95,10 +95,10 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class Choice:
-    """The quotes that are worth most for their length: more of them, or fewer, as there is room.
+    """The quotes that are worth most for their length: as many as there is room for.
 
-    A word is worth something the first time only: half for being there, half for standing where it was first said.
-    Words that are `covered` are there already.
+    A word counts only once: half of its weight for being quoted at all, half for being quoted from the text where it
+    came first. Words in `covered` are in the digest already.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Choice:
         covered: Iterable[str],
     ) -> None:
         self.chosen: list[Excerpt] = []
-        """What was chosen, that of most worth first."""
+        """The chosen quotes, those of most worth first."""
         self._candidates: list[Excerpt] = []
         self._headings = headings
         self._first = first
@@ -119,14 +119,14 @@ class Choice:
         self._bound: set[str] = set()
         self._touched: set[str] = set()
         self._unopened = {step: self._framed(step, heading) for step, heading in headings.items()}
-        self._costs: list[int] = []  # characters, as last looked at
-        # What each is worth for its length, and -position: the best last. Each is looked at again when it comes.
+        self._costs: list[int] = []  # characters, as last computed
+        # The worth for its length of each, and -position: the best last. The worth is computed again before it is used.
         self._waiting: list[tuple[float, int]] = []
         self._left: list[tuple[float, int]] = []  # did not fit
         self.admit(candidates)
 
     def admit(self, candidates: Sequence[Excerpt]) -> None:
-        """Let these take part."""
+        """Add candidates."""
         known = len(self._candidates)
         self._candidates += candidates
         self._costs += [0] * len(candidates)
@@ -134,7 +134,8 @@ class Choice:
         self._waiting.sort()
 
     def open(self, steps: Iterable[int], room: float) -> int:
-        """Choose the headings of these steps as far as they go into `room`, whatever is quoted; how much they take."""
+        """Choose the headings of these steps, even without quotes, as far as they fit into `room` characters. Returns
+        how many characters they take."""
         used = 0
         for step in steps:
             cost = len(self._headings[step].text) + _FRAME
@@ -144,13 +145,14 @@ class Choice:
         return used
 
     def renew(self) -> None:
-        """Look at all again that is not chosen: what stands under the same heading as what was chosen costs less."""
+        """Compute again the worth of all candidates not chosen: those under a heading that is chosen now cost less."""
         if self._left or self._touched:
             self._waiting[:] = sorted([*map(self._renewed, self._waiting), *self._left])
             self._left.clear()
 
     def take(self, room: float, *, fill: bool = True) -> float:
-        """Choose more, within `room` characters, and `fill` that; how much they take."""
+        """Choose more quotes within `room` characters. With `fill`, go on with smaller ones if one does not fit.
+        Returns how many characters they take."""
         waiting, left, before = self._waiting, self._left, room
         misses, patience = 0, _PATIENCE
         while waiting:
@@ -176,13 +178,13 @@ class Choice:
         return before - room
 
     def _framed(self, step: int, heading: Heading) -> tuple[int, list[tuple[str, int]]]:
-        """The characters of a heading that does not stand yet, and its words, with what each is worth."""
+        """The characters of a heading that is not chosen yet, and its words with their worth."""
         known = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
         gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in known if weight]
         return len(heading.text) + _FRAME, gains
 
     def _renewed(self, entry: tuple[float, int]) -> tuple[float, int]:
-        """What a candidate is worth for its length now."""
+        """The present worth of a candidate for its length, and -position."""
         excerpt, touched = self._candidates[-entry[1]], self._touched
         if (
             excerpt.step in self._unopened
@@ -193,7 +195,7 @@ class Choice:
         return self._value(-entry[1])
 
     def _least(self) -> int:
-        """The fewest characters that any takes that has not come yet."""
+        """The fewest characters that any candidate takes that was not tried yet."""
         candidates, costs, unopened = self._candidates, self._costs, self._unopened
         return min(
             (
@@ -204,7 +206,7 @@ class Choice:
         )
 
     def drop(self, room: float) -> bool:
-        """Let go of those of least worth, until there are `room` characters more; whether there were as many."""
+        """Remove the quotes of least worth until `room` characters are free. Returns whether that succeeded."""
         quoted = Counter(one.step for one in self.chosen)
         while room > 0 and self.chosen:
             one = self.chosen.pop()
@@ -225,7 +227,7 @@ class Choice:
         self._bound.update(word for word in words if self._first.get(word) == at)
 
     def _value(self, index: int) -> tuple[float, int]:
-        """What a candidate is worth for its length, and -position."""
+        """The worth of a candidate for its length, and -position."""
         weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
         excerpt = self._candidates[index]
         at, words = excerpt.at, excerpt.quote.words

@@ -1,6 +1,6 @@
-"""Messages as a summarizer reads them: who said what, and no more of it than is worth the time.
+"""Messages as a summarizer reads them: who said what, with long texts cut to save time.
 
-What a summarizer makes of a text is kept as a `Note`, so that a text that it meets again need not be read again.
+The findings about a text are stored as a `Note`, so that the same text need not be read again for the next summary.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ from ..view.types import Shown
 Who = Literal["user", "assistant", "call", "result"]
 
 LOOK = 1_200_000
-"""Characters of all texts together that are looked at; beyond it each is cut to its two ends."""
+"""The most characters of all texts together that are examined; if there are more, each text is cut to its two ends."""
 
-_LEAST = 400  # characters that are looked at in any text
+_LEAST = 400  # characters that are examined in any text
 _JSON = 40_000  # a text up to this many characters is tried as JSON
-_NAME = 80  # characters of what a tool is called, which stands on one line whatever that is
-_DEPTH = 12  # levels of JSON that are laid out; what lies deeper stays as it is
+_NAME = 80  # characters of a tool's name, which is put on one line
+_DEPTH = 12  # levels of JSON that are laid out as lines; deeper values stay JSON
 _SCALARS = 200  # characters of one line of keys and values
 _PAINT = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
-)  # colours of a terminal, and where its cursor goes
-_LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; quicker found than by `^`
+)  # control sequences of a terminal: colours and cursor movements
+_LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; faster than with `^`
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
 
 class Note(Struct, gc=False):
-    """What there is to say of one text, by itself.
+    """The findings about one text by itself.
 
-    `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
-    that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
-    changes, each with what is done to it; `tasks` the lines of a list of tasks, and whether each is finished, None if
-    there is no list; `line` is what was said, on one line, of a result by the user who refused the call, and nothing
-    where a program speaks in the user's place; `orders` that the user gives some that last; `decisions` tell what the
-    assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
-    looked for. `text` is the text laid out, as long as it is kept: until the digest that it was first read for is made.
+    - `words`: its identifiers, each once.
+    - `brief`: the arguments of a call, shortened; `named`: the identifiers in `brief`.
+    - `error`: what went wrong, if the text is a result that says that its call failed.
+    - `changes`: the files that a call changes, each with the change.
+    - `tasks`: the lines of a list of tasks, each with whether it is finished; None if there is no list.
+    - `line`: what was said, on one line; for a result, what the user said when refusing the call; "" if a program wrote
+      a user message.
+    - `orders`: whether the user gives lasting orders.
+    - `decisions`: sentences about the assistant's decisions.
+    - `quotes`: the places of the words that were searched so far; None for words that are not in the text.
+    - `text`: the text laid out; dropped once the digest for which it was first read is made.
     """
 
     words: tuple[str, ...] = ()
@@ -58,15 +62,15 @@ class Note(Struct, gc=False):
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where a word stands in a text, and the quote that it stands in."""
+    """The position of a word in a text, and the quote that contains it."""
 
     at: int
     quote: Quote
 
 
 class Quote(Struct, frozen=True, gc=False):
-    """A line of a text, or as much of it as is quoted: where it begins and how long it is there, and the identifiers
-    it has. There are thousands of them, of each little more than its text is kept."""
+    """A line of a text, or the quoted part of it: where it begins and how long it is in the text, and its identifiers.
+    There are thousands of quotes, so little more than the text of each is kept."""
 
     start: int
     length: int
@@ -77,8 +81,8 @@ class Quote(Struct, frozen=True, gc=False):
 class Said(Struct, gc=False):
     """One text of the conversation and the number of its record.
 
-    `tool` and `brief` say which call a call or result is about; `call` is the position of the call that a result
-    answers, `asked` that call. Of the text, `limit` characters are looked at.
+    `tool` and `brief` describe the call, of a call or of a result; `call` is the position of the call that a result
+    answers, `asked` is that call. `limit` is the number of characters of the text that are examined.
     """
 
     record: int
@@ -93,14 +97,15 @@ class Said(Struct, gc=False):
 
     @property
     def text(self) -> str:
-        """What was said, laid out."""
+        """The text, laid out."""
         return self.note.text or laid_out(self.part, spelled(self.part), self.limit)
 
 
 def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note]]) -> list[Said]:
-    """What was said, in order. System texts are left out, since they stay in every request, and so is reasoning.
+    """The texts of the messages, in order. System texts are left out, as they stay in every request; so is reasoning.
 
-    `take` gives the notes of a message of whose texts so many characters are looked at: one for each of `texts_of`.
+    `take` returns the notes about a message, one for each of `texts_of`; it is given the number of characters to
+    examine in each text.
     """
     found = [one for one in messages if one.message.role != "system"]
     limit = _limit([_length(part) for one in found for part in one.message.parts])
@@ -124,7 +129,7 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
 
 
 def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:
-    """The parts of a message that say something."""
+    """The parts of a message that contain text: calls, results, and texts that are not blank."""
     return [
         part
         for part in message.parts
@@ -133,7 +138,7 @@ def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:
 
 
 def spelled(part: Text | ToolCall | ToolResult) -> str:
-    """What a part says; the arguments of a call as lines of keys and values."""
+    """The text of a part; the arguments of a call are lines of keys and values."""
     if isinstance(part, ToolCall):
         value = part.arguments
         return "\n".join(flat_lines(value)) if isinstance(value, (dict, list)) else part.raw_arguments
@@ -141,15 +146,15 @@ def spelled(part: Text | ToolCall | ToolResult) -> str:
 
 
 def laid_out(part: Text | ToolCall | ToolResult, text: str, limit: int) -> str:
-    """`text`, what a part says, as it is quoted: JSON as lines of keys and values, and of a long text the two ends,
-    `limit` characters."""
+    """`text`, the text of a part, in the form in which it is quoted: JSON as lines of keys and values, and only the two
+    ends of a long text, `limit` characters in all."""
     text = _PAINT.sub("", text) if "\x1b" in text else text
     text = text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
     return text if isinstance(part, ToolCall) else _laid_out(text)
 
 
 def clip(text: str, room: int) -> str:
-    """`text` on one line of at most `room` characters; what is left out of the middle is marked."""
+    """`text` on one line of at most `room` characters. A mark in the middle shows where text is left out."""
     if len(text) > room * 4:
         text = f"{text[: room * 2]} … {text[-room:]}"
     text = " ".join(text.split())
@@ -162,8 +167,8 @@ def clip(text: str, room: int) -> str:
 def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
     """A JSON object or list as lines of `key=value`.
 
-    The scalars of one object share a line, which begins with where the object stands: `passengers.0: age=31, ...`.
-    A text of several lines follows its key as it is.
+    The scalars of one object share a line, which begins with the path of the object: `passengers.0: age=31, ...`. A
+    text of several lines follows its key unchanged.
     """
     entries = list(value.items()) if isinstance(value, dict) else [(str(i), item) for i, item in enumerate(value)]
     line = f"{name}: " if name else ""
@@ -190,8 +195,8 @@ def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
 
 
 def _value(item: Any) -> str:
-    """A value as JSON spells it. An encoder makes another for each value that it is given, which costs as much as all
-    else that is done to most of them."""
+    """A value as JSON. The encoder creates a new encoder for each value, which would take as long as all the other work
+    on most values, so simple ones are written without it."""
     if type(item) is int:
         return str(item)
     if item is None or type(item) is bool:
@@ -207,8 +212,8 @@ def _nested(item: Any, depth: int) -> bool:
 
 
 def _laid_out(text: str) -> str:
-    """`text` as lines of keys and values if it is a JSON object or list; else without the line numbers that
-    tools put before the lines of a file: they cost more than they say, and are stale after the next edit."""
+    """`text` as lines of keys and values if it is a JSON object or list; else without the line numbers that tools put
+    before the lines of a file: they cost more than they are worth, and are wrong after the next edit."""
     if text[:1] in ("{", "[") and len(text) <= _JSON:
         try:
             value = json.loads(text)
@@ -229,7 +234,7 @@ def _readable(part: object) -> bool:
 
 
 def _length(part: object) -> int:
-    """About how many characters there are to look at."""
+    """About how many characters of a part there are to examine."""
     if isinstance(part, Text):
         return len(part.text)
     if isinstance(part, ToolResult):
@@ -238,8 +243,8 @@ def _length(part: object) -> int:
 
 
 def _limit(lengths: list[int]) -> int:
-    """How many characters of each text are looked at so that all of them stay within reason: one of few numbers, so
-    that it seldom changes while a conversation grows."""
+    """How many characters of each text are examined, so that all texts together stay within `LOOK`. It is one of few
+    numbers, so that it seldom changes while a conversation grows."""
     left = LOOK
     for nth, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - nth)

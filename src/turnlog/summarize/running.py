@@ -1,4 +1,4 @@
-"""A call of a summarizer in a thread of its own, which nobody has to wait for."""
+"""A call of a summarizer in a thread of its own, so that the caller need not wait for it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .verdict import SummaryFailure, fault_of
 
 
 class Run:
-    """Started when it is made, for a key that its maker has claimed.
+    """A running call of a summarizer, for a key that the creator of this object has claimed. It starts when it is
+    created.
 
-    The thread computes and touches no store; whoever holds the run records how it ended (`settle`). It is a
-    daemon: it keeps no process alive. `given_up` says that somebody waited for it in vain. Raises RuntimeError if
-    no thread can be started.
+    The thread does not use the store; the owner of this object records how the call ended (`settle`). The thread is a
+    daemon, so it does not keep the process alive. `given_up`: somebody waited for it without success. Raises
+    RuntimeError if no thread can be started.
     """
 
     def __init__(self, summarizer: Summarizer, material: Material, key: str) -> None:
@@ -29,14 +30,14 @@ class Run:
         threading.Thread(target=self._work, args=(summarizer, material), name="turnlog-summary", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended, at most so long; whether it has."""
+        """Wait until the call ends, at most `seconds`. Returns whether it has ended."""
         return self._done.wait(seconds)
 
     def settle(self, ledger: Ledger, *, unfinished: str = "") -> tuple[str, SummaryFailure | None]:
-        """Put on record how it ended, or that it has not, with `unfinished` as the reason.
+        """Record how the call ended. If it has not ended, record a failure with `unfinished` as the reason.
 
-        Returns the text, if there is one, and what went wrong, if something did. A text that comes after a
-        failure was recorded is recorded too; a second failure is not.
+        Returns the text, "" if there is none, and the failure, None if there is none. A text that comes after a
+        recorded failure is recorded too; a second failure is not.
         """
         if not self._done.is_set():
             self.given_up = True
@@ -58,7 +59,7 @@ class Run:
                 self._text = text.strip()
             else:
                 self._failure = SummaryFailure(self._summarizer, *fault)
-        except BaseException as error:  # noqa: BLE001 - whatever somebody's function raises is a value here
+        except BaseException as error:  # noqa: BLE001 - whatever the caller's function raises becomes a value
             self._failure = SummaryFailure(self._summarizer, "exception", described(error))
         finally:
             self._done.set()

@@ -1,4 +1,4 @@
-"""The sections of a digest and their lines: laid out, and read again from the digest before."""
+"""The sections of a digest and their lines: write them, and read them again from an earlier digest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DECIDED = "## Decided"
 DONE = "## Done and found"
 ERRORS = "## Errors"
 OPEN = "## Open"
-_FAILED = "] failed"  # what a line ends with that says so of a call
+_FAILED = "] failed"  # the end of a line that says that a call failed
 
 HEADING = re.compile(r"\[(\d+)\] ")
 _ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
@@ -23,8 +23,8 @@ _NEVER = 1 << 62
 
 
 class Line(Struct, frozen=True, gc=False):
-    """A line of a section, where it stands there, the record that it is about if that is known, and the lines without
-    which it says nothing."""
+    """A line of a section: its `place` there, its text, the record that it is `about` (0 if unknown), and the lines
+    `under` which it has to appear to make sense."""
 
     place: int
     text: str
@@ -33,8 +33,9 @@ class Line(Struct, frozen=True, gc=False):
 
 
 def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
-    """The lines of an earlier summary, with the section that each stands in. One that is `ours` has a title, sections
-    and headings; what stands under a heading is a line of its own only where it says how the call ended."""
+    """The lines of an earlier summary, each with its section. If the summary is a digest (`ours`), it has a title,
+    sections and headings. A line that only names a result ("→ [n]") is returned by itself only if it says that the call
+    failed."""
     lines = previous.split("\n")
     under: tuple[Line, ...] = ()
     section, about = "", 0
@@ -59,8 +60,8 @@ def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
 
 
 def about_of(line: str, before: int) -> int:
-    """The record that a line of a digest is about: the one that it begins with, else that of the lines ahead of it;
-    where there is none, the first that it names."""
+    """The record that a line of a digest is about: the record that the line begins with, else `before`, that of the
+    previous line; without these, the lowest record number in the line."""
     found = _ABOUT.match(line)
     if found is not None:
         return int(found[1])
@@ -68,7 +69,7 @@ def about_of(line: str, before: int) -> int:
 
 
 def newest_first(files: list[Line]) -> list[Line]:
-    """Files that an earlier digest told, behind those that this one does, by their newest change."""
+    """Files from an earlier digest, by their newest change, with places after the files of the new digest."""
     ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
     return [Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
 
@@ -79,14 +80,14 @@ def path_of(line: Line) -> str:
 
 
 def quoted(text: str) -> str:
-    """A quote that would be taken for a line of ours, when this digest is read for the next, stands a space to the
-    right; what else ends a line than the sign that ours end with ends none."""
+    """A quote on one line. It is indented by a space if it would otherwise be read as a heading of the digest when the
+    next digest is made."""
     text = " ".join(text.splitlines())
     return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
 
 
 def fitting(lines: Iterable[Line], room: float) -> list[str]:
-    """As many of `lines` as fit in `room` characters, in the order of their places."""
+    """As many of `lines` as fit into `room` characters, in the order of their places."""
     taken: dict[int, str] = {}
     for line in lines:
         needed = [one for one in (*line.under, line) if one.place not in taken]
@@ -98,6 +99,6 @@ def fitting(lines: Iterable[Line], room: float) -> list[str]:
 
 
 def in_order(lines: Iterable[Line]) -> list[str]:
-    """Lines and what they stand under, in the order of their places."""
+    """Lines and the lines above them (`under`), in the order of their places."""
     taken = {one.place: one.text for line in lines for one in (*line.under, line)}
     return [taken[place] for place in sorted(taken)]

@@ -1,5 +1,5 @@
-"""Who speaks where the role does not say it: a user who refuses a call, and an agent that writes its commands into what
-it says."""
+"""Find the speaker if the role does not show it: a user who refuses a call, and an agent that writes its commands into
+its text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..view.types import Shown
 
 REFUSED = "refused by the user"
 
-_ENDS = 2_000  # characters at the beginning of a result in which a refusal is looked for
-# As Claude Code, cline and its kin, gemini-cli and turnlog itself tell a model of it.
+_ENDS = 2_000  # characters at the beginning of a result that are searched for a refusal
+# The wordings of Claude Code, cline and its relatives, gemini-cli and turnlog itself.
 _REFUSAL = re.compile(
     r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
     r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
@@ -26,7 +26,7 @@ _WORDS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-# mini-swe-agent's and SWE-agent's word for what a command said, and the command in what the agent said before it.
+# How mini-swe-agent and SWE-agent mark the output of a command, and the command in the agent's text before it.
 _STATUS, _KILLED = "<returncode>", "The last command <command>"
 _PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
 _OPENS, _CLOSES = re.compile(r"^```(\w*)[ \t]*\n", re.MULTILINE), re.compile(r"\n?^```[ \t]*$", re.MULTILINE)
@@ -35,8 +35,8 @@ _SHELL, _ID = "bash", "said"
 
 
 def refusal_of(text: str) -> str | None:
-    """What a user said who refused a call, of which this is the result: "" if no more than that, None if nobody refused
-    it."""
+    """What the user said when refusing a call, from the result `text` of the call: "" if nothing, None if the call was
+    not refused."""
     if _REFUSAL.match(text) is None:
         return None
     found = _WORDS.search(text, 0, _ENDS)
@@ -44,13 +44,13 @@ def refusal_of(text: str) -> str | None:
 
 
 def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
-    """`messages`, in which a command that an agent wrote into its answer is a call, and what it is told of it in the
-    user's name that call's result. As most agents have calls, mostly the same."""
-    told = [at for at, one in enumerate(messages) if _report(one.message) is not None]
-    if not told:
+    """The messages, in which commands that an agent wrote into its answers become calls, and the user messages with
+    their output become results. Most agents use calls: then the messages are returned unchanged."""
+    reports = [at for at, one in enumerate(messages) if _report(one.message) is not None]
+    if not reports:
         return messages
     found = list(messages)
-    for at in told:
+    for at in reports:
         found[at] = replace(found[at], message=_report(found[at].message))
         if at and found[at - 1].message.role == "assistant":
             found[at - 1] = replace(found[at - 1], message=_acting(found[at - 1].message))
@@ -58,7 +58,7 @@ def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
 
 
 def _report(message: Message) -> Message | None:
-    """The result that a message of a user's holds in plain text, if it does."""
+    """The message with its text as a result, if it is a user message with the output of a command; else None."""
     part = message.parts[0] if message.role == "user" and len(message.parts) == 1 else None
     if not isinstance(part, Text):
         return None
@@ -71,7 +71,7 @@ def _report(message: Message) -> Message | None:
 
 
 def _acting(message: Message) -> Message:
-    """An answer, its command as a call; where it has none, or several, as it is."""
+    """An answer with its command as a call; unchanged if it has none or several."""
     blocks = [
         (at, text, opens, closes)
         for at, part in enumerate(message.parts)
@@ -89,7 +89,7 @@ def _acting(message: Message) -> Message:
 
 
 def _blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Where blocks of code begin and end. Behind one that has no end there is none."""
+    """The beginnings and ends of code blocks. A block without an end is ignored, with everything after it."""
     at = 0
     while (opens := _OPENS.search(text, at)) and (closes := _CLOSES.search(text, opens.end())):
         yield opens, closes

@@ -1,4 +1,4 @@
-"""Messages as compact text for a summarizer: a line that says what it is, by record number, and what was said."""
+"""Messages as compact text for a summarizer: entries with a title (record number, speaker, kind) and a text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolRes
 from ..view.types import Shown, starts_turn
 
 Voice = Literal["user", "assistant", "system", "tool", "notes"]
-"""Whose words an entry holds; `notes` are those of the summary before."""
+"""The author of an entry; `notes` are from the previous summary."""
 
 _TITLE_CHARACTERS = 120
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # no HTTP client can send one
 
 
 class Entry(Struct, frozen=True):
-    """A piece of a transcript: `title` says which records, who, and what kind; `text` what was said."""
+    """An entry of a transcript: `title` has the record numbers, the speaker and the kind; `text` is what was said."""
 
     title: str
     text: str
@@ -27,17 +27,17 @@ class Entry(Struct, frozen=True):
 
 
 def entries_of(messages: Iterable[Shown]) -> list[Entry]:
-    """A transcript of `messages`, oldest first. Reasoning is left out; media are named."""
+    """A transcript of `messages`, oldest first. Reasoning is left out; media are replaced by their names."""
     return [entry for shown in messages for entry in _entries(shown)]
 
 
 def notes_of(previous: str) -> list[Entry]:
-    """The summary before, as an entry; none if there was none."""
+    """The previous summary as an entry; [] if there is none."""
     return [Entry("earlier notes", _sendable(previous), "notes")] if previous else []
 
 
 def requests_of(messages: Iterable[Shown]) -> list[Entry]:
-    """What the user asked for, each time with the last words of the assistant's answer to it."""
+    """The user's requests, each followed by the last text of the assistant's answer."""
     found: list[Entry] = []
     outcome: Entry | None = None
     for shown in messages:
@@ -74,7 +74,7 @@ def _entry(part: Part, message: Message, numbers: str) -> Entry | None:
 
 
 def _said(part: object) -> str:
-    """The text of a part, a medium by its name; nothing for what a summarizer cannot read."""
+    """The text of a part; the name of media; "" for parts that a summarizer cannot read."""
     match part:
         case Text(text=text):
             return _sendable(text)
@@ -95,7 +95,7 @@ def _numbers(shown: Shown) -> str:
 
 
 def _title(text: str) -> str:
-    """One line, whatever a tool is called."""
+    """A title on one line, even if the name of a tool has several."""
     return " ".join(_sendable(text).split())[:_TITLE_CHARACTERS]
 
 

@@ -1,4 +1,4 @@
-"""Whether what a summarizer returned is a summary; what went wrong, as a value."""
+"""Check whether a summarizer returned a summary, and describe what went wrong as a value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .protocol import Material
 from .transcript import entries_of
 
 Fault = Literal["exception", "timeout", "not text", "empty", "refusal", "inflated", "remembered", "claimed", "ledger"]
-"""Why there is no text. `remembered`: it failed before. `claimed`: somebody else was first, and has no text
+"""Why there is no summary. `remembered`: it failed before. `claimed`: another caller has claimed it and has no text
 yet. `ledger`: the log could not be read or written."""
 
 
 class SummaryFailure(Struct, frozen=True):
-    """A summarizer that gave no summary: its id, a word for why, and a sentence for people."""
+    """The failure of a summarizer: its id, a word for the reason, and a sentence for people."""
 
     summarizer: str
     fault: Fault
@@ -27,11 +27,11 @@ class SummaryFailure(Struct, frozen=True):
 
 
 _REFUSAL_CHARACTERS = 400
-"""A refusal is short; a longer text that begins with an apology has something to say."""
+"""The most characters of a refusal; a longer text that begins with an apology is a summary."""
 
 _QUOTED_CHARACTERS = 120
 
-# What models begin with when they decline: an apology, in a few languages, or a first person who cannot.
+# How models begin when they decline, in several languages: with an apology, or by saying that they cannot.
 _REFUSAL = re.compile(
     r"""\W*(?:
         (?:i(?:'m|\ am)\ (?:very\ |so\ |really\ |truly\ )?(?:sorry|afraid)|sorry|apologies|i\ apologi[sz]e)\b
@@ -52,7 +52,7 @@ _REFUSAL = re.compile(
 
 
 def fault_of(text: object, material: Material) -> tuple[Fault, str] | None:
-    """What keeps `text` from being the summary of `material`, if something does."""
+    """Why `text` is not a summary of `material`; None if it is one."""
     if not isinstance(text, str):
         return "not text", f"it returned {type(text).__name__}, not text"
     if not text.strip():
@@ -64,18 +64,18 @@ def fault_of(text: object, material: Material) -> tuple[Fault, str] | None:
     if size > material.target:
         return "inflated", f"{size:,} tokens, {material.target:,} were asked for"
     if not _is_smaller(size, material):
-        return "inflated", f"{size:,} tokens, no fewer than what it should stand for"
+        return "inflated", f"{size:,} tokens, no fewer than the messages that it would replace"
     return None
 
 
 def _beginning(line: str) -> str:
-    """A line up to the end of a word: half of one may be half a secret, which nobody could tell."""
+    """The beginning of a line, up to the end of a word: half a word may be half a secret that is not recognised."""
     whole = len(line) <= _QUOTED_CHARACTERS
     return line if whole else line[: _QUOTED_CHARACTERS + 1].rpartition(" ")[0]
 
 
 def _is_smaller(size: int, material: Material) -> bool:
-    """Whether the source is larger; what lies behind the point where that is certain is not counted."""
+    """Whether the summary is smaller than its source. Counting the source stops as soon as that is certain."""
     if material.size:
         return material.size > size
     source = material.count(material.previous) if material.previous else 0
