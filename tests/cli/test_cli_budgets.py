@@ -174,7 +174,7 @@ def test_why_one_record(turnlog: Any, session: str) -> None:
     assert kept.out.splitlines()[0].startswith("record 3: kept")
     one = json.loads(turnlog("why", session, str(rows[0]["record"]), "--json").out)
     assert (one["fate"], [row["decision"] for row in one["decisions"]]) == ("masked", rows[0]["by"])
-    assert turnlog("why", session, "1").out == "record 1 is no message: kept in the log, never sent to a model\n"
+    assert turnlog("why", session, "1").out == "record 1 is not a message: kept in the log, never sent to a model\n"
     missing = turnlog("why", session, "999")
     assert missing.code == 2 and "not 999" in missing.err
 

@@ -191,13 +191,15 @@ def test_json_with_its_keys_in_another_order_is_the_same() -> None:
         assert (back.blobs, back.warnings) == (plain.blobs, ())
     bare = json.dumps(json.loads(text) | {"blobs": {}}, sort_keys=True)
     assert len(read_back(bare).drafts) == len(plain.drafts)
-    with pytest.raises(ImportFailed, match="no whole turnlog export"):
+    with pytest.raises(ImportFailed, match="the turnlog export is incomplete"):
         read_back('{"blobs": {}, "records": []}')
 
 
 def test_json_cut_off_is_refused() -> None:
     """Half a JSON object is none; the error says so and what to do."""
-    with pytest.raises(ImportFailed, match="no whole turnlog export, it may be cut off; export the session again"):
+    with pytest.raises(
+        ImportFailed, match="the turnlog export is incomplete, it may be cut off; export the session again"
+    ):
         read_back(exported(a_store(), "cats", "json")[0][:-200])
 
 
@@ -232,7 +234,7 @@ def test_an_export_cut_off_says_so() -> None:
     """Half an export must not pass for a whole one."""
     lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
     back = read_back("".join(lines[:-2]))
-    assert [damage.message for damage in back.warnings] == ["cut off: it holds 10 of 12 records"]
+    assert [damage.message for damage in back.warnings] == ["cut off: the file contains 10 of 12 records"]
     assert len(back.drafts) == 10
 
 
@@ -243,7 +245,7 @@ def test_a_line_that_is_gone_does_not_shift_the_others() -> None:
     at = next(i for i, line in enumerate(lines) if '"n":7,' in line)
     plain = read_back("".join(lines)).drafts
     for damaged, told in (
-        ([*lines[:at], *lines[at + 2 :]], ["records 7 to 8 are missing; a note stands in the place of each"]),
+        ([*lines[:at], *lines[at + 2 :]], ["records 7 to 8 are missing; each was replaced by a note"]),
         ([*lines[:at], lines[at].strip(), *lines[at + 1 :]], ["record 7 kept as a note", "records 8 to 8 are missing"]),
     ):
         back = read_back("".join(damaged))
@@ -263,8 +265,8 @@ def test_media_that_an_export_does_not_hold_are_told() -> None:
     back = read_back("".join(line for line in lines if not line.startswith('{"blob"')))
     told = [(damage.line, damage.message) for damage in back.warnings]
     assert told == [
-        (5, f"record 4 needs bytes that are not in the file: {sha256_hex(PICTURE)}"),
-        (10, f"record 9 needs bytes that are not in the file: {sha256_hex(b'meow')}"),
+        (5, f"record 4 refers to media that are not in the file: {sha256_hex(PICTURE)}"),
+        (10, f"record 9 refers to media that are not in the file: {sha256_hex(b'meow')}"),
     ]
     whole = json.loads(exported(a_store(), "cats", "json")[0])
     assert len(read_back(json.dumps(whole | {"blobs": {}})).warnings) == 2
@@ -290,7 +292,7 @@ def test_exports_in_one_file_stay_sessions_of_their_own(turnlog: Any, tmp_path: 
     (tmp_path / "all.jsonl").write_text(one + two[:40])
     (row,) = turnlog("import", "all.jsonl", "--json", "--store", "new.db").rows
     assert (row["session"], row["status"]) == ("one", "unchanged")
-    assert [(told["line"], "a session left out" in told["message"]) for told in row["warnings"]] == [
+    assert [(told["line"], "a session was left out" in told["message"]) for told in row["warnings"]] == [
         (one.count("\n") + 1, True)
     ]
 
@@ -300,7 +302,7 @@ def test_damaged_media_are_left_out_of_an_import() -> None:
     text = exported(a_store(), "cats", "jsonl")[0]
     back = read_back(text.replace('"base64":"bWVvdw=="', '"base64":"bWVvaA=="'))
     assert sha256_hex(b"meow") not in back.blobs
-    assert [damage.message for damage in back.warnings] == ["bytes of a medium left out: damaged"]
+    assert [damage.message for damage in back.warnings] == ["media left out: the bytes are damaged"]
 
 
 def test_what_a_decision_shows_is_exported_with_its_bytes(turnlog: Any, tmp_path: Path) -> None:
@@ -459,7 +461,7 @@ def test_only_a_file_is_replaced(turnlog: Any, tmp_path: Path, transcript: Path)
 
 def test_a_format_that_there_is_not() -> None:
     """A wrong name of a format gets the right ones."""
-    with pytest.raises(InputError, match="no format 'pdf'; take one of html, markdown, json"):
+    with pytest.raises(InputError, match="unknown format 'pdf'; use one of html, markdown, json"):
         save(a_store(), "cats", "pdf", "x")
 
 

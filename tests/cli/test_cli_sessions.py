@@ -387,7 +387,9 @@ def test_show_of_a_checkpoint(turnlog: Any, tmp_path: Path) -> None:
         store.create("s")
         body = StreamCheckpoint(Message("assistant", (Text("There is "),)), (HALF,))
         store.append("s", [_draft(body, 1)])
-    assert turnlog("show", "s").out.splitlines()[-1].split("]")[1].strip().endswith("characters of an answer had come")
+    assert (
+        turnlog("show", "s").out.splitlines()[-1].split("]")[1].strip().endswith("characters of an answer had arrived")
+    )
 
 
 def test_the_beginning_of_an_id_will_do_to_look(turnlog: Any) -> None:

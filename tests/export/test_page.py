@@ -185,7 +185,7 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert html.count('class="badge ok">completed<') == 3
     assert '<span class="add">+&lt;two&gt;</span>\n' in html
     assert 'class="badge warn" title="no longer sent: a decision left it out">left out</span>' in html
-    assert "Stands in for them (user)" in html
+    assert "Replacement (user)" in html
 
 
 def test_what_no_tool_made_is_marked() -> None:
@@ -193,7 +193,7 @@ def test_what_no_tool_made_is_marked() -> None:
     calls = Message("assistant", (ToolCall("c1", "run"), ToolCall("c2", "run")))
     result = ToolResult("c1", "run", (Text("It may have run."),), "aborted", synthetic=True)
     html, _ = page_of(store_of(MessageRecord(calls), MessageRecord(Message("user", (result,)))), "s")
-    assert html.count("synthetic: no tool made it") == 1
+    assert html.count("synthetic: not from a tool") == 1
     assert html.count("not on record whether it started") == 1
     assert '<span class="badge bad">aborted</span>' in html
 

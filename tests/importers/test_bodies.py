@@ -79,7 +79,7 @@ def test_many_bodies_are_many_sessions() -> None:
     assert len(found) == 2
     assert found[1].session_id == "req-1"
     assert of_kind(found[1], Note) == [Note("around", data={"id": "req-1", "usage": {"input_tokens": 5}})]
-    assert [(w.line, w.message) for w in found[0].warnings] == [(3, "line 3 left out, no conversation in it")]
+    assert [(w.line, w.message) for w in found[0].warnings] == [(3, "line 3 left out: it contains no conversation")]
 
 
 def test_runs_of_tau_bench_are_sessions() -> None:

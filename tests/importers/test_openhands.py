@@ -302,7 +302,7 @@ def test_an_evaluation_holds_a_session_a_line() -> None:
     assert messages_of(second) == []
     assert notes(second, "instance")[0]["error"] == "crashed"
     assert [warning.message for warning in first.warnings] == [
-        "an entry of the history is no event; it is kept as a note"
+        "an entry of the history is not an event; it is kept as a note"
     ]
 
 
@@ -417,8 +417,8 @@ def test_lines_that_are_no_events_are_named() -> None:
     """A line left out without a word is a lost line."""
     (session,) = read_file(jsonl([sdk_said("e1", "do"), {"a": 1}]) + b'{"id": "e2", "kind')
     assert [(warning.line, warning.message[:16]) for warning in session.warnings] == [
-        (3, "left out, no JSO"),
-        (2, "left out, none o"),
+        (3, "left out: not JS"),
+        (2, "left out: not an"),
     ]
 
 

@@ -102,7 +102,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         out_json({**row, "decisions": [decision_json(ruling) for ruling in about]})
         return
     if account is None:
-        word = "a decision" if isinstance(records[n - 1].body, Decision) else "no message"
+        word = "a decision" if isinstance(records[n - 1].body, Decision) else "not a message"
         out_line(f"record {n} is {word}: kept in the log, never sent to a model")
     else:
         by = f" by decision {newest_of(account.by)}" if account.by else ""

@@ -1,4 +1,4 @@
-"""Sessions out of a store: JSON, JSON Lines that turnlog reads back, provider requests, Markdown, one HTML page.
+"""Export sessions from a store: JSON, JSON Lines that turnlog reads back, provider requests, Markdown, one HTML page.
 
 Imported by `cli`.
 """

@@ -1,4 +1,4 @@
-"""A session as a request body of one of the providers: the whole conversation, in that provider's JSON."""
+"""A session as a request body for a provider: the whole conversation, in that provider's JSON."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
 
 _BY_THE_USER = frozenset({"clear", "rewind"})
-"""Decisions that change what the conversation is. All others only save room, which an export does not need."""
+"""Decisions that change the conversation itself. All others only save space, which an export does not need."""
 
 
 def as_body(provider: str, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The conversation as the user left it, valid for `provider`, whole: no budget applies, and compacted messages
-    are included.
+    """The whole conversation as the user left it, valid for `provider`: no budget applies, and compacted messages are
+    included.
 
-    Each edit and each loss is a problem that names its record. Raises SessionNotFound, CorruptRecord,
-    UnknownProvider.
+    Each edit and each loss is a problem with its record number. Raises SessionNotFound, CorruptRecord, UnknownProvider.
     """
     records = list(store.read(store.info(session_id).id))
     decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}

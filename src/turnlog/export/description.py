@@ -1,6 +1,6 @@
-"""What a record says: one description of each kind, which a terminal, Markdown and a page only lay out.
+"""The content of a record: one description for each kind, which the terminal, Markdown and the HTML page lay out.
 
-A new kind of record or part gets a case here, and every surface shows it.
+A new kind of record or part needs a case only here; all outputs then show it.
 """
 
 from __future__ import annotations
@@ -42,17 +42,18 @@ from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
 from .wording import counts_text, dollars, tokens_of
 
 Words = tuple[str | int, ...]
-"""A text in parts. A number among them is the number of a record, which a page can link to."""
+"""A text in parts. A number among the parts is a record number, to which a page can link."""
 
 _SHOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
 
 
 class Block(Struct, frozen=True):
-    """One piece of a record's content.
+    """One part of a record's content.
 
-    `label` names the piece in a word or two ("" for plain text); `name` and `id` tell what it is about: a tool and its
-    call, a medium's type and hash. The content is in `text`; for kind `data` in `value`, for kind `group` in `blocks`.
-    `part` is the part of the message that the block is made from. Short displays leave out blocks that are `is_detail`.
+    `label` names the block in a word or two ("" for plain text). `name` and `id` identify its subject: a tool and its
+    call, or the type and hash of media. The content is in `text`; for kind `data` in `value`, for kind `group` in
+    `blocks`. `part` is the part of the message that the block was made from. Short displays leave out blocks with
+    `is_detail`.
     """
 
     kind: Literal["text", "reasoning", "call", "result", "media", "data", "fact", "group"]
@@ -69,7 +70,7 @@ class Block(Struct, frozen=True):
 
 
 class Badge(Struct, frozen=True):
-    """A mark on a record: a few words, a longer explanation, and the record that it points to (0: none)."""
+    """A mark on a record: a few words, a longer explanation, and the record that it links to (0: none)."""
 
     words: str
     title: str = ""
@@ -77,11 +78,11 @@ class Badge(Struct, frozen=True):
 
 
 class Description(Struct, frozen=True):
-    """A record, described.
+    """The description of a record.
 
-    `kind` is who speaks (`user`, `assistant`, `system`, `tool`) or what it is (`decision`, `note`, ...); `is_said` says
-    that it is part of the conversation. `headline` is what it says in a few words, `redacted` which secrets were
-    replaced in it, `is_hidden` that it is a message which no request shows as it is any more.
+    `kind`: the speaker (`user`, `assistant`, `system`, `tool`) or the kind of record (`decision`, `note`, ...).
+    `is_said`: the record is part of the conversation. `headline`: a summary in a few words. `redacted`: the secrets
+    that were replaced in it. `is_hidden`: the record is a message that no request shows unchanged any more.
     """
 
     n: int
@@ -96,7 +97,7 @@ class Description(Struct, frozen=True):
 
 
 class Standing:
-    """Which records are left out, shortened or taken back by the decisions of a log. `last` is the number of its last
+    """The records that the decisions of a log leave out, shorten or take back. `last` is the number of the log's last
     record."""
 
     def __init__(self, decisions: Iterable[Record] = (), last: int = 0) -> None:
@@ -107,7 +108,7 @@ class Standing:
         self._sent = self._effects.shown_ranges(last)
 
     def badges(self, record: Record) -> list[Badge]:
-        """The badges to show at a record: taken back, left out, shortened."""
+        """The badges of a record: taken back, left out, shortened."""
         if by := self._rewinds.by(record.n):
             return [Badge("taken back by", "no longer part of the conversation: a rewind took it back", by)]
         if record.message is not None and self._is_left_out(record.n, record.message):
@@ -122,7 +123,7 @@ class Standing:
 
 
 def describe(record: Record, standing: Standing | None = None) -> Description:
-    """The content of a record as blocks; with `standing`, also badges for what decisions did to it."""
+    """The content of a record as blocks; with `standing`, also badges that show the effect of decisions on it."""
     body = record.body
     kind, headline, blocks = _content(record, standing)
     badges = standing.badges(record) if standing is not None else []
@@ -140,7 +141,7 @@ def describe(record: Record, standing: Standing | None = None) -> Description:
 
 
 def describe_part(part: Part) -> Block:
-    """What a part of a message says."""
+    """A part of a message as a block."""
     match part:
         case Text(text=text):
             return Block("text", text)
@@ -163,7 +164,7 @@ def describe_part(part: Part) -> Block:
 
 
 def _content(record: Record, standing: Standing | None) -> tuple[str, Words, list[Block]]:
-    """The kind of a record, its headline, and what it says."""
+    """The kind of a record, its headline, and its content."""
     match record.body:
         case MessageRecord(message=message, model=model):
             return _speaker(message), (model,), list(map(describe_part, message.parts))
@@ -181,7 +182,7 @@ def _content(record: Record, standing: Standing | None) -> tuple[str, Words, lis
         case StreamCheckpoint(message=message, fragments=fragments):
             size = sum(len(one.value) for one in texts_in(message) if one.kind == "text")
             size += sum(len(part.raw_arguments) for part in (*message.parts, *fragments) if isinstance(part, ToolCall))
-            return "checkpoint", (f"{size:,} characters of an answer had come",), []
+            return "checkpoint", (f"{size:,} characters of an answer had arrived",), []
         case Configuration(provider=provider, model=model):
             return "settings", (f"{provider} {model}".strip(),), _configuration(record.body)
         case UnknownRecord(name=name):
@@ -194,7 +195,7 @@ def _content(record: Record, standing: Standing | None) -> tuple[str, Words, lis
 
 
 def _line(body: Body) -> tuple[str, str]:
-    """Records about tools, turns, files and money: the kind, and what it says in a line."""
+    """Records about tools, turns, files and usage: the kind, and the content in one line."""
     match body:
         case ToolStarted(name=name, call_id=call_id):
             return "started", f"{name}  ({call_id})"
@@ -220,7 +221,7 @@ def _line(body: Body) -> tuple[str, str]:
 
 
 def _speaker(message: Message) -> str:
-    """Who speaks in a message: `tool` if it holds nothing but tool results."""
+    """The speaker of a message: `tool` if it contains only tool results."""
     results = message.parts and all(isinstance(part, ToolResult) for part in message.parts)
     return "tool" if message.role == "user" and results else message.role
 
@@ -239,24 +240,24 @@ def _decision(n: int, decision: Decision, standing: Standing | None) -> list[Blo
     if decision.supersedes:
         facts.append(("Takes back decision ", decision.supersedes, "."))
     if standing is not None and n in standing.ended:
-        facts.append(("Holds no longer: see ", standing.ended[n], "."))
+        facts.append(("No longer in force: see ", standing.ended[n], "."))
     before, after = detail.get("before"), detail.get("after")
     if isinstance(before, int) and isinstance(after, int):
         facts.append((f"{before:,} tokens became {after:,}.",))
-    if shortened := sum(len(held) for held in map(detail.get, ("texts", "cuts")) if isinstance(held, list)):
+    if shortened := sum(len(changed) for changed in map(detail.get, ("texts", "cuts")) if isinstance(changed, list)):
         facts.append((f"{shortened:,} texts are shortened.",))
     blocks = [*_text(decision.why), *(Block("fact", words=words, is_detail=True) for words in facts)]
     for message in decision.replacement:
         inside = tuple(map(describe_part, message.parts))
-        blocks.append(Block("group", label=f"stands in for them ({message.role})", blocks=inside, is_detail=True))
+        blocks.append(Block("group", label=f"replacement ({message.role})", blocks=inside, is_detail=True))
     rest = {key: value for key, value in detail.items() if key not in _SHOWN_DETAIL}
     return [*blocks, *_data("how it was made", rest, is_detail=True)]
 
 
 def _configuration(body: Configuration) -> list[Block]:
     tools = tuple(Block("text", tool.description, tool.name) for tool in body.tools)
-    held = msgspec.to_builtins(body)
-    limits = {key: held[key] for key in ("budget", "strategy", "input_limit", "base_url") if held.get(key)}
+    values = msgspec.to_builtins(body)
+    limits = {key: values[key] for key in ("budget", "strategy", "input_limit", "base_url") if values.get(key)}
     return [
         *_text(body.why),
         *([Block("group", label="tools", blocks=tools)] if tools else []),

@@ -1,4 +1,4 @@
-"""The formats that a session can be written in, by name."""
+"""The formats in which a session can be written, by name."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ FORMATS: dict[str, _Format] = {
     "jsonl": as_jsonl,
     **{name: partial(as_body, name) for name in PROVIDERS},
 }
-"""Each takes a store, a session id and a list to which it adds what it leaves out, and yields pieces of UTF-8."""
+"""Each function takes a store, a session id and a list to which it adds what it leaves out, and yields chunks of
+UTF-8."""
 
 
 def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Problem]:
-    """Write a session to a file, in one of `FORMATS`; returns what had to be left out or changed.
+    """Write a session to a file, in one of `FORMATS`; returns what was left out or changed.
 
-    Only the user can read the file (mode 0600), and it is written whole or not at all. Raises InputError for an
+    Only the user can read the file (mode 0600), and it is written completely or not at all. Raises InputError for an
     unknown format and for a path that is not a file, SessionNotFound, CorruptRecord, OSError.
     """
     if not isinstance(form, str) or form not in FORMATS:
-        raise InputError(f"no format {form!r}; take one of {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {form!r}; use one of {', '.join(FORMATS)}")
     problems: list[Problem] = []
     place = Path(path)
     _check_file(place)
@@ -50,13 +51,14 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
         with suppress(OSError):
             os.unlink(name)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(place)  # an error of a full disk names no file: say which disk is full
+            error.filename = str(place)  # the error of a full disk has no file name; this shows which disk is full
         raise
     return problems
 
 
 def _check_file(place: Path) -> None:
-    """Raises InputError if something other than a file is there: a device, a pipe or a link would be replaced."""
+    """Raises InputError if the path is something other than a file (a device, a pipe or a link), which would be
+    replaced."""
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = place.lstat().st_mode
         if stat.S_ISLNK(mode):

@@ -1,7 +1,7 @@
 """A session as JSON and as JSON lines; `turnlog import` reads both back.
 
-The lines are a header, then every record in order with its bytes from the store. The bytes of a medium, as base64,
-have a line of their own ahead of the first record that names them.
+The lines are a header, then every record in order with its bytes from the store. Media bytes, in base64, have a
+separate line before the first record that names them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ..log.records import Record
 from ..log.store import Problem, Store
 from ..stores.records import blob_names
 
-# How the header and the lines with media begin; `turnlog.importers.turnlog_export` knows them by it.
+# The first bytes of the header and of the lines with media; `turnlog.importers.turnlog_export` recognises them by
+# these.
 _HEADER_START = b'{"turnlog_export":'
 _BLOB_START = b'{"blob":'
 
@@ -31,10 +32,10 @@ def record_json(record: Record) -> bytes:
 
 
 def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """One JSON object: `session` (what a listing says of it), `records`, and `blobs`: the bytes of media and files as
-    base64, by hash.
+    """One JSON object: `session` (its listing), `records`, and `blobs` (the bytes of media and files in base64, by
+    hash).
 
-    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, each a problem.
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, and each is a problem.
     """
     info = store.info(session_id)
     yield _HEADER_START + b'%d,"session":%b,\n"records":[' % (_VERSION, _plain(info))
@@ -54,9 +55,9 @@ def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[
 
 
 def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """Our own export format, line by line, with everything that the log has of the session.
+    """turnlog's own export format, line by line, with everything that the log has of the session.
 
-    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, each a problem.
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, and each is a problem.
     """
     info = store.info(session_id)
     yield _HEADER_START + b'%d,"session":%b}\n' % (_VERSION, _plain(info))
@@ -70,7 +71,7 @@ def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator
 
 
 def _blob(store: Store, session_id: str, name: str, n: int, problems: list[Problem]) -> bytes | None:
-    """The bytes that record `n` names, as base64; None, and a problem, if they cannot be read."""
+    """The bytes of a blob of record `n`, in base64; None, with a problem added, if they cannot be read."""
     try:
         return base64.b64encode(store.get_blob(name))
     except (BlobMissing, CorruptRecord) as error:
@@ -79,5 +80,5 @@ def _blob(store: Store, session_id: str, name: str, n: int, problems: list[Probl
 
 
 def _plain(value: object) -> bytes:
-    """A struct of ours as ASCII JSON; titles may hold anything."""
+    """A struct as ASCII JSON; titles may contain any characters."""
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")

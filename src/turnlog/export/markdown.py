@@ -1,7 +1,7 @@
 """A session as Markdown, for people.
 
-Text of the transcript is in fenced blocks: it cannot become a heading, a link, an image that a viewer would fetch, or
-HTML that it would run.
+Text from the transcript is in fenced blocks, so it cannot become a heading, a link, an image that a viewer would fetch,
+or HTML that a viewer would run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 
 
 def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The whole session: messages, notes, settings and decisions in full, other records in a line.
+    """The whole session: messages, notes, settings and decisions in full, other records in one line each.
 
     Raises SessionNotFound, CorruptRecord. Media are named, not shown. Adds nothing to `problems`.
     """
@@ -72,7 +72,7 @@ def _inline(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """An inline code span, "" for no text."""
+    """An inline code span; "" for an empty text."""
     shown = visible(text, one_line=True).strip()
     if not shown:
         return ""

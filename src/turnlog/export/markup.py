@@ -1,7 +1,7 @@
-"""HTML, put together so that no text can become markup.
+"""HTML, composed so that no text can become markup.
 
-Only this module makes `Markup`: from a text by escaping it, or from a tag around markup. mypy checks everything else.
-Attributes are our own words or escaped as well.
+Only this module creates `Markup`: from a text by escaping it, or from a tag around markup. mypy checks that all other
+code uses it. Attributes are constants or escaped as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NewType
 from .escapes import visible
 
 Markup = NewType("Markup", str)
-"""Text that a browser may read as HTML."""
+"""Text that a browser may interpret as HTML."""
 
 
 def text(words: str, *, one_line: bool = False) -> Markup:
@@ -42,5 +42,5 @@ def tag(name: str, /, *inside: Markup, **attributes: str | None) -> Markup:
 
 
 def join(pieces: tuple[Markup, ...] | list[Markup]) -> Markup:
-    """Markup, one piece after the other."""
+    """The pieces of markup, concatenated."""
     return Markup("".join(pieces))

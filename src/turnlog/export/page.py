@@ -1,10 +1,10 @@
 """A session as one HTML page for people, without other files and without scripts.
 
-The page has no address but its own anchors: folding is HTML's, pictures are data. Its policy
-(Content-Security-Policy, level 3) forbids everything else, should markup ever get through.
+The page has no addresses except its own anchors: folding is done by HTML, and pictures are data URLs. Its
+Content-Security-Policy (level 3) forbids everything else, in case foreign markup ever gets through.
 
-Texts are shown as they were written. Laying out their Markdown would take a parser that can be trusted with foreign
-text, and would show something else than the model was sent.
+Texts are shown as they were written. Rendering their Markdown would need a parser that is safe for foreign text, and
+the page would differ from what the model was sent.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _TITLE = 120
 
 
 def as_html(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """Every record of the session, turn by turn, with what each turn did to files.
+    """Every record of the session, turn by turn, with the file changes of each turn.
 
-    Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, each a problem. Memory does not grow
-    with long texts: only outlines are kept of all records but the one being written.
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, and each is a problem. Memory does not
+    grow with long texts: of all records except the one being written, only outlines are kept.
     """
     return (piece.encode("utf-8") for piece in _page(store, session_id, problems))
 
@@ -69,7 +69,7 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
 
 
 def _up_to(records: Iterator[Record], last: int) -> Iterator[Record]:
-    """The next of `records`, up to number `last`; they are numbered without gaps."""
+    """The next of `records`, up to number `last`; record numbers have no gaps."""
     for record in records if last else ():
         yield record
         if record.n >= last:
@@ -87,7 +87,7 @@ def _span(store: Store, writer: RecordWriter, records: Iterable[Record], root: s
 
 
 def _outcome(turn: TurnInfo) -> list[Markup]:
-    """How a turn ended, how long it took, and what it cost."""
+    """The outcome of a turn: status, reason, duration, cost."""
     good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
     status = turn.status.replace("_", " ")
     said = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
@@ -110,7 +110,7 @@ def _head(info: SessionInfo) -> Markup:
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     metas = [
         start("meta", charset="utf-8"),
-        # not made by `start`, which would escape the quotes of the policy
+        # Not made by `start`, which would escape the quotes of the policy.
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         start("meta", name="referrer", content="no-referrer"),
         start("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -122,11 +122,11 @@ def _head(info: SessionInfo) -> Markup:
 
 
 def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Markup]:
-    """What a listing says of the session, what it cost, and its turns."""
-    held = (
+    """The header: the session's listing, its cost, and links to its turns."""
+    summary = (
         f"{info.records:,} records, {info.messages:,} messages, {len(turns):,} turns, {info.created} to {info.updated}"
     )
-    said = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {held}", one_line=True))]
+    said = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {summary}", one_line=True))]
     if info.parent:
         shared = f", whose first {info.parent_records:,} records it shares" if info.parent_records else ""
         said.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
@@ -146,7 +146,7 @@ def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Mar
 
 
 def _outline(record: Record) -> Record:
-    """A record without its long texts, enough to derive turns and calls."""
+    """A record without its long texts, sufficient to derive turns and calls."""
     body = record.body
     match body:
         case MessageRecord() | PartialAnswer():

@@ -1,4 +1,4 @@
-"""What a turn did to files, as HTML: a line for each file, with its coloured diff folded behind it."""
+"""The file changes of a turn as HTML: one line for each file, with its coloured diff folded behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
 
 
 def changed_files(store: Store, records: Iterable[Record], root: str) -> Iterator[Markup]:
-    """The net change of each file over these records, in pieces; nothing if none changed."""
+    """The net change of each file in these records, in chunks of markup; nothing if no file changed."""
     changes = net_changes(records, root=root)
     if not changes:
         return
@@ -30,7 +30,7 @@ def _change(change: NetChange, store: Store) -> Iterator[Markup]:
     said = [tag("b", text(change.action.capitalize())), text(" "), tag("code", text(name, one_line=True)), text(" ")]
     try:
         diff = file_diff(change, store.get_blob)
-        why = "what changed in it is not on record"
+        why = "its change was not recorded"
     except (BlobMissing, CorruptRecord) as error:
         diff, why = None, str(error)
     if diff is None:

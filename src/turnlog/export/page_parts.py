@@ -1,4 +1,4 @@
-"""What records say as HTML: texts, reasoning, calls, results, images, data."""
+"""The content of records as HTML: texts, reasoning, calls, results, images, data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .description import Block, Words
 from .markup import Markup, end, start, tag, text
 
 _LONG = 8_000
-"""Characters from which on a text is folded, so that it does not hide the rest of the conversation."""
+"""A text with at least this many characters is folded, so that it does not hide the rest of the conversation."""
 
 _SHORT = 400
-"""Characters up to which a tool's result is not folded."""
+"""A tool result with at most this many characters is not folded."""
 
 _GIST = 100
 
 
 class PartWriter:
-    """Writes what the records of one session say.
+    """Writes the content of the records of one session.
 
-    An image is shown where it first occurs, if its bytes are of a type that cannot hold a script; later ones link to
-    it. `calls` are the calls of the session.
+    An image is shown at its first occurrence if its bytes are of a type that cannot contain a script; later occurrences
+    link to the first. `calls` are the calls of the session.
     """
 
     def __init__(self, store: Store, session_id: str, problems: list[Problem], calls: Sequence[CallInfo]) -> None:
@@ -43,13 +43,13 @@ class PartWriter:
                 self._answers.setdefault((info.result, info.call.id), info)
 
     def blocks(self, blocks: Iterable[Block], n: int) -> Iterator[Markup]:
-        """What record `n` says."""
+        """The content of record `n`."""
         infos = iter(self._calls.get(n, ()))
         for block in blocks:
             yield from self._block(block, n, next(infos, None) if block.kind == "call" else None)
 
     def _block(self, block: Block, n: int, info: CallInfo | None = None) -> Iterator[Markup]:
-        """One thing that record `n` says; of a call, `info` is what became of it."""
+        """One block of record `n`; for a call, `info` is its outcome."""
         match block.part:
             case ToolCall() as call:
                 yield _call(call, info)
@@ -83,7 +83,7 @@ class PartWriter:
         size = sum(map(len, words))
         marks = [_outcome(part.outcome), text(f" {size:,} characters")]
         if part.synthetic:
-            marks.insert(1, tag("span", text("synthetic: no tool made it"), class_="badge warn"))
+            marks.insert(1, tag("span", text("synthetic: not from a tool"), class_="badge warn"))
         back = [text(" "), link(call.record, "to its call")] if call else []
         gist = text(" ".join(words[0][: 10 * _GIST].split())[:_GIST] if words else "", one_line=True)
         head = [text("Result of "), tag("b", text(name or part.call_id, one_line=True)), text(" "), *marks, *back]
@@ -129,11 +129,11 @@ def _call(part: ToolCall, info: CallInfo | None) -> Markup:
         said.append(tag("span", text(part.kind, one_line=True), class_="badge"))
     said.append(tag("code", text(part.id, one_line=True)))
     if info is not None:
-        said += _fate(info)
+        said += _call_state(info)
     return tag("div", tag("p", *said, class_="head"), *_arguments(part), class_="call")
 
 
-def _fate(info: CallInfo) -> list[Markup]:
+def _call_state(info: CallInfo) -> list[Markup]:
     said = [text(" ")]
     if info.outcome is not None:
         said.append(_outcome(info.outcome))
@@ -147,7 +147,7 @@ def _fate(info: CallInfo) -> list[Markup]:
 
 
 def _arguments(part: ToolCall) -> list[Markup]:
-    """The arguments of a call: texts as they are, everything else as JSON."""
+    """The arguments of a call: texts unchanged, everything else as JSON."""
     if part.raw is not None or not isinstance(part.arguments, dict):
         return [_foldable("Input", part.raw_arguments)] if part.raw_arguments != "null" else []
     rows: list[Markup] = []
@@ -171,13 +171,13 @@ def sized(what: str, words: str) -> Markup:
 
 
 def folded(summary: Markup, words: str, *, class_: str | None = None) -> Markup:
-    """A text folded behind a line that opens it."""
+    """A text folded behind a summary line."""
     return tag("details", tag("summary", summary), preformatted(words), class_=class_)
 
 
 def preformatted(words: str) -> Markup:
-    """A text with its lines and blanks. Its direction does not affect its surroundings. (HTML drops the first line
-    end of a `pre`, hence one more.)"""
+    """A text with its line ends and spaces. Its direction does not affect its surroundings. (HTML drops the first line
+    end of a `pre`, so one is added.)"""
     return tag("pre", Markup("\n"), text(words), dir="auto")
 
 
@@ -187,5 +187,5 @@ def link(n: int, words: str = "") -> Markup:
 
 
 def linked(words: Words) -> list[Markup]:
-    """A line in which numbers of records are links."""
+    """A line in which record numbers are links."""
     return [link(piece) if isinstance(piece, int) else text(piece, one_line=True) for piece in words]

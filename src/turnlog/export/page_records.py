@@ -1,4 +1,4 @@
-"""Records as HTML: messages, decisions, settings and notes in full, others in a line."""
+"""Records as HTML: messages, decisions, settings and notes in full, other records in one line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _COLOURED = ("system", "user", "assistant", "decision", "summary")
 
 
 class RecordWriter:
-    """Writes the records of one session. By `standing`, records that decisions left out of requests, shortened or
-    took back are marked."""
+    """Writes the records of one session. Records that `standing` lists as left out, shortened or taken back are
+    marked."""
 
     def __init__(self, parts: PartWriter, standing: Standing) -> None:
         self._parts = parts
         self._standing = standing
 
     def record(self, record: Record) -> Iterator[Markup]:
-        """A record, in pieces."""
+        """A record, in chunks of markup."""
         one = describe(record, self._standing)
         if not one.is_said and not one.blocks:
             yield _line(one)
@@ -34,7 +34,7 @@ class RecordWriter:
 
 
 def _head(one: Description) -> Markup:
-    """The beginning of a record, up to its content."""
+    """The beginning of a record, before its content."""
     head = tag(
         "header",
         tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),

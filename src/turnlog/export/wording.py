@@ -1,4 +1,4 @@
-"""Tokens and dollars in a few words: the same for a terminal and for a page."""
+"""Tokens and dollars in a few words, the same in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..models.pricing import Cost, total_cost
 
 
 def dollars(found: Cost) -> str:
-    """A cost in a word: `$1.20`; `~$1.20` by the prices of another model, `>$1.20` if some prices are unknown, `?` if
+    """A cost in a word: `$1.20`; `~$1.20` at the prices of another model, `>$1.20` if some prices are unknown, `?` if
     all are."""
     if found.total is None and not found.at_least:
         return "?"
@@ -20,7 +20,7 @@ def dollars(found: Cost) -> str:
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """How many there are of each kind: `2 jwt, 1 password`."""
+    """The number of each kind: `2 jwt, 1 password`."""
     return ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
 
 
@@ -31,7 +31,7 @@ def tokens_of(usage: Usage) -> str:
 
 
 def in_short(bills: Bills) -> str:
-    """What was billed, on one line."""
+    """A bill on one line."""
     found = total_cost(bills)
     doubts = [f"no full price for {name or 'a model without a name'}" for name in found.unpriced]
     for name in found.assumed:

@@ -1,7 +1,7 @@
-"""Foreign transcripts to records: recognised by content, read into drafts (records without a number) for an empty log.
+"""Import foreign transcripts: recognise them by content and convert them into drafts (records without a number) for an
+empty log.
 
-`read_file(path)` is all that most callers need. A new format is a new module and a line in
-`IMPORTERS`.
+`read_file(path)` is all that most callers need. To add a format, write a module and add a line to `IMPORTERS`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ IMPORTERS: tuple[Importer, ...] = (
 """All importers. If two are equally sure of a file, the earlier one reads it."""
 
 _HEAD = 1 << 16
-"""Bytes by which an importer recognises its format."""
+"""The number of bytes by which an importer recognises its format."""
 
 
 def detect(origin: str | Path | bytes) -> Importer:
     """The importer that is surest of this transcript.
 
-    Raises ImportFailed, saying what the file looks like, if none recognises it.
+    Raises ImportFailed, with a description of the file, if no importer recognises it.
     """
     source = Path(origin) if isinstance(origin, str) else origin
     head = plain_utf8(_head(source))
@@ -75,7 +75,7 @@ def detect(origin: str | Path | bytes) -> Importer:
 def read_file(origin: str | Path | bytes) -> list[Imported]:
     """Every session of a transcript (a path, or its bytes), the main one first.
 
-    Damage is in `warnings`. Raises ImportFailed if nothing of it can be read.
+    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read.
     """
     if not isinstance(origin, (str, Path, bytes)) or (not isinstance(origin, bytes) and "\0" in str(origin)):
         raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
@@ -96,7 +96,7 @@ def _head(source: Origin) -> bytes:
 
 
 def _looks(head: bytes) -> str:
-    """What a file looks like, for people."""
+    """A description of an unknown file for the error text."""
     if not head.strip():
         return "it is empty, or a folder without a known transcript"
     if known := refusal(head):

@@ -1,4 +1,4 @@
-"""Chat Completions responses and conversations that agents keep whole inside transcripts of their own."""
+"""Whole responses and conversations of Chat Completions inside the transcripts of agents."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .repeats import texts_of, without_repeats
 _READ = frozenset({"id", "object", "created", "model", "usage", "choices"})
 _READ_OF_CHOICE = frozenset({"message", "index", "finish_reason"})
 _DETAILS = "reasoning_details"
-"""OpenRouter's key for reasoning in pieces, readable and encrypted. `reasoning` repeats the readable part; the
-encrypted part is useful only when it is sent back, which these agents do not do."""
+"""OpenRouter's key for reasoning in parts, readable and encrypted. `reasoning` repeats the readable part; the encrypted
+part is useful only when it is sent back, which these agents do not do."""
 _SETTINGS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "reasoning_effort")
-"""Settings that agents keep under the names of request keys. Their other settings are for the client library."""
+"""Settings that agents store under the names of request keys. Their other settings are for the client library."""
 
 
 class Answer(Struct, frozen=True):
-    """A recorded answer: the number of its record, the id of its response, and what it said."""
+    """A recorded answer: its record number, the id of its response, and its message."""
 
     number: int
     response_id: str
@@ -36,8 +36,8 @@ class Answer(Struct, frozen=True):
 
 
 def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
-    """Record the message and usage of a whole response; its other keys become a note. Returns None and records
-    nothing if it holds no readable answer."""
+    """Record the message and usage of a whole response; its other keys become a note. Returns None and records nothing
+    if the response has no readable answer."""
     if not isinstance(response, Mapping):
         return None
     try:
@@ -67,8 +67,8 @@ def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
 
 
 def _without_echoes(message: Message) -> Message:
-    """The message without what agents do not send back: keys of the response that repeat its texts in another shape,
-    and encrypted reasoning."""
+    """The message without parts that agents do not send back: keys of the response that repeat its texts in another
+    shape, and encrypted reasoning."""
     said = texts_of(message)
     parts = [part for part in message.parts if not (isinstance(part, Opaque) and _is_echo(part, said))]
     return replace(message, parts=tuple(parts))
@@ -79,7 +79,7 @@ def _is_echo(part: Opaque, said: list[str]) -> bool:
 
 
 def add_usage(model: str, raw: Any, log: Drafting) -> None:
-    """Record a response's usage object. One that cannot be read is kept with zero tokens."""
+    """Record a response's usage object. If it cannot be read, it is recorded with zero tokens."""
     usage = usage_of(raw) or Usage()
     written = tokens_billed(mapping(raw).get("cache_creation_input_tokens"))
     if written and not usage.cache_write:  # LiteLLM, for Anthropic's models
@@ -88,8 +88,8 @@ def add_usage(model: str, raw: Any, log: Drafting) -> None:
 
 
 def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> Configuration:
-    """Record the model, settings and tools of requests, if the transcript names any. `tools` count only in the shape
-    that requests have."""
+    """Record the model, settings and tools of requests, if the transcript has any of them. `tools` are used only if
+    they have the shape of requests."""
     body: dict[str, Any] = {"messages": []}
     if isinstance(model, str) and model:
         body["model"] = model
@@ -99,7 +99,7 @@ def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> C
         body["tools"] = tools
     try:
         parsed = PROVIDER.parse(body)
-    except FormatError:  # tools that no request could have
+    except FormatError:  # the tools do not have the shape of a request's
         parsed = PROVIDER.parse(without(body, ("tools",)))
     configuration = replace(parsed.configuration, form=None)
     if configuration != Configuration(provider=PROVIDER.name):

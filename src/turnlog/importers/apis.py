@@ -1,4 +1,4 @@
-"""Tell from its shape which of the five APIs a request body or a list of messages belongs to."""
+"""Determine from its shape which of the five APIs a request body or a list of messages belongs to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIST_KEYS = {
     "google": "contents",
     "google-interactions": "input",
 }
-"""Where each API's request keeps the conversation."""
+"""The key of the conversation in each API's request."""
 
 _ANTHROPIC_BLOCKS = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "server_tool_use", "search_result"}
@@ -29,9 +29,9 @@ _RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input
 
 
 def is_message(value: Any) -> bool:
-    """Whether a JSON value looks like a message of one of the APIs, or an item or step of one.
+    """Whether a JSON value looks like a message, an item or a step of one of the APIs.
 
-    Content blocks without a type are another API's (Bedrock Converse).
+    Content blocks without a type belong to another API (Bedrock Converse).
     """
     if not isinstance(value, dict):
         return False
@@ -75,7 +75,7 @@ def api_of(body: Mapping[str, Any]) -> str:
 
 
 def api_of_messages(messages: Sequence[Any]) -> str:
-    """The API of a list of messages; OpenAI chat, the most common one, if every API allows them."""
+    """The API of a list of messages; OpenAI chat, the most common one, if all APIs allow them."""
     for message in messages:
         if not isinstance(message, dict):
             continue
@@ -94,7 +94,7 @@ def api_of_messages(messages: Sequence[Any]) -> str:
 
 
 def _has_google_parts(parts: Any) -> bool:
-    """Whether these are parts of a Google content. In a request of one turn it needs no role ("single turn requests
+    """Whether these are parts of a Google content. A request with a single turn needs no role ("single turn requests
     end with a user role or the role field is empty")."""
     found = [parts] if isinstance(parts, dict) else parts
     if not isinstance(found, list) or not found:

@@ -1,8 +1,8 @@
-"""Request bodies and message lists of the five APIs, one or many, as JSON or JSON lines.
+"""Request bodies and message lists of the five APIs, one or several, as JSON or JSON lines.
 
-What is taken: a body; a list of messages (or Responses items); a list of either; a body inside
-`{"request": ...}` or `{"body": ...}`; and `{"traj": [messages]}` as tau-bench writes its runs.
-Each conversation is a session of its own. None carries a time, so records get the store's.
+Accepted are: a body; a list of messages (or Responses items); a list of either; a body inside `{"request": ...}` or
+`{"body": ...}`; and `{"traj": [messages]}`, the format in which tau-bench writes its runs. Each conversation becomes a
+separate session. None of these formats has times, so records get the clock time of the store.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _ID_KEYS = ("session_id", "conversation_id", "id")
 
 
 class _Conversation(Struct, frozen=True):
-    """A request body, its place in the file, and the JSON around it. `begins` is the beginning that stays the same
-    when the file grows: the body, or of a bare list the messages up to the user's first. It names a session that has
-    no id."""
+    """A request body, its place in the file, and the JSON around it. `begins` is the part that stays the same when the
+    file grows: the body, or for a bare list the messages up to the first of the user. A session without an id is named
+    by its hash."""
 
     place: str
     line: int
@@ -46,7 +46,7 @@ class _Conversation(Struct, frozen=True):
     lines: tuple[int, ...] = ()
 
     def source(self, index: int) -> str:
-        """The place of message `index` in the body; a negative index is leading system text."""
+        """The place of message `index` in the body; a negative index means system text before the messages."""
         if 0 <= index < len(self.lines):
             return f"line {self.lines[index]}"
         spot = f"{LIST_KEYS[self.api]}[{index}]" if index >= 0 else "system"
@@ -59,7 +59,8 @@ class Bodies:
     name = "bodies"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Any JSON with a key of a conversation may be one; importers of other formats are surer of their own."""
+        """Recognised by a key of a conversation in any JSON, with a low score; importers of other formats are surer of
+        their own."""
         plain = head.lstrip(b"\0 \t\r\n")
         return 20 if plain[:1] in (b"{", b"[") and _MARKS.search(head) else 0
 
@@ -84,7 +85,7 @@ IMPORTER = Bodies()
 
 
 def _looks(file: Transcript) -> str:
-    """What a file without a conversation looks like, for people."""
+    """A description of a file without a conversation for the error text."""
     for line in file.lines():
         if isinstance(line.value, dict):
             keys = ", ".join(list(line.value)[:8])
@@ -109,22 +110,22 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         if conversation is not None:
             yield conversation
         else:
-            file.warn(line.number, f"{place or 'the document'} left out, no conversation in it")
+            file.warn(line.number, f"{place or 'the document'} left out: it contains no conversation")
 
 
 def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _Conversation:
     for index, line in enumerate(lines):
         if not is_message(line.value):
-            file.warn(line.number, f"entry {index} left out, no message")
+            file.warn(line.number, f"entry {index} left out: not a message")
     values = [line.value for line in messages]
     api = api_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)
     body = {LIST_KEYS[api]: values}
-    return _Conversation("", numbers[0] if numbers else 0, api, body, {}, _asked(values), numbers)
+    return _Conversation("", numbers[0] if numbers else 0, api, body, {}, _to_first_prompt(values), numbers)
 
 
-def _asked(messages: list[Any]) -> list[Any]:
-    """The messages up to the user's first."""
+def _to_first_prompt(messages: list[Any]) -> list[Any]:
+    """The messages up to the first of the user."""
     said = (i for i, message in enumerate(messages) if within(message, "role") == "user")
     return messages[: next(said, 0) + 1]
 
@@ -133,7 +134,7 @@ def _conversation(line: Line, place: str) -> _Conversation | None:
     value = line.value
     if isinstance(value, list) and value and all(map(is_message, value)):
         api = api_of_messages(value)
-        return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _asked(value))
+        return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _to_first_prompt(value))
     if not isinstance(value, dict):
         return None
     if is_body(value):
@@ -154,7 +155,7 @@ def _own_id(around: Mapping[str, Any]) -> str:
 
 
 def _draft(conversation: _Conversation, log: Drafting) -> str:
-    """Fill `log` from a body; returns the title."""
+    """Add the conversation of a body to `log`; returns the title."""
     provider, body = PROVIDERS[conversation.api], conversation.body
     if conversation.around:
         log.note("around", conversation.around)
@@ -176,7 +177,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
-    """Every message that can be read on its own; the others become notes and warnings."""
+    """All messages that can be read one by one; the others become notes and warnings."""
     key = LIST_KEYS[conversation.api]
     body = conversation.body
     rest = without(body, (key,))

@@ -1,9 +1,9 @@
-"""What `claude -p --output-format stream-json` prints, and recordings of the Claude Agent SDK.
+"""Output of `claude -p --output-format stream-json`, and recordings of the Claude Agent SDK.
 
-One JSON object a line, or a recording `{"messages": [{"direction", "message"}]}` of the same objects
-both ways. Kinds as declared in npm @anthropic-ai/claude-agent-sdk, sdk.d.ts. The records are those of
-Claude Code's own session files in other words, so they are put into those words and read as they are
-there. Without `--replay-user-messages` the prompt is not in the output.
+One JSON object a line, or a recording `{"messages": [{"direction", "message"}]}` of the same objects in both
+directions. Kinds as declared in npm @anthropic-ai/claude-agent-sdk, sdk.d.ts. The records mean the same as those of
+Claude Code's session files under other names, so they are renamed and read by the same code. Without
+`--replay-user-messages` the prompt is not in the output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ClaudeStream:
     name = "claude-stream-json"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the kinds of records of a session file, in snake case."""
+        """Recognised by the kinds of records of a session file, with keys in snake case."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         return 75 if _TYPED.search(head) and _SESSION.search(head) and _MARKS.search(head) else 0
@@ -67,8 +67,8 @@ IMPORTER = ClaudeStream()
 
 
 def _records(file: Transcript) -> list[Line]:
-    """The records of lines, or of a recording, in which their place counts from 1."""
-    # A recording stands over many lines; of a stream, the first line is a record already.
+    """The records of the lines, or of a recording, where positions count from 1."""
+    # A recording extends over many lines; in a stream, the first line already is a record.
     recorded = _RECORDING.search(file.data[:_HEAD])
     messages = within(file.document_or_rest("messages"), "messages") if recorded else None
     found = file.lines()
@@ -92,26 +92,26 @@ def _is_kind(value: Mapping[str, Any]) -> bool:
 
 
 def _session_of(lines: Iterable[Line]) -> str:
-    """The first id that Claude gave the session. Messages sent to it may call it "default"."""
+    """The first session id that Claude assigned. Messages sent to Claude may call the session "default"."""
     ids = (word(line.value.get("session_id")) for line in lines)
     return next((own for own in ids if own not in ("", "default")), "")
 
 
 def _chain(record: Mapping[str, Any]) -> str:
-    """The call that started the subagent a record is of; "" for the main conversation."""
+    """The id of the call that started the subagent of this record; "" for the main conversation."""
     return word(record.get("parent_tool_use_id")) if record.get("type") in (*_CONVERSATION, "stream_event") else ""
 
 
 def _imported(lines: list[Line], own: str, agent: str, log: Drafting) -> Imported:
-    entries = _in_claude_codes_words([line for line in lines if line.value.get("type") != "stream_event"])
+    entries = _as_session_file([line for line in lines if line.value.get("type") != "stream_event"])
     title = draft_conversation(Steps(entries), log)
     _streamed(lines, log)
     session, parent = (f"{own}.agent-{agent}", own) if agent else (own, "")
     return log.imported(session, _FORMAT, title, parent=parent)
 
 
-def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
-    """The records as a session file would have them."""
+def _as_session_file(lines: Iterable[Line]) -> list[Entry]:
+    """The records in the shape of a session file."""
     entries: list[Entry] = []
     compacted = False
     answer = ""
@@ -123,7 +123,7 @@ def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
             if "tool_use_result" in record:
                 entry["toolUseResult"] = record["tool_use_result"]
             if record.get("isSynthetic") is True:
-                # After a compaction Claude writes the summary in the user's name.
+                # After a compaction Claude writes the summary as a user message.
                 entry["isCompactSummary" if compacted else "isMeta"] = True
                 compacted = False
             if error := word(record.get("error")):
@@ -151,8 +151,8 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _streamed(lines: Iterable[Line], log: Drafting) -> None:
-    """Record answers that only partial messages (`--include-partial-messages`) hold, because the stream ended before
-    the whole message. The other partial messages repeat whole ones."""
+    """Record answers that exist only as partial messages (`--include-partial-messages`) because the stream ended before
+    the whole message. The other partial messages repeat whole messages."""
     bodies = [draft.body for draft in log.drafts if isinstance(draft.body, MessageRecord) and draft.body.response_id]
     whole = {body.response_id: text_of(body.message) for body in bodies}
     assembler: Assembler | None = None
@@ -180,6 +180,6 @@ def _cut_answer(assembler: Assembler | None, begun: int, whole: Mapping[str, str
     if said is None:
         if (reply.complete and not reply.fragments) or reply.message.parts or reply.fragments:
             log.reply(reply, f"line {begun}", "the stream ended early")
-    elif not reply.complete and text_of(reply.message) not in said:  # blocks that were whole are a message already
+    elif not reply.complete and text_of(reply.message) not in said:  # complete blocks are already a message
         log.blobs.update(reply.blobs)
         log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))

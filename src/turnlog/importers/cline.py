@@ -1,9 +1,9 @@
 """cline sessions: `~/.cline/data/sessions/<id>/<id>.messages.json`, with `<id>.json` beside it.
 
-Messages are in the shape of Anthropic's API with keys of cline's own around them, blocks of its own
-(`file`) and tool results of its own (`[{query, result, success}]`). A compaction file holds the
-conversation as it stood after a compaction, under the id of its session. Older versions and their
-descendants (Roo Code, Kilo Code) wrote a bare list: `tasks/<id>/api_conversation_history.json`.
+Messages have the shape of Anthropic's API, with additional keys, a block type of cline's own (`file`) and tool results
+of its own (`[{query, result, success}]`). A compaction file contains the conversation as it was after a compaction,
+with the id of its session. Older versions and forks of cline (Roo Code, Kilo Code) wrote a bare list:
+`tasks/<id>/api_conversation_history.json`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Cline:
         return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
 
     def read(self, origin: Origin) -> list[Imported]:
-        """The session of the file: its messages file together with the facts beside it."""
+        """The session of the file: the messages, together with the session facts in the file beside it."""
         file = Transcript(origin)
         value = _document(file)
         path, files = file.path, []
@@ -89,14 +89,15 @@ def _document(file: Transcript) -> Any:
     listed = file.data.lstrip(b"\0 \t\r\n").startswith(b"[")
     value = file.document_or_rest("" if listed else "messages")
     if isinstance(value, dict) and "sessionId" not in value and (named := _SESSION_ID.search(file.data)):
-        value = {**value, "sessionId": named[1].decode()}  # a broken document still names its session
+        value = {**value, "sessionId": named[1].decode()}  # a broken document may still contain the session's id
     if isinstance(value, list) or mapping(value).keys() & {"messages", "session_id"}:
         return value
     raise file.refused("messages of a cline session", _WANTED)
 
 
 def _messages_of(facts: Mapping[str, Any], path: Path) -> Path | None:
-    """The messages file of a session's facts. It is in the same folder, even if the facts name another path."""
+    """The messages file that belongs to a session's facts. It is in the same folder, even if the facts name another
+    path."""
     named = word(facts.get("messages_path")).replace("\\", "/").rpartition("/")[2]
     for name in (named, path.stem + _MESSAGES):
         if name.endswith(_MESSAGES) and path.with_name(name).is_file():
@@ -116,7 +117,7 @@ def _facts_of(beside: Path, value: Mapping[str, Any], file: Transcript) -> Mappi
 
 
 def _compaction_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first message of a file that holds a compacted conversation, else nothing."""
+    """The first message if the file contains a compacted conversation, else an empty object."""
     first = mapping(next(iter(items(value.get("messages"))), None))
     return first if word(within(first, "metadata", "kind")) in _COMPACTED else {}
 
@@ -135,8 +136,8 @@ def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcri
 
 
 def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[Any], log: Drafting) -> str:
-    """Fill `log`; returns the title. Facts that change while a session goes on are left out, so that a grown file
-    begins as before."""
+    """Add the session to `log`; returns the title. Facts that change while a session continues are left out, so that
+    the records of a file that grew begin as before."""
     log.at(facts.get("started_at"))
     if prompt := word(value.get("system_prompt")):
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
@@ -152,16 +153,16 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
             own = _message(wire, index, log)
             title = title or own
         else:
-            log.warn(0, f"messages[{index}] left out, no message: a JSON object was expected")
+            log.warn(0, f"messages[{index}] left out: a message must be a JSON object")
     return word(within(facts, "metadata", "title")) or title
 
 
 _LASTING = ("session_id", "source", "interactive", "cwd", "workspace_root", "team_name", "enable_tools")
-"""Facts of a session that do not change after its first message."""
+"""Session facts that do not change after the first message."""
 
 
 def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
-    """Draft a message; returns what could be a title."""
+    """Add a message to `log`; returns a possible title."""
     log.at(wire.get("ts"))
     info = mapping(wire.get("modelInfo"))
     model = word(info.get("id")) or word(info.get("modelId"))
@@ -184,7 +185,7 @@ def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
 
 
 def _block(block: Any) -> Any:
-    """The block as Anthropic's API has it."""
+    """The block in the shape of Anthropic's API."""
     if not isinstance(block, dict):
         return block
     kind, content = block.get("type"), block.get("content")
@@ -200,7 +201,7 @@ def _block(block: Any) -> Any:
 
 
 def _judged(result: ToolResult, content: Any) -> ToolResult:
-    """A tool result with its tool's name; it failed if everything that the tool did failed."""
+    """A tool result with its tool's name; its outcome is `failed` if every operation of the tool failed."""
     seen = next((block for block in objects(content) if block.get("tool_use_id") == result.call_id), {})
     done = items(seen.get("content"))
     failed = bool(done) and all(within(item, "success") is False for item in done)
@@ -213,7 +214,7 @@ def _usage(metrics: Any, provider: str, model: str, log: Drafting) -> None:
     if not isinstance(metrics.get("inputTokens"), int):
         log.note("usage", metrics)
         return
-    # `inputTokens` counts cached ones in.
+    # `inputTokens` includes cached tokens.
     log.add(UsageRecord(provider, model, billed(metrics, _USAGE), metrics))
 
 

@@ -1,7 +1,7 @@
-"""Where agents keep their sessions in a home folder.
+"""The places in a home folder where agents store their sessions.
 
-A place is a pattern below the home folder; `**` stands for any folders. A new agent is a new line in `PLACES`.
-Nothing here reads a transcript: `detect` tells what each file is.
+A place is a pattern below the home folder; `**` matches any number of folders. To add an agent, add a line to `PLACES`.
+This module does not read transcripts: `detect` determines the format of each file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Found(Struct, frozen=True, order=True):
-    """A file that an agent wrote, where that agent keeps its sessions."""
+    """A file of an agent, in the place where that agent stores its sessions."""
 
     agent: str
     path: Path
@@ -27,22 +27,22 @@ _EXTENSIONS = {
     "roo-code": "rooveterinaryinc.roo-cline",
     "kilo-code": "kilocode.kilo-code",
 }
-"""Agents inside an editor, by the name of the extension."""
+"""Agents that run inside an editor, with the names of their extensions."""
 
 _EDITOR_DATA = (
     ".config/*/User/globalStorage",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
     "Library/Application Support/*/User/globalStorage",  # macOS
     "AppData/Roaming/*/User/globalStorage",  # Windows
-    ".*-server/data/User/globalStorage",  # the remote end of one: .vscode-server, .cursor-server
+    ".*-server/data/User/globalStorage",  # remote: .vscode-server, .cursor-server
 )
 
 PLACES: tuple[tuple[str, str], ...] = (
-    # A session's subagents come with it, from `<session>/subagents`.
+    # A session's subagents are imported with it, from `<session>/subagents`.
     ("claude-code", ".claude/projects/*/*.jsonl"),
     ("claude-code", ".config/claude/projects/*/*.jsonl"),
     ("codex", ".codex/sessions/**/rollout-*.jsonl*"),
     ("codex", ".codex/archived_sessions/**/rollout-*.jsonl*"),
-    # Not logs.json, which has the user's prompts alone: they stand in the chats.
+    # Not logs.json, which has only the user's prompts: the chats contain them too.
     ("gemini-cli", ".gemini/tmp/*/chats/**/*.json*"),
     ("gemini-cli", ".gemini/tmp/*/checkpoint*.json"),
     ("pi", ".pi/agent/sessions/**/*.jsonl"),
@@ -55,10 +55,10 @@ PLACES: tuple[tuple[str, str], ...] = (
 
 
 def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
-    """Every session file of agents under `home`, sorted, each once.
+    """Every session file of agents under `home`, sorted, without duplicates.
 
-    A link to a folder is followed only if the pattern names it, never for `**`. `failed` is called for every folder,
-    or link to one, that exists and cannot be read.
+    A link to a folder is followed only if the pattern names it, never for `**`. `failed` is called for every folder, or
+    link to a folder, that exists but cannot be read.
     """
     seen: set[Path] = set()
     for found in sorted(
@@ -70,7 +70,7 @@ def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
 
 
 def _matching(folder: Path, steps: list[str], failed: Callable[[OSError], None]) -> Iterator[Path]:
-    """The files below `folder` that the rest of a pattern leads to."""
+    """The files below `folder` that match the remaining steps of a pattern."""
     step, *rest = steps
     if rest and not set(step) & set("*?["):
         yield from _matching(folder / step, rest, failed)
@@ -92,13 +92,13 @@ def _matching(folder: Path, steps: list[str], failed: Callable[[OSError], None])
 def _is_folder(entry: os.DirEntry[str], failed: Callable[[OSError], None]) -> bool:
     try:
         return entry.is_dir()
-    except OSError as error:  # a link to itself, or to where nobody may look
+    except OSError as error:  # a link to itself, or no permission
         failed(error)
         return False
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether this is a file, or a broken link to one: reading that says so."""
+    """Whether this is a file or a broken link. Reading a broken link then reports the error."""
     try:
         return entry.is_file() or (entry.is_symlink() and not entry.is_dir())
     except OSError:

@@ -1,4 +1,4 @@
-"""The draft of one session: what an importer fills, record by record."""
+"""Collecting the records of one session while an importer reads a transcript."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .transcript import Transcript
 
 
 def as_utc(value: Any) -> str:
-    """A time as records hold it (UTC, ISO 8601, milliseconds), or "" if `value` is none.
+    """A time in the format of records (UTC, ISO 8601, milliseconds); "" if `value` is not a time.
 
-    Takes ISO 8601 text (taken as UTC where it names no zone) and seconds or milliseconds since 1970.
+    Accepts ISO 8601 text (taken as UTC if it has no time zone) and seconds or milliseconds since 1970.
     """
     try:
         if isinstance(value, str):
@@ -50,15 +50,15 @@ def as_utc(value: Any) -> str:
 
 
 def billed(counts: Mapping[str, Any], keys: Mapping[str, str]) -> Usage:
-    """What a request cost; `keys` say under which key of `counts` each field of `Usage` stands."""
+    """The usage of a request; `keys` maps each field of `Usage` to its key in `counts`."""
     return Usage(**{field: tokens_billed(counts.get(key)) for field, key in keys.items()})
 
 
 class Drafting:
-    """Collects the drafts of one session. `add` returns the record number a draft will have.
+    """Collects the drafts of one session. `add` returns the record number that a draft will have.
 
-    The first session of a file has the damage to the file among its `warnings`; one `beside` it only its own. `turn` is
-    the id of the turn that is open, "" if none is.
+    `beside`: the session is not the first of its file. The `warnings` of the first session include the damage to the
+    file; those of the others only their own. `turn`: the id of the open turn, "" if no turn is open.
     """
 
     def __init__(self, transcript: Transcript, *, beside: bool = False) -> None:
@@ -87,7 +87,7 @@ class Drafting:
         return [draft.body.message for draft in self.drafts if isinstance(draft.body, MessageRecord)]
 
     def at(self, time: Any) -> None:
-        """Records added from here on happened at `time`; no time leaves it as it is."""
+        """Set the time of records added from now on; a `time` that cannot be read changes nothing."""
         self._time = as_utc(time) or self._time
 
     def add(self, body: Body) -> int:
@@ -100,8 +100,8 @@ class Drafting:
         return self.last
 
     def reply(self, reply: Reply, source: str, reason: str) -> None:
-        """Append a parsed answer with its media. One that did not come to its end is a partial one, for `reason` if it
-        does not tell one."""
+        """Append a parsed answer with its media. An incomplete answer becomes a partial answer; `reason` is used if it
+        has no error of its own."""
         self.blobs.update(reply.blobs)
         if reply.complete and not reply.fragments:
             message, stop, answer_id = reply.message, reply.stop, reply.response_id
@@ -111,87 +111,89 @@ class Drafting:
             self.add(PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model))
 
     def opened(self, said: Any, sources: Mapping[str, str]) -> None:
-        """Keep from where the session was opened, once, where the transcript says so in a word of `sources`."""
+        """Record where the session was opened, once, if the transcript's word for it is a key of `sources`."""
         source = sources.get(said) if isinstance(said, str) else None
         if source and not self._is_opened:
             self._is_opened = True
             self.add(SessionOpened(source))
 
     def open_turn(self, turn_id: str) -> None:
-        """A turn began."""
+        """Record that a turn began."""
         self.turn = turn_id
         self.add(TurnOpened(turn_id=turn_id))
 
     def close_turn(self, status: str, reason: str = "", *, turn_id: str = "") -> None:
-        """The open turn ended. One that began before the file was cut has no id here."""
+        """Record that the open turn ended. If the turn began before the start of a cut file, its id is not known
+        here."""
         self.add(TurnClosed(turn_id=turn_id or self.turn or "unknown", status=status, reason=reason))
         self.turn = ""
 
     def compacted(
         self, first: int, last: int, reason: str, detail: Mapping[str, Any], shown: Sequence[Message] = ()
     ) -> int:
-        """From here on the model saw other messages in place of records `first` to `last`; returns the number of the
-        decision. `shown` are those messages, if they do not stand in the log."""
+        """Record that the model saw other messages from here on in place of records `first` to `last`; returns the
+        number of the decision. `shown` are these messages, if they are not records of the log."""
         if shown:
             detail = {**detail, "replacement": json.loads(json.dumps(msgspec.to_builtins(shown)))}
         return self.add(Decision(action="compact", first=first, last=last, why=reason, detail=dict(detail)))
 
     def rewound(self, first: int, reason: str) -> None:
-        """The user went back to before record `first`."""
+        """Record that the user went back to before record `first`."""
         self.add(Decision(action="rewind", first=first, last=self.last, why=reason))
 
     # -- calls -----------------------------------------------------------------------------------
 
     def call(self, call_id: str) -> ToolCall | None:
-        """The latest call of that id, None if there was none."""
+        """The latest call with that id, None if there was none."""
         found = self._calls.get(call_id)
         return found[1] if found else None
 
     def call_record(self, call_id: str) -> int:
-        """The record of the latest call of that id, 0 if there was none."""
+        """The record of the latest call with that id, 0 if there was none."""
         found = self._calls.get(call_id)
         return found[0] if found else 0
 
     def call_name(self, call_id: str) -> str:
-        """The tool that the latest call of that id named, "" if there was none."""
+        """The name of the tool of the latest call with that id, "" if there was none."""
         found = self._calls.get(call_id)
         return found[1].name if found else ""
 
     def with_results(self, message: Message, judged: Callable[[ToolResult], ToolResult]) -> Message:
-        """The message with its tool results as `judged` gives them, and with their tools' names."""
+        """The message with each tool result replaced by what `judged` returns for it, and with the names of their
+        tools."""
         results = {i: judged(part) for i, part in enumerate(message.parts) if isinstance(part, ToolResult)}
         named = {i: replace(one, name=one.name or self.call_name(one.call_id)) for i, one in results.items()}
         return replace(message, parts=tuple(named.get(i, part) for i, part in enumerate(message.parts)))
 
-    # -- what is no conversation -----------------------------------------------------------------
+    # -- notes and damage --------------------------------------------------------------------------
 
     def blob(self, data: bytes) -> str:
-        """Keep bytes; returns their name."""
+        """Store bytes; returns the blob's name."""
         name = sha256_hex(data)
         self.blobs[name] = data
         return name
 
     def warn(self, line: int, message: str) -> None:
-        """Report damage on a line (0: the whole file)."""
+        """Report damage on a line (0: in the whole file)."""
         self.warnings.append(Damage(self.transcript.name, line, message))
 
     def unreadable(self, line: int, what: str, value: Any) -> None:
-        """Keep what cannot be read as a note, and report it."""
+        """Record `value`, which cannot be read, as a note, and report it."""
         self.warn(line, f"{what} could not be read; it is kept as a note")
         self.note("unreadable", value)
 
     def note(self, topic: str, data: Any, text: str = "") -> int:
-        """Keep something that is no conversation."""
+        """Record something outside the conversation."""
         return self.add(Note(topic=topic, text=text, data=data))
 
     def note_rest(self, topic: str, values: Any, known: Sequence[str] = (), **about: Any) -> None:
-        """Keep those of `values` that say something which the texts `known` do not, under `about`."""
+        """Record `values` as a note, without what the texts `known` already contain; `about` is added to the note."""
         rest = without_repeats(values, known, self.blobs)
         if rest is not None:
             self.note(topic, {**about, **rest} if isinstance(rest, dict) else rest)
 
     def note_changes(self, topic: str, values: Mapping[str, Any]) -> None:
-        """Keep those of `values` that differ from the last ones noted under that topic."""
+        """Record as a note those of `values` that changed since the last note with that topic."""
         known = self._context.setdefault(topic, {})
         changed = {key: value for key, value in values.items() if key not in known or known[key] != value}
         if changed:
@@ -199,7 +201,7 @@ class Drafting:
             self.note(topic, changed)
 
     def echo(self, topic: str, key: str) -> None:
-        """What stands here repeats under `key` a message, which may come after it."""
+        """Mark the note recorded now as an echo: the text at its `key` repeats a message, which may follow it."""
         self._echoes[self._time, topic] = key
 
     # -- the session -----------------------------------------------------------------------------
@@ -207,10 +209,11 @@ class Drafting:
     def imported(
         self, session_id: str, form: str, title: str, *, parent: str = "", files: Sequence[str] = ()
     ) -> Imported:
-        """The session as it is imported, from its transcript and other `files`. The ids are the transcript's own.
+        """The finished session, from its transcript and other `files`. `session_id` and `parent` are the transcript's
+        own ids.
 
-        Records from before the first known time get that time: imports are deterministic, and an empty time would
-        become the store's clock.
+        Records from before the first known time get that time: imports are deterministic, and a record without a time
+        would get the clock time of the store.
         """
         first = next((draft.time for draft in self.drafts if draft.time), "")
         return Imported(

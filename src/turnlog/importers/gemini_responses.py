@@ -1,9 +1,9 @@
 """Recorded answers of Google's API, one model call a line, as gemini-cli's tests replay them.
 
-A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a whole response or
-the list of chunks of a stream; a bare response or list is read too. The file has no requests, so the session is the
-answers alone; no times, so records get the store's; and no id, so it is made of the file's name and the first call,
-because many recordings begin alike.
+A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a whole response or the
+list of chunks of a stream; a bare response or list is accepted too. The file has no requests, so the session has only
+answers; no times, so records get the clock time of the store; and no id, so the id is made from the file's name and the
+first call, because many recordings begin alike.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ IMPORTER = GeminiResponses()
 
 
 def _calls(file: Transcript) -> list[Line]:
-    """The recorded calls: a line each, or one document of one or many."""
+    """The recorded calls: one on each line, or a single document with one call or several."""
     value = file.document_or_none()
     if value is None:
         return list(file.lines())
@@ -68,7 +68,7 @@ def _calls(file: Transcript) -> list[Line]:
 
 
 def _draft(line: Line, log: Drafting) -> str:
-    """Fill `log` from a line; returns what could be a title."""
+    """Add a line to `log`; returns a possible title."""
     call = line.value
     around = call if isinstance(call, dict) and "response" in call else {}
     response, method = around.get("response", call), around.get("method")
@@ -90,7 +90,7 @@ def _draft(line: Line, log: Drafting) -> str:
 
 
 def _unread(chunk: dict[str, Any]) -> dict[str, Any]:
-    """What only the chunk says: grounding, ratings, other candidates."""
+    """What the chunk contains beyond the parsed reply: grounding, ratings, other candidates."""
     rest = without(chunk, _ANSWERED)
     if isinstance(rest.get("candidates"), list):
         candidates = objects(rest["candidates"])

@@ -1,4 +1,4 @@
-"""Read JSON that may hold any type anywhere: each function returns the type that its name says."""
+"""Reading JSON of unknown types: each function returns the type that its name names."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def word(value: Any) -> str:
-    """A text, "" for anything else."""
+    """A text; "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """An object, an empty one for anything else."""
+    """An object; an empty object for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """A list, an empty one for anything else."""
+    """A list; an empty list for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -27,7 +27,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def within(value: Any, *path: str) -> Any:
-    """The value at a path of keys, None if there is none."""
+    """The value at a path of keys; None if the path does not exist."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""Messages in an API's own shape, read by that API's parser; what cannot be read stays as a note."""
+"""Messages in the shape of an API, read by that API's parser; unreadable parts become notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .drafting import Drafting
 
 
 def parse(provider: Provider, body: Mapping[str, Any], log: Drafting) -> tuple[Message, ...]:
-    """The messages of a request body, their media kept as blobs of `log`; none if it cannot be read."""
+    """The messages of a request body, with their media stored as blobs of `log`; empty if the body cannot be read."""
     try:
         parsed = provider.parse(body)
     except FormatError:
@@ -26,11 +26,11 @@ def parse(provider: Provider, body: Mapping[str, Any], log: Drafting) -> tuple[M
 def read_message(
     provider: Provider, wire: Mapping[str, Any], log: Drafting, line: int = 0, *, opaque: bool = True
 ) -> Message | None:
-    """The message `wire`, its media kept as blobs of `log`; None if nothing of it can be read.
+    """The message `wire`, with its media stored as blobs of `log`; None if no part of it can be read.
 
-    A content block that cannot be read becomes a warning on `line` and a note; the others are kept. Without `opaque`,
-    so does a block that only the provider itself understands: an agent that never writes such blocks has a damaged
-    file.
+    A content block that cannot be read becomes a warning on `line` and a note; the other blocks are kept. With
+    `opaque=False`, the same happens to a block that only the provider itself understands: if the agent never writes
+    such blocks, the file is damaged.
     """
     found = parse(provider, {"messages": [wire]}, log)
     content = wire.get("content")
@@ -62,8 +62,8 @@ def _without_opaque(message: Message, log: Drafting, line: int) -> Message:
 
 
 def with_thinking(message: Message, provider: Provider, blocks: Any, log: Drafting) -> Message | None:
-    """An answer with its thinking ahead, which the agent kept as `blocks` of that provider; None if they cannot be
-    read."""
+    """The answer with its thinking put first; the agent stored the thinking as `blocks` of that provider. None if the
+    blocks cannot be read."""
     if message.role != "assistant" or not isinstance(blocks, list) or not blocks:
         return None
     found = parse(provider, {"messages": [{"role": "assistant", "content": blocks}]}, log)

@@ -1,8 +1,8 @@
 """mini-swe-agent trajectories: `*.traj.json`.
 
-`{"info", "messages", "trajectory_format", "instance_id"}`, or before 1.0 the list of messages
-alone. Actions are text of the model, or calls since 2.0; what a request cost stands in the message's
-`extra.response`. Keys as written by minisweagent/run/utils/save.py (github.com/SWE-agent/mini-swe-agent).
+`{"info", "messages", "trajectory_format", "instance_id"}`, or before 1.0 only the list of messages. Actions are text of
+the model, or since 2.0 calls. The usage of a request is in `extra.response` of the message. Keys as written by
+minisweagent/run/utils/save.py (github.com/SWE-agent/mini-swe-agent).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _FORMAT = "mini-swe-traj"
 
 _KEYS = re.compile(rb'"mini_version"\s*:\s*"|"trajectory_format"\s*:\s*"mini-swe')
 _ROLE = re.compile(rb'"role"\s*:\s*"')
-_LAST_WORDS = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT|mswea_bash_command")
-"""Words that the prompt of every version contains."""
+_PROMPT_WORDS = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT|mswea_bash_command")
+"""Words in the prompt of every version."""
 _RUN = frozenset({"config", "mini_version", "mini_swe_agent_version"})
-"""Keys of `info` about the start of the run. The others are about its end."""
+"""Keys of `info` about the start of the run. The other keys are about its end."""
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
 _CHAT_ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -42,14 +42,14 @@ class MiniSwe:
     name = "mini-swe-agent"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by its own keys at the top, or by its prompt at the head of a list of messages."""
+        """Recognised by its own keys at the top level, or by its prompt at the beginning of a list of messages."""
         start = head.lstrip()[:1]
         if start == b"{" and _KEYS.search(head):
             return 90
         if start not in (b"{", b"[") or not _ROLE.search(head):
             return 0
         named = path is not None and path.name.endswith(".traj.json")
-        return 60 if named or (start == b"[" and _LAST_WORDS.search(head)) else 0
+        return 60 if named or (start == b"[" and _PROMPT_WORDS.search(head)) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the trajectory."""
@@ -72,7 +72,7 @@ def _is_message(wire: Any) -> bool:
 
 
 def _draft(run: Mapping[str, Any], log: Drafting) -> None:
-    """Fill `log` from a trajectory."""
+    """Add a trajectory to `log`."""
     info = run.get("info")
     info = info if isinstance(info, dict) else {"info": info}
     about = without(run, ("info", "messages")) | {key: value for key, value in info.items() if key in _RUN}
@@ -88,7 +88,7 @@ def _draft(run: Mapping[str, Any], log: Drafting) -> None:
 
 
 def _message(wire: Any, source: str, log: Drafting) -> None:
-    """Draft a message: from the response if that says the same, else as the trajectory has it."""
+    """Draft a message: from the response if it contains the same message, else from the trajectory."""
     if not _is_message(wire):
         log.note(str(mapping(wire).get("role", "unknown")), wire, source)
         return
@@ -112,7 +112,7 @@ def _message(wire: Any, source: str, log: Drafting) -> None:
 
 
 def _says_the_same(response: Mapping[str, Any], wire: Mapping[str, Any]) -> bool:
-    """Whether the response holds this message, and it was not changed afterwards."""
+    """Whether the response contains this message and the message was not changed afterwards."""
     said = within(next(iter(items(response.get("choices"))), None), "message")
     if wire.get("role") != "assistant" or not isinstance(said, dict):
         return False

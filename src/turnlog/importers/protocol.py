@@ -1,8 +1,8 @@
-"""What an importer is: it recognises a foreign transcript by its content and turns it into drafts.
+"""The importer protocol: an importer recognises a foreign transcript by its content and converts it into drafts.
 
 To add a format, write a module with one instance `IMPORTER` and add it to the tuple in `turnlog.importers`. Importers
-share `transcript` (a file and its damage), `drafting` (the session to be), `messages` (an API's own messages),
-`json_values` (reading JSON that may hold any type) and `repeats` (what the conversation says already).
+share `transcript` (a file and its damage), `drafting` (collects the records of a session), `messages` (messages in the
+shape of an API), `json_values` (reading JSON of unknown types) and `repeats` (leaving out repetitions).
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from ..log.messages import compact_json, sha256_hex
 from ..log.store import Draft, check_session_id
 
 Origin = Path | bytes
-"""Where a transcript comes from: a file (for some formats a folder), or its bytes."""
+"""The source of a transcript: a file (for some formats a folder), or its bytes."""
 
 
 class Damage(Struct, frozen=True):
-    """Something in a transcript that could not be read as it should, and what was done about it. `line` counts from
-    1; 0 means the whole file."""
+    """A damaged part of a transcript, and what was done about it. `line` counts from 1; 0 means the whole file."""
 
     file: str
     line: int
@@ -62,18 +61,19 @@ class Importer(Protocol):
     name: str
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """How sure it is that this is its format, 0 (not at all) to 100, from the first bytes.
+        """How sure the importer is that the transcript has its format, from 0 (not at all) to 100, judged by the first
+        bytes.
 
         `head` has no byte order mark; UTF-16 was converted to UTF-8. For a folder `head` is empty. Must not raise.
         """
 
     def read(self, origin: Origin) -> list[Imported]:
-        """Every session in it, the main one first. Damage becomes a warning, and everything readable is kept. Raises
-        ImportFailed if nothing can be read."""
+        """Every session in the transcript, the main one first. Damage becomes a warning, and everything readable is
+        kept. Raises ImportFailed if nothing can be read."""
 
 
 def origin_name(origin: Origin) -> str:
-    """The name of a transcript in messages."""
+    """The name of a transcript for messages to the user."""
     return str(origin) if isinstance(origin, Path) else "(bytes)"
 
 
@@ -96,13 +96,13 @@ def digest_of(value: Any) -> str:
 
 
 def hashed_id(kind: str, first: Any) -> str:
-    """The id of a session whose transcript has none, from the beginning of the transcript, which stays the same when
-    it grows."""
+    """A session id for a transcript without an id, made from the beginning of the transcript, which stays the same when
+    the transcript grows."""
     return f"{kind}-{digest_of(first)[:16]}"
 
 
 def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
-    """Sessions with a number behind ids that occur more than once."""
+    """The sessions; a number is appended to ids that occur more than once."""
     seen: dict[str, int] = {}
     result: list[Imported] = []
     for session in sessions:
@@ -113,15 +113,15 @@ def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
 
 
 def with_damage(session: Imported, *damage: Damage) -> Imported:
-    """A session with more warnings."""
+    """The session with these warnings added."""
     return replace(session, warnings=(*session.warnings, *damage))
 
 
 def session_id_of(own: str) -> str:
     """A session id that is safe on every system, from a transcript's own id.
 
-    A safe id is kept. Otherwise its safe characters are followed by part of its hash, so that two ids which differ
-    only in unsafe characters stay different.
+    A safe id is returned unchanged. Otherwise its safe characters are followed by part of its hash, so that two ids
+    that differ only in unsafe characters stay different.
     """
     try:
         return check_session_id(own)

@@ -1,4 +1,4 @@
-"""Recognise files that people take for transcripts and no importer reads."""
+"""Recognise files that users mistake for transcripts and that no importer reads."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _COMPRESSED = "data compressed with gzip; unpack it first (gunzip) and give the 
 
 
 def refusal(head: bytes) -> str:
-    """What a file that begins with `head` is, and the reason why it is not read; "" if it is unknown."""
-    for magic, told in _MAGIC:
+    """What a file that begins with `head` is, and the reason why it is not read; "" if it is not recognised."""
+    for magic, reason in _MAGIC:
         if head.startswith(magic):
-            return told
+            return reason
     if head.startswith(_GZIP):
         inside = refusal(_unpacked(head))
         return f"compressed with gzip, and inside it is {inside}" if inside else _COMPRESSED
@@ -50,7 +50,7 @@ def refusal(head: bytes) -> str:
 
 
 def _unpacked(head: bytes) -> bytes:
-    """What the beginning of a gzip file unpacks to, as far as it can be read; no gzip in gzip."""
+    """The beginning of the unpacked data of a gzip file, as far as it can be read; empty for gzip inside gzip."""
     try:
         inside = zlib.decompressobj(wbits=31).decompress(head, _LOOK)
     except zlib.error:
@@ -59,4 +59,4 @@ def _unpacked(head: bytes) -> bytes:
 
 
 _LOOK = 1 << 16
-"""Bytes of a compressed file that are unpacked to tell what it is."""
+"""At most this many bytes of a compressed file are unpacked to recognise its contents."""

@@ -1,4 +1,4 @@
-"""Leave out of notes what the conversation says already, and what says nothing."""
+"""Leave out of notes what the conversation already contains, and empty values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..log.messages import Message, Reasoning, Text, ToolCall, ToolResult, sha25
 from ..log.texts import strings_in
 
 _REPEAT = 40
-"""Characters of a text below which a repetition is kept: leaving it out would save nothing."""
+"""Repetitions of texts shorter than this (characters) are kept: leaving them out would save nothing."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value says nothing: null, false, or an empty text, list or object."""
+    """Whether a value contains no information: null, false, or an empty text, list or object."""
     return value is None or value is False or (isinstance(value, (str, list, dict)) and not value)
 
 
 def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
-    """`value` without long texts that `known` holds word for word, without empty values, and with hashes in place of
-    the base64 of known blobs. None if nothing is left."""
+    """`value` without long texts that a text of `known` contains, without empty values, and with hashes in place of the
+    base64 of known blobs. None if nothing remains."""
     if isinstance(value, str):
         if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in known):
             return None
@@ -48,7 +48,7 @@ def _blob_reference(text: str, blobs: Mapping[str, bytes]) -> Any:
 
 
 def texts_of(message: Message | None) -> list[str]:
-    """Every text of a message, including those inside arguments of calls."""
+    """Every text of a message, including texts in the arguments of calls."""
     texts: list[str] = []
     for part in message.parts if message is not None else ():
         if isinstance(part, (Text, Reasoning)):

@@ -1,9 +1,8 @@
 """SWE-agent trajectories and demonstrations: `*.traj`.
 
-`{"environment", "trajectory", "history", "info", "replay_config"}`. `history` holds the messages,
-in the shape of Chat Completions with keys of SWE-agent's own; actions are calls (function calling) or
-text. `trajectory` holds each step once more, with times and the state after it. Keys as in
-sweagent/types.py (github.com/SWE-agent/SWE-agent).
+`{"environment", "trajectory", "history", "info", "replay_config"}`. `history` contains the messages, in the shape of
+Chat Completions with additional keys; actions are calls (function calling) or text. `trajectory` repeats each step,
+with times and the state after it. Keys as in sweagent/types.py (github.com/SWE-agent/SWE-agent).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _MESSAGE_KEYS = (re.compile(rb'"role"\s*:\s*"'), re.compile(rb'"(agent|message_t
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 _IMPLIED = {"system": "system_prompt", "user": "observation", "tool": "observation", "assistant": "action"}
-"""The `message_type` that a role has if nothing is special about the message."""
+"""The usual `message_type` of each role."""
 
 
 class SweAgent:
@@ -95,7 +94,7 @@ class _Run:
         self.said = [json.dumps(wire, sort_keys=True) for wire in self.history]
 
     def draft(self) -> str:
-        """Draft everything; returns the title."""
+        """Draft all messages and steps; returns the title."""
         config = _replay(self.run)
         about = without(self.run, ("history", "trajectory", "info"))
         if about:
@@ -130,14 +129,14 @@ class _Run:
             message = thought or message
             self.log.add(MessageRecord(message=message, source=source))
         said = texts_of(message)
-        kept = _unsaid(rest, said)
+        kept = _not_in_texts(rest, said)
         if kept:
             self.log.note("message", {"source": source, **kept})
         if step is not None:
             self._step(step, [*said, *_texts_after(self.history, index), *map(str, kept.values())], message)
 
     def _source(self, index: int, wire: Mapping[str, Any]) -> str:
-        """The place, and what is special about the message."""
+        """The position of the message and its special properties."""
         kind = wire.get("message_type")
         special = [] if kind is None or kind == _IMPLIED.get(wire["role"]) else [str(kind)]
         if wire.get("is_demo"):
@@ -145,9 +144,9 @@ class _Run:
         return " ".join([f"history[{index}]", *special])
 
     def _step_of(self, wire: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The step that an answer made: the next with its text, else the next with its action.
+        """The step that produced an answer: the next step with its text, else the next step if it has its action.
 
-        Steps passed over are those whose answer is not in the history; they become notes.
+        The answers of skipped steps are not in the history; these steps become notes.
         """
         if wire["role"] != "assistant" or wire.get("is_demo"):
             return None
@@ -163,20 +162,20 @@ class _Run:
         return step
 
     def _left_out(self, until: int) -> None:
-        """Keep the steps before `until` that no message came of."""
+        """Record the steps before `until` that produced no message."""
         for step in self.steps[self.step : until]:
             self._step(step, [], None)
         self.step = max(self.step, until)
 
     def _step(self, step: Any, said: list[str], message: Message | None) -> None:
-        """Keep what a step says beyond the messages, and how long its tool ran."""
+        """Record what a step contains beyond the messages, and how long its tool ran."""
         if not isinstance(step, dict):
             self.log.note("step", step)
             return
         query = step.get("query")
         rest = dict(step)
         if isinstance(query, list):
-            # Each step repeats the request it came from: what stands in the history is left out.
+            # Each step repeats its request: messages of the history are left out.
             rest["query"] = [wire for wire in query if json.dumps(wire, sort_keys=True) not in self.said]
         calls = [part for part in message.parts if isinstance(part, ToolCall)] if message is not None else []
         seconds = rest.get("execution_time")
@@ -184,21 +183,21 @@ class _Run:
             call_id, number = calls[0].id, self.log.call_record(calls[0].id)
             self.log.add(ToolFinished(call_id=call_id, call_record=number, outcome="ok", seconds=seconds))
             del rest["execution_time"]
-        kept = _unsaid(rest, said)
+        kept = _not_in_texts(rest, said)
         if kept:
             self.log.note("step", kept)
 
 
 def _texts_after(history: list[Any], index: int) -> list[str]:
-    """The texts of the message that answers the one at `index`."""
+    """The texts of the message after the one at `index`."""
     after = history[index + 1] if index + 1 < len(history) else None
     content = within(after, "content")
     texts = [within(part, "text") for part in content] if isinstance(content, list) else [content]
     return [text for text in texts if isinstance(text, str)]
 
 
-def _unsaid(values: Mapping[str, Any], said: list[str]) -> dict[str, Any]:
-    """Those of `values` that say something that `said` does not."""
+def _not_in_texts(values: Mapping[str, Any], said: list[str]) -> dict[str, Any]:
+    """The part of `values` that is not contained in the texts `said`."""
     kept: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, str):

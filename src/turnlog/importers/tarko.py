@@ -1,8 +1,8 @@
 """Event streams of Tarko, the agent framework of UI-TARS and Agent TARS: a JSON array, or JSON lines.
 
-Event kinds as declared in github.com/bytedance/UI-TARS-desktop, multimodal/tarko,
-agent-event-stream types. A message is an event; `tool_call` says that a call began to run, and its
-result follows as `tool_result`. Streamed pieces repeat the message that follows them.
+Event kinds as declared in github.com/bytedance/UI-TARS-desktop, multimodal/tarko, agent-event-stream types. Each
+message is an event. `tool_call` means that a call began to run; its result follows as `tool_result`. Streamed fragments
+repeat the message that follows them.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ IMPORTER = Tarko()
 
 
 def _events(file: Transcript) -> list[Line]:
-    """The events of an array, whose places count from 1, or of lines."""
+    """The events of an array, where positions count from 1, or of lines."""
     listed = file.data.lstrip(b"\0 \t\r\n").startswith(b"[")
     value = file.document_or_rest("") if listed else file.document_or_none()
-    held = value.get("events") if isinstance(value, dict) else value
-    found = (Line(number, item) for number, item in enumerate(held, 1)) if isinstance(held, list) else file.lines()
+    events = value.get("events") if isinstance(value, dict) else value
+    found = (Line(number, item) for number, item in enumerate(events, 1)) if isinstance(events, list) else file.lines()
     return file.objects("event", found)
 
 
 class _Stream:
-    """One pass over the events, and its state."""
+    """One pass over the events, with its state."""
 
     def __init__(self, log: Drafting) -> None:
         self.log = log
@@ -106,7 +106,7 @@ class _Stream:
         }
 
     def take(self, line: Line) -> None:
-        """Draft one event; one of another kind becomes a note."""
+        """Draft one event; an event of an unknown kind becomes a note."""
         event, kind = line.value, word(line.value.get("type")) or "unknown"
         self.log.at(event.get("timestamp"))
         handler = self.handlers.get(kind)
@@ -165,7 +165,7 @@ class _Stream:
             self.log.note("tool_call", {"call_id": call_id, "arguments": arguments})
 
     def _declare(self, tool: Mapping[str, Any]) -> None:
-        """Declare the tools that the model may call, as far as calls have shown them."""
+        """Record the tools that the model may call, as far as calls have shown them."""
         if not word(tool.get("name")):
             return
         schema = tool.get("schema")
@@ -193,7 +193,7 @@ class _Stream:
         self.log.add(MessageRecord(message=Message("user", (result,)), source=_source(event, number)))
 
     def _parts(self, content: Any, number: int) -> tuple[Part, ...]:
-        """A result's content: text, content parts of the chat API, or any JSON, which becomes text."""
+        """The content of a result: text, content parts of the chat API, or any JSON, which becomes text."""
         if content is None:
             return ()
         if isinstance(content, str):
@@ -210,24 +210,24 @@ class _Stream:
         self.log.note("agent_run_start", without(event, _PLACE))
 
     def _closed(self, event: Mapping[str, Any], number: int) -> None:
-        told = word(event.get("status"))
-        self.log.close_turn({"aborted": "cancelled", "error": "failed"}.get(told, told or "completed"))
+        status = word(event.get("status"))
+        self.log.close_turn({"aborted": "cancelled", "error": "failed"}.get(status, status or "completed"))
         self.log.note("agent_run_end", without(event, _PLACE))
 
     def _piece(self, event: Mapping[str, Any], number: int) -> None:
-        """Remember a piece in case the stream is cut before the message that repeats it."""
+        """Remember a fragment, in case the stream is cut before the message that repeats it."""
         if event.get("type") == "assistant_streaming_message":
             self.pieces.append(word(event.get("content")))
 
     def finish(self) -> None:
-        """The stream ended: pieces without their message are an answer that was cut off."""
+        """Handle the end of the stream: fragments without their message are an interrupted answer."""
         text = "".join(self.pieces)
         if text or self.thoughts:
             parts = (*self._thought(), *((Text(text),) if text else ()))
             self.log.add(PartialAnswer(Message("assistant", parts), "the stream ended", model=self.model))
 
     def _thought(self) -> tuple[Reasoning, ...]:
-        """The thinking that no message has taken yet."""
+        """The thinking that is not part of a message yet."""
         thoughts = tuple(Reasoning(provider=PROVIDER.name, text=text) for text in self.thoughts)
         self.thoughts.clear()
         return thoughts

@@ -1,4 +1,4 @@
-"""A transcript's file: its bytes, the JSON in them, and what of it is damaged."""
+"""The file of a transcript: its bytes, the JSON values in them, and its damage."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..errors import ImportFailed
 from .protocol import Damage, Origin, contents, origin_name
 
 _DEEPEST = 200
-"""No transcript comes near it; past it, what reads the value by recursion could fail."""
+"""No transcript is nested nearly as deeply as this; deeper values could make recursive code fail."""
 
 _decoder = json.JSONDecoder()
 _GAP = re.compile(r"[\s,\0]*")
 
 
 class Line(Struct, frozen=True):
-    """A JSON value and the line that it stood on, from 1; 0 for a value of a document."""
+    """A JSON value and its line, from 1; 0 for a value of a document."""
 
     number: int
     value: Any
 
 
 class Transcript:
-    """One file of a transcript. What is damaged becomes a warning, and the rest is read.
+    """One file of a transcript. Damaged parts become warnings, and the rest is read.
 
-    `path` is None where only its bytes are known; `name` is what messages call it.
+    `path` is None if only the bytes are known; `name` is the name of the file in messages.
     """
 
     def __init__(self, origin: Origin) -> None:
@@ -45,16 +45,16 @@ class Transcript:
         self.warnings.append(Damage(self.name, line, message))
 
     def refused(self, missing: str, advice: str) -> ImportFailed:
-        """The error of a file that has none of what makes it a transcript of its format."""
+        """The error for a file that contains no part that its format requires."""
         reason = f" ({self.warnings[0].message})" if self.warnings else ""
         return ImportFailed(f"{self.name}: no {missing} in it{reason}; {advice}")
 
     def lines(self) -> Iterator[Line]:
         """Every JSON value of a JSON-lines file, in order.
 
-        Blank lines, CRLF, and several values on one line (an append after a crash) are read. NUL bytes (left by file
-        systems after a power cut) and bytes that are no UTF-8 are reported, and the rest of the line is read if it
-        still is JSON.
+        Blank lines, CRLF, and several values on one line (an append after a crash) are accepted. NUL bytes (left by
+        file systems after a power cut) and bytes that are not UTF-8 are reported, and the rest of the line is read if
+        it still is JSON.
         """
         for number, raw in enumerate(self.data.split(b"\n"), 1):
             stripped = raw.strip()
@@ -65,7 +65,7 @@ class Transcript:
                 text = stripped.decode("utf-8")
             except UnicodeDecodeError:
                 text = stripped.decode("utf-8", "replace")
-                self.warn(number, "bytes that are no UTF-8 read as U+FFFD")
+                self.warn(number, "bytes that are not UTF-8 were read as U+FFFD")
             yield from self._values(text, number)
 
     def _values(self, text: str, number: int) -> Iterator[Line]:
@@ -76,40 +76,40 @@ class Transcript:
             except (ValueError, RecursionError) as error:
                 reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
                 start = text[position : position + 60]
-                self.warn(number, f"left out, no JSON ({reason}); it begins {start!r}")
+                self.warn(number, f"left out: not JSON ({reason}); it begins {start!r}")
                 return
             position = end
             if _too_deep(value):
-                self.warn(number, f"left out, nested deeper than {_DEEPEST} levels")
+                self.warn(number, f"left out: nested deeper than {_DEEPEST} levels")
             else:
                 yield Line(number, value)
             while position < len(text) and text[position].isspace():
                 position += 1
 
     def objects(self, kind: str, values: Iterator[Line] | None = None) -> list[Line]:
-        """The lines, or other `values` of the file, that are objects with something in them: each is a `kind`, and
-        damage is anything else."""
+        """The lines, or other `values` of the file, that are non-empty objects; anything else is damage. `kind` is the
+        word for such an object in warnings."""
         found: list[Line] = []
         for line in self.lines() if values is None else values:
             if isinstance(line.value, dict) and line.value:
                 found.append(line)
             else:
-                self.warn(line.number, f"left out, no {kind}: a JSON object was expected")
+                self.warn(line.number, f"left out: a {kind} must be a JSON object")
         return found
 
     def document(self) -> Any:
-        """The one JSON value of the file. Raises ValueError."""
+        """The single JSON value of the file. Raises ValueError."""
         return json_document(self.data)
 
     def document_or_none(self) -> Any:
-        """The one JSON value of the file, None if it is none."""
+        """The single JSON value of the file, None if the file does not contain exactly one."""
         try:
             return self.document()
         except ValueError:
             return None
 
     def whole_document(self, kind: str) -> Any:
-        """The one JSON value of the file. Raises ImportFailed."""
+        """The single JSON value of the file. Raises ImportFailed."""
         try:
             return self.document()
         except ValueError as error:
@@ -119,8 +119,9 @@ class Transcript:
             ) from error
 
     def document_or_rest(self, key: str) -> Any:
-        """The one JSON value of the file. Of a broken one, the items up to the damage of the list at `key` (as
-        `{key: [...]}`), or of the list that the document is if `key` is empty. None if nothing is left."""
+        """The single JSON value of the file. If it is damaged: the items before the damage, of the list at `key` (as
+        `{key: [...]}`), or of the document itself, which is a list, if `key` is empty. None if there are no such
+        items."""
         try:
             return self.document()
         except ValueError as error:
@@ -143,12 +144,12 @@ class Transcript:
         if not found:
             return None
         line = text.count("\n", 0, position) + 1
-        self.warn(line, f"no whole JSON ({reason}): {len(found)} entries before the damage were read")
+        self.warn(line, f"the JSON is damaged ({reason}): {len(found)} entries before the damage were read")
         return {key: found} if key else found
 
 
 def json_document(data: bytes) -> Any:
-    """The one JSON value that `data` is. Raises ValueError."""
+    """The single JSON value in `data`. Raises ValueError."""
     try:
         value = json.loads(plain_utf8(data).decode("utf-8"))
     except RecursionError as error:

@@ -1,6 +1,6 @@
 """turnlog's own export, as JSON lines or as JSON, read back as an equal session.
 
-Kinds and fields of a newer turnlog survive; records from JSON lines keep their bytes.
+Kinds and fields of a newer turnlog are preserved; records from JSON lines keep their bytes.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from ..view.decisions import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
-# How an export and the lines with media begin, as `turnlog.export` writes them; other programs may lay JSON out anew.
+# The first bytes of an export, and of its lines with media, as `turnlog.export` writes them; other programs may format
+# the JSON differently.
 _HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'
 
-# How one JSON object begins if another program wrote its keys in alphabetical order.
+# The first bytes of a JSON export that another program wrote with its keys in alphabetical order.
 _BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
 
 
 class TurnlogExport:
-    """Reads turnlog's own export, or several in one file. A note takes the place of a damaged or missing record, so
-    that the numbers by which records name each other stay right."""
+    """Reads turnlog's own export, or several in one file. A damaged or missing record is replaced by a note, so that
+    references to record numbers stay right."""
 
     name = "turnlog"
 
@@ -54,13 +55,13 @@ class TurnlogExport:
             try:
                 found.append(_Export(lines, file).read(files))
             except ImportFailed as error:
-                told = (*found[0].warnings, Damage(file, lines[0][0], f"a session left out: {error}"))
-                found[0] = replace(found[0], warnings=told)
+                warnings = (*found[0].warnings, Damage(file, lines[0][0], f"a session was left out: {error}"))
+                found[0] = replace(found[0], warnings=warnings)
         return found
 
 
 class _Export:
-    """One session's lines, and what has been read of them."""
+    """The lines of one session, and what has been read from them."""
 
     def __init__(self, lines: list[tuple[int, bytes]], file: str) -> None:
         (_, header), *self._rest = lines
@@ -68,12 +69,12 @@ class _Export:
         self._session = _session(header, file)
         self._drafts: list[Draft] = []
         self._blobs: dict[str, bytes] = {}
-        self._needed: dict[str, tuple[int, int]] = {}  # a blob's name: the first line and record that name it
+        self._needed: dict[str, tuple[int, int]] = {}  # for each blob, the first line and record that name it
         self._damaged: set[str] = set()
         self._warnings: list[Damage] = []
 
     def read(self, files: tuple[str, ...]) -> Imported:
-        """The session that they are."""
+        """The session of these lines."""
         for number, line in self._rest:
             if line.startswith(_BLOB_START):
                 self._blob(number, line)
@@ -81,9 +82,9 @@ class _Export:
                 self._record(number, line)
         for name, (number, n) in self._needed.items():
             if name not in self._blobs and name not in self._damaged:
-                self._warn(number, f"record {n} needs bytes that are not in the file: {name}")
-        if self._promised > len(self._drafts):
-            self._warn(0, f"cut off: it holds {len(self._drafts)} of {self._promised} records")
+                self._warn(number, f"record {n} refers to media that are not in the file: {name}")
+        if self._announced > len(self._drafts):
+            self._warn(0, f"cut off: the file contains {len(self._drafts)} of {self._announced} records")
         session = self._session
         return Imported(
             session_id=session_id_of(str(session["id"])),
@@ -98,10 +99,10 @@ class _Export:
         )
 
     @property
-    def _promised(self) -> int:
-        """The records that the header promises, 0 if it does not say."""
-        promised = self._session.get("records")
-        return promised if isinstance(promised, int) else 0
+    def _announced(self) -> int:
+        """The number of records that the header announces, 0 if it has no number."""
+        announced = self._session.get("records")
+        return announced if isinstance(announced, int) else 0
 
     def _warn(self, number: int, message: str) -> None:
         self._warnings.append(Damage(self._file, number, message))
@@ -118,7 +119,7 @@ class _Export:
             self._blobs[name] = data
         else:
             self._damaged.add(str(name))
-            self._warn(number, "bytes of a medium left out: damaged")
+            self._warn(number, "media left out: the bytes are damaged")
 
     def _record(self, number: int, line: bytes) -> None:
         n = len(self._drafts) + 1
@@ -131,8 +132,8 @@ class _Export:
             note = Note("damaged", "a record that could not be read", line.decode("utf-8", "replace"))
             self._drafts.append(Draft(note))
             return
-        if n < record.n <= self._promised:
-            self._warn(number, f"records {n} to {record.n - 1} are missing; a note stands in the place of each")
+        if n < record.n <= self._announced:
+            self._warn(number, f"records {n} to {record.n - 1} are missing; each was replaced by a note")
             self._drafts += [Draft(Note("damaged", "a record that is missing"))] * (record.n - n)
         elif record.n != n:
             self._warn(number, f"record {record.n} became record {n}")
@@ -142,7 +143,7 @@ class _Export:
 
 
 def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:
-    """The lines of each export: a header begins one. Raises ImportFailed."""
+    """The lines of each export; a header begins a new export. Raises ImportFailed."""
     exports: list[list[tuple[int, bytes]]] = []
     for number, line in _lines(data, file):
         if not exports or _HEADER_START.match(line):
@@ -152,8 +153,8 @@ def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:
 
 
 def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of an export, each with its number in the file. One JSON object gives the same lines with number 0.
-    Raises ImportFailed."""
+    """The lines of an export, each with its number in the file. An export that is one JSON object is converted into the
+    same lines, all with number 0. Raises ImportFailed."""
     first, *rest = data.split(b"\n")
     header = _object(first)
     if header is not None and "records" not in header:
@@ -162,7 +163,7 @@ def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
     whole = _object(data) or {}
     records, blobs = whole.get("records"), whole.get("blobs", {})
     if not isinstance(records, list) or not isinstance(blobs, dict) or "turnlog_export" not in whole:
-        raise ImportFailed(f"{file}: no whole turnlog export, it may be cut off; export the session again")
+        raise ImportFailed(f"{file}: the turnlog export is incomplete, it may be cut off; export the session again")
     yield 0, _line({"session": whole.get("session")})
     yield from ((0, _line({"blob": name, "base64": encoded})) for name, encoded in blobs.items())
     yield from ((0, _line(record)) for record in records)
@@ -187,7 +188,7 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
             return session
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise ImportFailed(f"{file}: it does not say which session it is; export the session again")
+    raise ImportFailed(f"{file}: the header has no session id; export the session again")
 
 
 IMPORTER = TurnlogExport()

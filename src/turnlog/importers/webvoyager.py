@@ -1,9 +1,9 @@
 """WebVoyager runs: a folder with `interact_messages.json` and `screenshot1.png`, `screenshot2.png`, ...
 
-The messages are those of OpenAI's chat API, with a placeholder where each image was. The agent takes
-screenshot N in its round N, and each round has one user message (github.com/MinorJerry/WebVoyager,
-run.py), so screenshot N belongs to user message N: also where the agent had dropped it from its
-context by the end of the run, and wrote "(Omitted in context.)" instead.
+The messages have the shape of OpenAI's chat API, with a placeholder for each image. The agent takes screenshot N in its
+round N, and each round has one user message (github.com/MinorJerry/WebVoyager, run.py), so screenshot N belongs to user
+message N. This also applies to images that the agent had removed from its context by the end of the run; their messages
+contain "(Omitted in context.)".
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ IMPORTER = WebVoyager()
 
 
 class _Run:
-    """One pass over the messages, counting rounds."""
+    """One pass over the messages, which counts rounds."""
 
     def __init__(self, log: Drafting, folder: Path | None) -> None:
         self.log = log
@@ -75,9 +75,9 @@ class _Run:
         self.files: list[str] = []
 
     def draft(self, wire: Any, index: int) -> None:
-        """Draft one message with the image that belongs to it."""
+        """Draft one message with its image."""
         if not isinstance(wire, dict):
-            self.log.warn(0, f"[{index}] left out, no message: a JSON object was expected")
+            self.log.warn(0, f"[{index}] left out: a message must be a JSON object")
             return
         if wire.get("role") == "user":
             self.round += 1
@@ -125,5 +125,5 @@ class _Run:
 
 
 def _url(part: Any) -> str:
-    held = within(part, "image_url")
-    return word(held) or word(within(held, "url"))
+    image = within(part, "image_url")
+    return word(image) or word(within(image, "url"))

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans for what happens in a session: turns, model answers, tools.
+"""OpenTelemetry spans for events in a session: turns, model answers, tool runs.
 
-They follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; your OpenTelemetry SDK decides
-where the spans go. No other package imports this one.
+The spans follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; your OpenTelemetry SDK
+determines where the spans are sent. No other package imports this one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def attach(
     agent: str = "",
     content: bool | Redactor = False,
 ) -> SessionSpans:
-    """Make spans of what `session` records from here on, until it is closed.
+    """Make spans of everything that `session` records from now on, until it is closed.
 
-    `tracer_provider` is where tracers come from, OpenTelemetry's global one if None. `agent` is the name of the agent.
-    Messages, arguments and results stand in spans only with `content`, after secrets were replaced: by the session's
-    own redactor or, where it has none, by the default one; `content` may be another. Raises InputError.
+    `tracer_provider` provides the tracers; None means OpenTelemetry's global one. `agent` is the name of the agent.
+    Spans contain messages, arguments and results only with `content`, after secrets were replaced: by the redactor
+    given as `content`, else by the session's redactor, else by the default one. Raises InputError.
     """
     if not isinstance(session, Session):
         raise InputError(f"session must be a turnlog.Session, not {type(session).__name__}")

@@ -9,7 +9,7 @@ from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCa
 from ..redaction import Redactor
 
 _REASON = 300
-"""Characters of a reason that are kept."""
+"""At most this many characters of a reason are kept."""
 
 
 class Contents:
@@ -28,7 +28,7 @@ class Contents:
         return self._json(found)
 
     def arguments(self, call: ToolCall) -> str:
-        """The arguments of a call: as JSON, or the text of one that takes text."""
+        """The arguments of a call: as JSON, or as text if the tool takes text."""
         return self._json(_arguments(call), ids=False)
 
     def result(self, result: ToolResult) -> str:
@@ -64,5 +64,5 @@ def _arguments(call: ToolCall) -> Any:
 
 
 def utf8(text: str) -> str:
-    """`text` without the lone surrogates that no exporter can write."""
+    """`text` with lone surrogates replaced, which no exporter can write."""
     return text.encode("utf-8", "replace").decode("utf-8")

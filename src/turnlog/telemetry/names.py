@@ -11,7 +11,7 @@ VERSION = "1.44.0"
 """The version of the conventions."""
 
 SCHEMA_URL = f"https://opentelemetry.io/schemas/{VERSION}"
-"""The address by which spans name that version."""
+"""The URL by which spans name that version."""
 
 OPERATION = "gen_ai.operation.name"
 INVOKE_AGENT = "invoke_agent"
@@ -21,7 +21,7 @@ EXECUTE_TOOL = "execute_tool"
 CONVERSATION = "gen_ai.conversation.id"
 AGENT_NAME = "gen_ai.agent.name"
 PROVIDER = "gen_ai.provider.name"
-"""Older versions call it `gen_ai.system`, which is not written any more."""
+"""Older versions of the conventions use `gen_ai.system`, which is not written any more."""
 
 REQUEST_MODEL = "gen_ai.request.model"
 RESPONSE_MODEL = "gen_ai.response.model"
@@ -53,7 +53,7 @@ PROVIDERS = {
     "google": "gcp.gemini",
     "google-interactions": "gcp.gemini",
 }
-"""The conventions' names of providers; any other provider keeps its own name."""
+"""The conventions' names of providers; other providers keep their names."""
 
 SETTINGS = {
     "gen_ai.request.frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
@@ -64,7 +64,7 @@ SETTINGS = {
     "gen_ai.request.top_k": ("top_k", "topK"),
     "gen_ai.request.top_p": ("top_p", "topP"),
 }
-"""Settings of requests, and their keys at the providers."""
+"""Settings of requests, with their keys in the providers' requests."""
 
 NESTED = ("generationConfig", "generation_config")
 """Keys of requests that hold more of these settings."""

@@ -1,7 +1,8 @@
-"""Records as spans: one for a turn, one for each answer of a model, one for each run of a tool.
+"""Records as spans: one for each turn, each answer of a model, and each run of a tool.
 
-Times are those of records. An answer's span begins with the newest record that its request could have been about,
-since the log does not say when a request was sent. Only open spans, and what the next answer needs, are kept in memory.
+Times are those of the records. An answer's span begins at the newest record that its request could have included,
+because the log does not contain the time of the request. Only open spans, and what the next answer needs, are kept in
+memory.
 """
 
 from __future__ import annotations
@@ -36,18 +37,19 @@ from . import names
 from .content import Contents, utf8
 
 _KEPT = 200
-"""Open calls, and messages and events until the next answer, that are kept at most; the oldest go first."""
+"""At most this many open calls, and messages and events before the next answer, are kept; the oldest are dropped
+first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ERROR_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
-_ASKABLE = (Approval, Configuration, Decision, MessageRecord, PartialAnswer, ToolFinished, TurnOpened)
+_BEFORE_REQUEST = (Approval, Configuration, Decision, MessageRecord, PartialAnswer, ToolFinished, TurnOpened)
 _FAILURES = ("failed", "timeout", "aborted", "lost")
 
 _Attributes = dict[str, Any]
 
 
 class _Call(NamedTuple):
-    """An unanswered call: its record, its time, and the span of its run, if one began."""
+    """An unanswered call: its record, its time, and the span of its run, if the run began."""
 
     call: ToolCall
     record: int
@@ -79,20 +81,20 @@ class SessionSpans:
         self._said: deque[Message] = deque(maxlen=_KEPT)
 
     def take(self, appended: Appended) -> None:
-        """Make spans of appended records. What an exporter raises is raised after all records were seen."""
+        """Make spans of appended records. An exception of an exporter is raised after all records were processed."""
         error: Exception | None = None
         for record in appended.records:
             try:
                 self._take(record, appended)
-            except Exception as raised:  # noqa: BLE001 - one span that fails must not leave the others open
+            except Exception as raised:  # noqa: BLE001 - a span that fails must not leave the others open
                 error = error or raised
-            if isinstance(record.body, _ASKABLE):
+            if isinstance(record.body, _BEFORE_REQUEST):
                 self._since = record.time
         if error is not None:
             raise error
 
     def close(self) -> None:
-        """End the spans that are open: the session is closed."""
+        """End the open spans, because the session is closed."""
         now = self._since
         for key in list(self._calls):
             self._end_call(key, "aborted", now)
@@ -161,7 +163,7 @@ class SessionSpans:
             self._said.append(message)
 
     def _ask(self, message: Message, record: Record) -> None:
-        """Remember the calls of an answer. An earlier call of the same id cannot be answered any more."""
+        """Remember the calls of an answer. An earlier call with the same id cannot be answered any more."""
         for part in message.parts:
             if isinstance(part, ToolCall):
                 self._end_call(part.id, "aborted", record.time)
@@ -215,7 +217,7 @@ class SessionSpans:
 
     def _begin_call(self, started: ToolStarted, record: Record) -> None:
         known = self._calls.pop(started.call_id, None)
-        if known is not None and known.record != started.call_record:  # a call of that id, but an older one
+        if known is not None and known.record != started.call_record:  # an older call with the same id
             self._calls[started.call_id] = known
             return
         if known is None:
@@ -281,7 +283,7 @@ class SessionSpans:
         *,
         begun: int | None = None,
     ) -> trace.Span:
-        """A span within the open turn, else within the current span."""
+        """A span inside the open turn, else inside the current span."""
         return self._tracer.start_span(
             utf8(title),
             None if self._turn is None else trace.set_span_in_context(self._turn[1]),
@@ -291,7 +293,7 @@ class SessionSpans:
         )
 
     def _event(self, name: str, attributes: _Attributes, time: str) -> None:
-        """An event of the open turn; without one, of the next answer."""
+        """Add an event to the open turn; without an open turn, to the next answer."""
         if self._turn is None:
             self._waiting.append((name, attributes, time))
         else:
@@ -299,20 +301,20 @@ class SessionSpans:
 
     def _fail(self, span: trace.Span, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
         """Mark a span as failed. A reason such as `TimeoutError: ...` names its type of error."""
-        told = self._contents.reason(reason)
-        found = _ERROR_NAME.match(told)
+        text = self._contents.reason(reason)
+        found = _ERROR_NAME.match(text)
         span.set_attribute(names.ERROR_TYPE, found[1] if found else otherwise)
-        span.set_status(Status(StatusCode.ERROR, told or otherwise))
+        span.set_status(Status(StatusCode.ERROR, text or otherwise))
 
 
 def _model(provider: str, model: str) -> _Attributes:
-    """Provider and model, as far as they are known."""
+    """Provider and model, if they are known."""
     found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: utf8(model)}
     return {word: value for word, value in found.items() if value}
 
 
 def _usage(usage: Usage) -> _Attributes:
-    """What was billed, without parts that are zero."""
+    """The usage, without parts that are zero."""
     found = {names.INPUT_TOKENS: usage.input, names.OUTPUT_TOKENS: usage.output}
     parts = {
         names.CACHE_READ: usage.cached,
@@ -336,7 +338,7 @@ def _is_number(value: object) -> bool:
 
 
 def _nanoseconds(time: str) -> int | None:
-    """The time of a record, since 1970; None if it is no time."""
+    """The time of a record, in nanoseconds since 1970; None if it is not a time."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

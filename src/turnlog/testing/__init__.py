@@ -1,4 +1,4 @@
-"""Checks shipped with the package, for people who write their own store or provider.
+"""Checks shipped with the package, for authors of stores and providers.
 
 `turnlog.testing.strategies` has the Hypothesis strategies and needs Hypothesis. No other package imports this one.
 """

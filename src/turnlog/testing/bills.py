@@ -1,4 +1,4 @@
-"""Checks of a store's bills. Part of `check_store`."""
+"""Checks of a store's usage sums. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .probing import raises, said
 
 
 def check_usage(store: Store) -> None:
-    """Usage summed by model equals that of the records, in forks too, and after the origin is deleted."""
+    """Usage summed by model equals that of the records, also in forks, and after the parent session is deleted."""
     message = said("x")
     store.create("s")
     bills = [UsageRecord("p", model, Usage(input=n, output=1)) for n, model in enumerate(("a", "b", "a", ""), 1)]
@@ -22,8 +22,8 @@ def check_usage(store: Store) -> None:
     store.fork("f", "g")
     expected = {name: usage_by_model(store.read(name)) for name in "sfg"}
     assert expected["f"] == {"a": Usage(input=1, output=1), "b": bills[1].usage, "": bills[3].usage}
-    assert store.usages() == expected, "usages() is not what the records say"
+    assert store.usages() == expected, "usages() differs from the records"
     store.delete("s")
     assert {name: store.usage(name) for name in "fg"} == {name: expected[name] for name in "fg"}
     assert (store.usage("free"), set(store.usages())) == ({}, {"f", "g"})
-    raises(SessionNotFound, "usage of no session", store.usage, "s")
+    raises(SessionNotFound, "usage of an unknown session", store.usage, "s")

@@ -1,7 +1,7 @@
-"""Damaged histories: conversations as logs really hold them after crashes, cuts and switches.
+"""Damaged histories: conversations as real logs contain them after crashes, cuts and switches.
 
-`damaged_history(random)` builds one from any `random.Random`; `turnlog.testing.strategies` has the
-same as a Hypothesis strategy.
+`damaged_history(random)` builds one from any `random.Random`; `turnlog.testing.strategies` has a Hypothesis strategy
+for the same histories.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
 
 
 class _Damager:
-    """Damages a conversation in place. Each method is a damage that returns whether it found something to damage."""
+    """Damages a conversation in place. Each method applies one kind of damage and returns whether it found something to
+    damage."""
 
     def __init__(self, random: random_module.Random, messages: list[Message], writer: HistoryWriter) -> None:
         self.random = random
@@ -44,7 +45,7 @@ class _Damager:
         return self.random.choice(found) if found else None
 
     def put(self, at: tuple[int, int], *parts: Part) -> None:
-        """Replace one part by `parts`; a message without parts is gone."""
+        """Replace one part with `parts`; a message that loses all its parts is removed."""
         message = self.messages[at[0]]
         whole = (*message.parts[: at[1]], *parts, *message.parts[at[1] + 1 :])
         if whole:
@@ -131,12 +132,12 @@ class _Damager:
         return self.insert(Message("user", (result,)))
 
     def between(self, at: tuple[int, int]) -> bool:
-        """A user speaks between calls and their results."""
+        """A user message between calls and their results."""
         self.messages.insert(at[0], Message("user", (Text(self.writer.unique("between")),)))
         return True
 
     def split(self) -> bool:
-        """Parallel calls of one message spread over several."""
+        """Parallel calls of one message split over several messages."""
         for i, message in enumerate(self.messages):
             calls = [part for part in message.parts if isinstance(part, ToolCall)]
             if len(calls) > 1:
@@ -210,7 +211,7 @@ class _Damager:
         return True
 
     def misplaced(self) -> bool:
-        """A call said by the user, a result by the assistant."""
+        """A call in a user message, or a result in an assistant message."""
         call = self.writer.call()
         if self.random.random() < 0.5:
             return self.insert(Message("user", (Text(self.writer.unique("odd")), call)))
@@ -218,7 +219,7 @@ class _Damager:
 
 
 _LEAST = {"cut_back": 3, "cut_front": 3, "gone": 3}
-"""Messages that a damage needs, if more than one."""
+"""The number of messages that a damage needs, if more than one."""
 
 _DAMAGED: dict[str, type] = {
     "bad_id": ToolCall,
@@ -227,7 +228,7 @@ _DAMAGED: dict[str, type] = {
     "moved": ToolResult,
     "unanswered": ToolResult,
 }
-"""The type of the part that a damage changes; one is picked at random."""
+"""The type of the part that a damage changes; the part is picked at random."""
 
 DAMAGES: tuple[str, ...] = (
     "bad_arguments",
@@ -258,7 +259,7 @@ DAMAGES: tuple[str, ...] = (
 
 def damaged_history(random: random_module.Random, home: str = "") -> History:
     """A conversation with three to eight kinds of damage. `home` is the provider that answers; by default it is
-    drawn."""
+    random."""
     writer = HistoryWriter(random, home)
     messages = writer.history()
     damager = _Damager(random, messages, writer)

@@ -1,4 +1,4 @@
-"""Sequences of edits to files, and a check of the resulting patches by git."""
+"""Sequences of file edits, and a check of the resulting patches by git."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class File(Struct, frozen=True):
 
     @property
     def mode(self) -> str:
-        """Its mode, as git has it."""
+        """The file mode as git writes it."""
         return "100755" if self.executable else "100644"
 
 
@@ -68,7 +68,7 @@ class Edits(Struct, frozen=True):
 
 
 def edit_sequence(seed: int, *, patches: bool = False) -> Edits:
-    """A random sequence, the same for the same seed. With `patches` the records of most edits have a patch instead of
+    """A random sequence, the same for the same seed. With `patches`, the records of most edits have a patch instead of
     contents, as in transcripts."""
     return _Writer(random_module.Random(seed), patches).written()
 
@@ -177,9 +177,9 @@ def has_git() -> bool:
 
 
 def git_judges(before: Mapping[str, File], after: Mapping[str, File], patch: bytes) -> str:
-    """What is wrong with a patch from one tree to the other; "" if `git apply --check` accepts it, applying it gives
-    the files of `after` byte for byte with their modes, and its reverse those of `before`. Runs in a temporary folder
-    outside of any repository."""
+    """What is wrong with a patch from one tree to the other. "" if `git apply --check` accepts the patch, applying it
+    gives the files of `after` byte for byte with their modes, and its reverse gives those of `before`. Runs in a
+    temporary folder outside any repository."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for path, file in before.items():

@@ -9,7 +9,7 @@ from .probing import raises, said, texts
 
 
 def check_forks(store: Store) -> None:
-    """A fork begins with the records of its parent and then goes its own way; so do forks of forks."""
+    """A fork begins with the records of its parent and then has its own; the same holds for forks of forks."""
     store.create("a")
     store.append("a", [said("a1"), said("a2"), Draft(Note("n")), said("a4")])
     fork = store.fork("a", "b", at=3, title="B")
@@ -39,14 +39,14 @@ def check_forks(store: Store) -> None:
         assert back == list(range(store.info(session).records, 0, -1)), f"fork {session!r} read backwards"
     assert [record.n for record in store.read("e", first=3, last=6)] == [3, 4, 5, 6], "a range across the boundary"
     assert store.info("e").messages == 5, "messages of a fork of a fork"
-    for at in (-1, 6, True, 2.0, "2"):  # True equals 1, and would be stored as it is
+    for at in (-1, 6, True, 2.0, "2"):  # True equals 1, and would be stored as True
         raises(InputError, f"fork at {at!r} of 5 records", store.fork, "a", "f", at=at)
     raises(SessionNotFound, "fork of no session", store.fork, "y", "f")
     assert store.verify() == [], "verify found damage in forks"
 
 
 def check_delete(store: Store) -> None:
-    """A deleted session is gone, its forks are whole, and its id is free for a new, empty one."""
+    """A deleted session no longer exists, its forks are complete, and its id can be used for a new, empty session."""
     store.create("a")
     store.append("a", [said(f"a{n}") for n in range(1, 6)])
     store.fork("a", "b", at=3)

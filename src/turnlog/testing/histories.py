@@ -1,6 +1,6 @@
 """Sound histories: conversations of whole turns, with every kind of part.
 
-Every text in a history is unique, so that a test can follow each.
+Every text in a history is unique, so that a test can follow it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
     "000301010018dd8db00000000049454e44ae426082"
 )
-"""A PNG of one pixel: what the images of a history begin with."""
+"""A PNG of one pixel, the beginning of every image in a history."""
 
-# Not all providers: one more name would draw another history from each seed.
+# Not all providers: another name would change the history of every seed.
 PROVIDER_NAMES = ("openai-chat", "openai-responses", "anthropic", "google")
 _NAMES = ("read_file", "bash", "search", "apply_patch", "get_weather")
 
 
 class History(Struct, frozen=True):
-    """Messages in order, the media bytes that they name, and the `DAMAGES` applied to them."""
+    """Messages in order, the media bytes that they refer to, and the `DAMAGES` applied to them."""
 
     messages: tuple[Message, ...]
     blobs: dict[str, bytes]
@@ -49,7 +49,7 @@ def _base64(text: str) -> str:
 
 
 def own_item(provider: str, count: int) -> Opaque:
-    """A provider's own item, as in real conversations: a search, a server tool, executed code."""
+    """An item of a provider's own, as in real conversations: a search, a server tool, executed code."""
     if provider == "openai-responses":
         action = {"type": "search", "query": f"query {count}"}
         item = {"type": "web_search_call", "id": f"ws_{count}", "status": "completed", "action": action}
@@ -69,7 +69,7 @@ def own_item(provider: str, count: int) -> Opaque:
 
 
 class HistoryWriter:
-    """Writes a sound conversation of whole turns, as the provider `home` answers; by default one of four."""
+    """Writes a sound conversation of whole turns, as the provider `home` answers; by default one of four at random."""
 
     def __init__(self, random: random_module.Random, home: str = "") -> None:
         self.random = random
@@ -85,7 +85,7 @@ class HistoryWriter:
         return f"{what} {self.count}: {filler} #{self.count}"
 
     def media(self, mime: str = "image/png") -> Media:
-        """A unique picture, or media declared as another type: the pixel with a number behind its end."""
+        """A unique picture, or media declared as another type: the bytes of the pixel, followed by a number."""
         self.count += 1
         data = PIXEL + f"#{self.count}".encode()
         self.blobs[sha256_hex(data)] = data
@@ -103,14 +103,14 @@ class HistoryWriter:
         return messages
 
     def user(self) -> Message:
-        """What a user says, sometimes with a picture."""
+        """A user message, sometimes with a picture."""
         parts: list[Part] = [Text(self.unique("question"))]
         if self.random.random() < 0.25:
             parts.insert(self.random.randint(0, 1), self.media())
         return Message("user", tuple(parts))
 
     def turn(self) -> list[Message]:
-        """A user's words, steps, and the answer."""
+        """A user message, steps, and the answer."""
         messages = [self.user()]
         for _ in range(self.random.randint(0, 3)):
             messages += self.step()
@@ -139,7 +139,7 @@ class HistoryWriter:
         return [assistant, *(Message("user", (result,)) for result in results)]
 
     def call(self) -> ToolCall:
-        """A call of some kind."""
+        """A call of a random kind."""
         self.count += 1
         name = self.random.choice(_NAMES)
         kind = self.random.choice(("function",) * 8 + ("custom", "shell"))
@@ -163,8 +163,8 @@ class HistoryWriter:
 
 
 def sound_history(random: random_module.Random, home: str = "") -> History:
-    """A conversation without damage: whole turns, every call answered behind it. `home` is the provider that answers;
-    by default it is drawn."""
+    """A conversation without damage: whole turns, with a result after every call. `home` is the provider that answers;
+    by default it is random."""
     writer = HistoryWriter(random, home)
     messages = writer.history()
     return History(tuple(messages), writer.blobs, frozenset())

@@ -1,4 +1,4 @@
-"""Hostile text, and sessions full of it: what a transcript may hold that a terminal or a browser would obey.
+"""Hostile text, and sessions that contain it everywhere: text in transcripts that a terminal or a browser would obey.
 
 Everything is deterministic. A script that runs would set `data-ran` on the root element of its page.
 """
@@ -34,12 +34,12 @@ from ..log.records import (
 from ..log.store import Draft, Store
 
 NEEDLE = "needlework"
-"""A plain word in hostile text, to search for."""
+"""A plain word in the hostile text, to search for."""
 
 _RUN = "document.documentElement.setAttribute('data-ran','1')"
 
 HOSTILE: tuple[str, ...] = (
-    # a browser
+    # for browsers
     f"<script>{_RUN}</script>",
     f"</pre></details></article></title></style></textarea></script><script>{_RUN}</script>",
     f'"><img src=x onerror="{_RUN}"><svg/onload={_RUN}>',
@@ -50,25 +50,25 @@ HOSTILE: tuple[str, ...] = (
     "<style>*{display:none}</style><link rel=stylesheet href='http://127.0.0.1:9/x.css'><form action=x><input>",
     "&lt;script&gt; &#60;script&#62; &#x3c; +ADw-script+AD4- &nbsp &",
     "```\n# heading\n~~~\n````html\n<b>bold</b>\n```\n",
-    # a terminal: CSI, title, clipboard (OSC 52), a link (OSC 8), DCS, APC, the same in one byte (C1), shift out
+    # for terminals: CSI, title, clipboard (OSC 52), a link (OSC 8), DCS, APC, the same in one byte (C1), shift out
     "\x1b[2J\x1b[31m\x1b[?1049h\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07\x1b]8;;http://127.0.0.1:9/\x1b\\here\x1b]8;;\x1b\\",
     "\x1bP1;2|x\x1b\\ \x1b_x\x1b\\ \x9b31m \x9d0;title\x9c \x90 \x0e \x0f \x05 \x07 \x08\x08\x08 \x7f \x0b \x0c \x85",
     "progress 10%\rprogress 20%\r\nnext\n\r",
-    # the eye: bidirectional controls and isolates, zero width, tags, variation, line separators
+    # for readers: bidirectional controls and isolates, zero width, tags, variation, line separators
     "\u202egnp.exe\u202c \u2066\u2067\u2068\u2069 \u200e\u200f\u061c a\u200bb\ufeff\u2060",
     "\U000e0041\U000e007f \u2028\u2029 \ufff9\ufffb",
-    # decoders
+    # for decoders
     "\x00 \ud800 \udfff \ud83d \udc00\ud800 \ufffe \U0010ffff \u0300" + "\u0301" * 50,
     f"ordinary words with a {NEEDLE} in them, שלום, مرحبا, 数据, 👩‍👩‍👧",
 )
-"""A piece of each kind."""
+"""One text of each kind."""
 
 _ALL = " ".join(HOSTILE)
 _SVG = f"<svg xmlns='http://www.w3.org/2000/svg' onload=\"{_RUN}\"><script>{_RUN}</script></svg>".encode()
 
 
 def hostile_text(size: int, *, one_line: bool = False) -> str:
-    """Text of about that many characters, made of all pieces again and again."""
+    """Text of about that many characters, made by repeating all texts."""
     text = "".join(_up_to(size))
     return text.replace("\n", " ").replace("\r", " ") if one_line else text
 
@@ -82,8 +82,8 @@ def _up_to(size: int) -> Iterator[str]:
 
 
 def hostile_body(size: int, *, depth: int = 100_000) -> dict[str, Any]:
-    """A log of one OpenAI request of session `hostile`, with about that many characters: five sixths on one line,
-    partly without blanks, the rest everywhere else. Arguments and a result nest `depth` levels."""
+    """The body of an OpenAI request for session `hostile`, with about that many characters: five sixths on one line,
+    partly without spaces, the rest in all other places. Arguments and a result are nested `depth` levels deep."""
     deep = "[" * depth + "]" * depth
     line, rest = hostile_text(size * 2 // 3, one_line=True) + "a" * (size // 6), hostile_text(size // 24)
 

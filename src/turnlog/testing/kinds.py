@@ -1,4 +1,4 @@
-"""Checks of finding records by kind. Part of `check_store`."""
+"""Checks of `of_kinds`, which finds records by kind. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BODIES: tuple[Body, ...] = (
     Decision("mask", 1, 2, detail={"limit": float("inf"), "kind": "file_change"}),
     Note("file_change"),
 )
-_ASKED: tuple[tuple[str, ...], ...] = (
+_QUERIES: tuple[tuple[str, ...], ...] = (
     ("file_change",),
     ("turn_opened", "file_change"),
     ("message",),
@@ -31,13 +31,13 @@ _ASKED: tuple[tuple[str, ...], ...] = (
 
 
 def check_kinds(store: Store) -> None:
-    """Records of a kind are found, in order, in forks too; a text that contains the kind's name does not count."""
+    """Records of a kind are found, in order, also in forks; a text that contains the name of a kind does not count."""
     store.create("s")
     store.append("s", [Draft(body) for body in (*_BODIES, *_BODIES)])
     store.fork("s", "t", at=13)
     store.append("t", [Draft(FileChange("mine", "created"))])
     for session in ("s", "t"):
-        for kinds in _ASKED:
+        for kinds in _QUERIES:
             wanted = [record.raw for record in store.read(session) if not _words_of(record.body).isdisjoint(kinds)]
             found = [record.raw for record in store.of_kinds(session, kinds)]
             assert found == wanted, f"of_kinds of {kinds} gave {len(found)} records, not {len(wanted)}"
@@ -49,7 +49,7 @@ def check_kinds(store: Store) -> None:
             assert found_late == late, f"of_kinds from {first} on gave records {found_late}, not {late}"
             back_to = [record.n for record in store.of_kinds(session, ("file_change",), first=first, reverse=True)]
             assert back_to == late[::-1], f"of_kinds back to {first} gave records {back_to}, not {late[::-1]}"
-    raises(SessionNotFound, "of_kinds of no session", lambda: list(store.of_kinds("u", ("note",))))
+    raises(SessionNotFound, "of_kinds of an unknown session", lambda: list(store.of_kinds("u", ("note",))))
 
 
 def _words_of(body: Body) -> set[str]:

@@ -1,4 +1,5 @@
-"""What the checks of stores share: drafts of messages, the texts of a session, and errors that must be raised."""
+"""Functions that the checks of stores share: drafts of messages, the texts of a session, and errors that must be
+raised."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _Refusal = TypeVar("_Refusal", bound=TurnlogError)
 
 
 def said(text: str, *, time: str = "", blob: str = "") -> Draft:
-    """A user's message, to be appended; with an image if the name of a blob is given."""
+    """A draft of a user message; with an image if the name of a blob is given."""
     media = (Media("image", sha256=blob),) if blob else ()
     return Draft(MessageRecord(Message("user", (Text(text), *media))), time)
 
@@ -26,13 +27,13 @@ def texts(store: Store, session: str) -> list[str]:
 
 
 def content(records: Sequence[Record]) -> list[str]:
-    """Records as text, for comparing: bodies may hold NaN, which does not equal itself."""
+    """Records as text, for comparing: bodies may contain NaN, which is not equal to itself."""
     return [repr((record.n, record.time, record.body)) for record in records]
 
 
 def raises(kind: type[_Refusal], what: str, use: Callable[..., object], *values: object, **options: object) -> _Refusal:
-    """Calls `use` and returns the error of that kind that it raises. Raises AssertionError if it raises none, or
-    another."""
+    """Call `use` and return the error of type `kind` that it raises. Raises AssertionError if it raises no error, or
+    another one."""
     try:
         use(*values, **options)
     except kind as error:

@@ -1,4 +1,4 @@
-"""Checks that every provider passes."""
+"""Checks that every provider must pass."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .histories import History, sound_history
 
 
 def check_provider(provider: Provider, target: Target, *, histories: int = 50) -> None:
-    """Assert what `turnlog.providers.protocol` promises of `provider`, on `histories` conversations of
-    each kind. `target` is a target of that provider; it must be registered in `turnlog.providers`."""
+    """Assert the promises of `turnlog.providers.protocol` for `provider`, on `histories` conversations of each kind.
+    `target` is a target of that provider, which must be registered in `turnlog.providers`."""
     for check in PROVIDER_CHECKS:
         check(provider, target, histories)
 
@@ -50,8 +50,8 @@ def _tidies_once(provider: Provider, target: Target, histories: int) -> None:
     for history in _damaged(histories):
         request = _made(target, history).body
         again = provider.sanitize(request, target)
-        assert again.body == request, "sanitizing a sanitize request changed it"
-        assert not again.edits, f"sanitizing a sanitize request reported {again.edits}"
+        assert again.body == request, "sanitizing a sanitized request changed it"
+        assert not again.edits, f"sanitizing a sanitized request reported {again.edits}"
 
 
 def _reads_what_it_writes(provider: Provider, target: Target, histories: int) -> None:
@@ -59,9 +59,9 @@ def _reads_what_it_writes(provider: Provider, target: Target, histories: int) ->
         history = sound_history(random.Random(seed))
         made = _made(target, history)
         read = provider.parse(made.body)
-        back = iter(_said(read.messages))  # captions of moved media may stand between
+        back = iter(_said(read.messages))  # captions of moved media may be in between
         for sent in _said(shown.message for shown in made.view):
-            assert sent in back, f"{sent} did not come back, or not in its place"
+            assert sent in back, f"{sent} was not read back, or not in its position"
 
 
 def _said(messages: Iterable[Message]) -> list[tuple[str, ...]]:
@@ -86,7 +86,7 @@ def _gist(part: Part) -> tuple[str, ...]:
 
 def _an_empty_stream_is_incomplete(provider: Provider, target: Target, histories: int) -> None:
     reply = provider.assembler().reply()
-    assert not reply.complete, "a stream of nothing is no whole answer"
+    assert not reply.complete, "an empty stream is not a complete answer"
     assert reply.error, "an incomplete answer must say what is known"
 
 
@@ -96,7 +96,7 @@ def _an_error_is_no_answer(provider: Provider, target: Target, histories: int) -
         provider.parse_response({"error": {"type": "rate_limit", "message": "Slow down."}})
     except FormatError as error:
         said = str(error)
-    assert "rate_limit: Slow down." in said, "an error body must be refused with what it says"
+    assert "rate_limit: Slow down." in said, "an error body must be refused with its message"
 
 
 PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (
@@ -107,4 +107,4 @@ PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (
     _an_empty_stream_is_incomplete,
     _an_error_is_no_answer,
 )
-"""The checks one by one, for test runners that report each."""
+"""The checks one by one, for test runners that report each check."""

@@ -1,4 +1,4 @@
-"""Checks of what retention needs: which sessions are in use, who reads which records, what they take. Part of
+"""Checks of what retention needs: the sessions in use, the readers of records, and their sizes. Part of
 `check_store`."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .probing import raises, said, texts
 
 
 def check_holds(store: Store) -> None:
-    """A session is in use while anybody holds it; an exclusive hold keeps others waiting."""
+    """A session is in use while anybody holds its lock; an exclusive lock makes others wait."""
     assert _in_use(store) in (set(), None), "a new store has sessions in use"
     raises(SessionIdError, "a hold of a bad id", store.hold, "../a")
-    if _in_use(store) is None:  # this system or disk cannot tell
+    if _in_use(store) is None:  # this system or disk cannot report it
         return
-    first, second = _held(store, "a"), _held(store, "a")  # before there is such a session
+    first, second = _lock(store, "a"), _lock(store, "a")  # before such a session exists
     store.create("a")
     assert _in_use(store) == {"a"}, "a session that is held is not in use"
     assert store.hold("a", alone=True) is None, "a session that others hold was given to one alone"
@@ -26,7 +26,7 @@ def check_holds(store: Store) -> None:
     assert _in_use(store) == {"a"}, "a session is not in use though one of two holds it still"
     second.close()
     assert _in_use(store) == set(), "a session that nobody holds any more is in use"
-    alone = _held(store, "a", alone=True)
+    alone = _lock(store, "a", alone=True)
     assert store.hold("a", alone=True) is None, "two have a session alone"
     entered = threading.Event()
 
@@ -46,7 +46,7 @@ def check_holds(store: Store) -> None:
 
 
 def check_inventory(store: Store) -> None:
-    """The inventory has the readers of all records, the blobs that they need, and the kept sessions."""
+    """The inventory lists the readers of all records, the blobs that they need, and the kept sessions."""
     small, large, _ = (store.put_blob(letter * size) for letter, size in ((b"s", 10), (b"l", 100_000), (b"x", 7)))
     store.create("a")
     store.append("a", [said("a1"), said("a2", blob=small), said("a3", blob=large), said("a4")])
@@ -74,7 +74,7 @@ def check_inventory(store: Store) -> None:
 
 
 def check_reclaim(store: Store) -> None:
-    """Deleting gives room back to the disk, and changes nothing else."""
+    """Deleting frees disk space, and changes nothing else."""
     empty = store.used()
     for name in ("a", "b"):
         store.create(name)
@@ -88,7 +88,7 @@ def check_reclaim(store: Store) -> None:
     assert store.verify() == [], "verify found damage after reclaiming"
 
 
-def _held(store: Store, session_id: str, *, alone: bool = False) -> Held:
+def _lock(store: Store, session_id: str, *, alone: bool = False) -> Held:
     hold = store.hold(session_id, alone=alone)
     assert hold is not None, f"session {session_id!r} could not be held"
     return hold
@@ -100,7 +100,7 @@ def _in_use(store: Store) -> set[str] | None:
 
 
 def _owners(store: Store) -> set[tuple[str, str]]:
-    """The readers of what each session owns, in however many pieces."""
+    """The readers of the records that each session owns, regardless of how many pieces these are in."""
     readers: dict[str, set[str]] = {}
     for piece in store.inventory().pieces:
         if piece.readers and piece.size:
@@ -109,7 +109,7 @@ def _owners(store: Store) -> set[tuple[str, str]]:
 
 
 def _named(store: Store) -> set[int]:
-    """The sizes of the blobs that records name; a store may use names of its own."""
+    """The sizes of the blobs that records refer to; a store may use other names for them."""
     found = store.inventory()
     return {found.blobs[name] for piece in found.pieces for name in piece.blobs}
 

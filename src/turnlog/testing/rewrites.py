@@ -1,4 +1,4 @@
-"""Checks of `rewrite`, the one operation that changes appended records. Part of `check_store`."""
+"""Checks of `rewrite`, the only operation that changes appended records. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .probing import raises, said
 
 
 def check_rewrite(store: Store) -> None:
-    """Rewritten records are changed, in forks too; everything else is as before, and `verify` finds no damage."""
+    """Rewritten records are changed, also in forks; everything else is unchanged, and `verify` finds no damage."""
     old, kept = store.put_blob(b"old picture"), store.put_blob(b"kept picture")
     store.create("a")
     store.append("a", [said("a1"), said("hunter2 a2", blob=old), said("a3", blob=kept)])
@@ -44,12 +44,12 @@ def check_rewrite(store: Store) -> None:
     assert store.verify() == [], f"verify after a rewrite: {store.verify()}"
     assert store.get_blob(kept) == b"kept picture", "a rewrite deleted a blob that it was not told to"
     raises(BlobMissing, "reading a deleted blob", store.get_blob, old)
-    raises(InputError, "a rewrite of a record that there is not", store.rewrite, "b", {9: new[2]})
+    raises(InputError, "a rewrite of a record that does not exist", store.rewrite, "b", {9: new[2]})
     raises(InputError, "a rewrite under another number", store.rewrite, "b", {3: new[2]})
-    raises(SessionNotFound, "a rewrite of no session", store.rewrite, "x", {})
+    raises(SessionNotFound, "a rewrite of an unknown session", store.rewrite, "x", {})
     assert [record.n for record in store.append("c", [said("c6")])] == [6], "append after a rewrite"
     assert store.verify() == [], "verify after a rewrite and an append"
-    assert store.sweep(grace=0) == Swept(0, 0, 0), "a sweep after a rewrite met the blobs that this had deleted"
+    assert store.sweep(grace=0) == Swept(0, 0, 0), "a sweep after a rewrite found blobs that the rewrite had deleted"
 
 
 def _text(record: Record) -> str:

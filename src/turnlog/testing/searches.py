@@ -12,9 +12,9 @@ _TIME = "2026-01-02T03:04:05.678Z"
 
 
 def check_search(store: Store) -> None:
-    """A search finds records by word, role, tool and time, and no deleted ones."""
+    """A search finds records by word, role, tool and time, and no deleted records."""
     search = store.search
-    result = ToolResult("c1", "", (Text("out: 7 apples"),))  # the tool's name stands with the call only
+    result = ToolResult("c1", "", (Text("out: 7 apples"),))  # only the call has the tool's name
     store.create("a")
     store.append("a", [said("Grüße, two red APPLES"), said("two and red", time=_TIME), said('"quotes" AND (NEAR')])
     store.append("a", [Draft(MessageRecord(Message("assistant", (ToolCall("c1", "count", {"what": "apples"}),))))])

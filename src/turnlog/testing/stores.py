@@ -1,7 +1,7 @@
-"""Checks that every store passes: `check_store(lambda: MyStore(new_empty_place()))`.
+"""Checks that every store must pass: `check_store(lambda: MyStore(new_empty_place()))`.
 
-Each check gets a new empty store and fails with an AssertionError that says what is wrong. `STORE_CHECKS` has them
-one by one.
+Each check gets a new empty store and fails with an AssertionError that describes the problem. `STORE_CHECKS` contains
+the single checks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check_store(open_store: Callable[[], Store]) -> None:
 
 
 def _check_sessions(store: Store) -> None:
-    """Sessions are created, listed the last updated first, renamed, and not created twice."""
+    """Sessions are created, listed in the order of their last update (newest first), renamed, and not created twice."""
     assert store.sessions() == [], "a new store has sessions"
     made = store.create("a", title="First", created=_TIME)
     assert (made.id, made.title, made.created, made.records, made.messages) == ("a", "First", _TIME, 0, 0), (
@@ -80,7 +80,7 @@ def _check_sessions(store: Store) -> None:
 
 
 def _check_parents(store: Store) -> None:
-    """A session may have a parent that is created later or never, and keeps it whatever happens to either."""
+    """A session may have a parent that is created later or never, and keeps it whatever happens to either session."""
     made = store.create("child", title="Agent", created=_TIME, parent="later")
     assert (made.parent, made.parent_records, made.records) == ("later", 0, 0), f"create returned {made}"
     assert store.info("child") == store.sessions()[0] == made, "info or a listing differs from what create returned"
@@ -113,7 +113,7 @@ def _check_session_ids(store: Store) -> None:
 
 
 def _check_append(store: Store) -> None:
-    """Records are numbered from 1 without gaps, timed, counted, and read back as they were given."""
+    """Records are numbered from 1 without gaps, have times, are counted, and are read back unchanged."""
     store.create("s", created=_TIME)
     first = store.append("s", [Draft(body) for body in _BODIES])
     second = store.append("s", [said("last", time=_TIME)])
@@ -136,7 +136,7 @@ def _check_append(store: Store) -> None:
 
 
 def _check_conflicts(store: Store) -> None:
-    """`expected` keeps two writers from appending to a log that they have not read."""
+    """`expected` keeps a writer from appending to a log with records that it has not read."""
     store.create("s")
     store.append("s", [said("1")], expected=0)
     conflict = raises(Conflict, "append, expected too low", store.append, "s", [said("2")], expected=0)
@@ -148,17 +148,17 @@ def _check_conflicts(store: Store) -> None:
 
 
 def _check_all_or_nothing(store: Store) -> None:
-    """An append that fails leaves nothing behind, and the next one works."""
+    """A failed append leaves nothing behind, and the next append works."""
     store.create("s")
     drafts = [said("1"), Draft(Note(topic="bad", data=object()))]
-    raises(InputError, "append of what JSON cannot hold", store.append, "s", drafts)
-    assert (store.info("s").records, texts(store, "s")) == (0, []), "half of a failed append is there"
+    raises(InputError, "append of a value that JSON cannot contain", store.append, "s", drafts)
+    assert (store.info("s").records, texts(store, "s")) == (0, []), "a failed append left records behind"
     store.append("s", [said("2")])
     assert texts(store, "s") == ["2"], "append after a failed one"
 
 
 def _check_isolation(store: Store) -> None:
-    """Changes that a caller makes to a value after appending or reading it do not reach the log."""
+    """Changes that a caller makes to a value after appending or reading it do not affect the log."""
     store.create("s")
     settings = {"temperature": 1}
     store.append("s", [Draft(Configuration(settings=settings))])
@@ -171,7 +171,7 @@ def _check_isolation(store: Store) -> None:
 
 
 def _check_ranges(store: Store) -> None:
-    """Any range reads both ways; ends beyond the log are those of the log."""
+    """Any range can be read in both directions; ends beyond the log are cut to the log."""
     store.create("s")
     count = 300
     store.append("s", [said(str(n)) for n in range(1, count + 1)])
@@ -186,7 +186,7 @@ def _check_ranges(store: Store) -> None:
 
 
 def _check_reading_while_appending(store: Store) -> None:
-    """A reader ends at the record that was last when it began, even if others append meanwhile."""
+    """A reader ends at the record that was the last when it began, even if others append meanwhile."""
     store.create("s")
     store.append("s", [said(str(n)) for n in range(200)])
     for reverse in (False, True):
@@ -200,7 +200,8 @@ def _check_reading_while_appending(store: Store) -> None:
 
 
 def _check_copies(store: Store) -> None:
-    """Encoded records are kept byte for byte where their number fits, so that newer fields survive."""
+    """Encoded records are stored byte for byte if their number matches, so that fields of newer versions are
+    preserved."""
     store.create("s")
     raw = b'{"v":9, "n":1,"t":"2030-01-01T00:00:00.000Z","body":{"kind":"hologram","depth":3},"new":true}'
     copied = decode_record(raw)
@@ -219,7 +220,7 @@ def _check_copies(store: Store) -> None:
 
 
 def _check_verify(store: Store) -> None:
-    """An undamaged store has no problems; a record without its media is one."""
+    """An undamaged store has no problems; a record without its media is a problem."""
     kept = store.put_blob(b"picture")
     store.create("good")
     store.append("good", [Draft(MessageRecord(Message("user", (Media("image", sha256=kept),))))])
@@ -233,7 +234,7 @@ def _check_verify(store: Store) -> None:
 
 
 def _check_threads(store: Store) -> None:
-    """Threads that share a store append to one session without loss, gap or double."""
+    """Threads that share a store append to one session without losses, gaps or duplicates."""
     store.create("s")
     failures: list[BaseException] = []
 
@@ -283,7 +284,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     check_rewrite,
     _check_threads,
 )
-"""Every check: called with an empty store, raises AssertionError."""
+"""All checks. Each is called with an empty store and raises AssertionError."""
 
 _BODIES: Sequence[Body] = (
     MessageRecord(Message("user", (Text("Grüße \x00 \U0001f600 \u2028"),)), count=Count(3, "test"), source="line 1"),

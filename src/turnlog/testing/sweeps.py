@@ -1,4 +1,4 @@
-"""Checks of blobs, and of sweeping those that no record names. Part of `check_store`."""
+"""Checks of blobs, and of sweeping blobs that no record refers to. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BIG = 100_000
 
 
 def check_blobs(store: Store) -> None:
-    """Bytes of any size come back by their hash; putting them twice changes nothing."""
+    """Bytes of any size are returned by their hash; putting them twice changes nothing."""
     for data in (b"", b"\x00\xff" * 10, b"\r\n\x1a" * 20_000, bytes(range(256)) * 2000):
         name = store.put_blob(data)
         assert name == sha256_hex(data), "put_blob did not return the SHA-256"
@@ -25,10 +25,10 @@ def check_blobs(store: Store) -> None:
 
 
 def check_sweep(store: Store) -> None:
-    """A sweep removes blobs that no record names, and nothing else; new blobs may wait for their record."""
+    """A sweep removes blobs that no record refers to, and nothing else; new blobs may wait for their record."""
     seen, changed, nested, newer, shared = (store.put_blob(f"{n}".encode() * _BIG) for n in range(5))
     small, lost = store.put_blob(b"small"), store.put_blob(b"lost")
-    assert store.sweep() == Swept(0, 0, 7), "a sweep removed what was just put, or counted it wrongly"
+    assert store.sweep() == Swept(0, 0, 7), "a sweep removed blobs that were just put, or counted them wrongly"
     store.create("a")
     store.append("a", [said("", blob=shared)])
     store.fork("a", "b")

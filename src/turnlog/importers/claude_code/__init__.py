@@ -1,10 +1,10 @@
 """Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents.
 
-One JSON record a line. Field meanings as seen in files of versions 1.0 to 2.1; Anthropic does not
-document the format. Subagents (sidechains) become sessions of their own, whichever of three ways
-they were written: marked lines among the others, `agent-*.jsonl` beside the session, or files in
-`<session>/subagents/`. Of a record's envelope, `uuid` stands in the message's `source`; `requestId`
-and the parents are not kept (file order is; parents only tell where the user went back).
+One JSON record a line. The meaning of fields was observed in files of versions 1.0 to 2.1; Anthropic does not document
+the format. Subagents (sidechains) become separate sessions. They can be written in three ways: as marked lines among
+the others, as `agent-*.jsonl` beside the session, or as files in `<session>/subagents/`. Of the envelope of a record,
+`uuid` is kept in the message's `source`; `requestId` and the parents are not kept (file order is kept; the parents only
+show where the user went back).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClaudeCode:
     name = "claude-code"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Its envelope keys are found nowhere else."""
+        """Recognised by envelope keys that no other format has."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0 if not _KEYS.search(head) else 30
         if not _KEYS.search(head):
@@ -88,8 +88,8 @@ def _read_one(file: Transcript) -> list[Imported]:
 
 
 def _session_of(entries: list[Entry], stem: str) -> str:
-    """The session's own id. A resumed session may repeat lines of the one before: if the file is named after one of
-    the ids, that one counts, else the first."""
+    """The session's own id. A resumed session may repeat lines of the session before: if the file is named after one of
+    the ids, that id is used, else the first."""
     ids = [entry.record["sessionId"] for entry in entries if isinstance(entry.record.get("sessionId"), str)]
     return stem if stem in ids or not ids else ids[0]
 
@@ -120,7 +120,7 @@ def _described(imported: Imported, path: Path) -> Imported:
     try:
         facts: Any = Transcript(meta).document()
     except (ValueError, ImportFailed):
-        return with_damage(imported, Damage(str(meta), 0, "left out, no JSON"))
+        return with_damage(imported, Damage(str(meta), 0, "left out: not JSON"))
     time = imported.drafts[-1].time if imported.drafts else ""
     note = Draft(Note("agent", data=facts), time)
     title = word(within(facts, "description")) or imported.title
@@ -128,14 +128,14 @@ def _described(imported: Imported, path: Path) -> Imported:
 
 
 def _once(found: list[Imported]) -> list[Imported]:
-    """The sessions, each id once: an agent may be written inline and in a file of its own."""
+    """The sessions, without duplicate ids: an agent may be written both inline and in a separate file."""
     kept: dict[str, Imported] = {}
     repeated: list[Damage] = []
     for imported in found:
         other = kept.setdefault(imported.session_id, imported)
         if other is not imported:
             kept[imported.session_id] = max((other, imported), key=lambda one: len(one.drafts))
-            told = f"session {imported.session_id} is there twice; the longer one was taken"
-            repeated.append(Damage(imported.files[0], 0, told))
+            warning = f"session {imported.session_id} occurs twice; the longer one was imported"
+            repeated.append(Damage(imported.files[0], 0, warning))
     first, *others = kept.values()
     return [with_damage(first, *repeated), *others]

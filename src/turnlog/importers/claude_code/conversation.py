@@ -1,4 +1,4 @@
-"""Steps of a Claude Code chain to drafts."""
+"""Convert the steps of a Claude Code chain into drafts."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _IDENTITY = frozenset(
         *("agentId", "promptId", "toolUseResult", "sourceToolAssistantUUID", "sourceToolUseID", "compactMetadata"),
     }
 )
-"""Keys of the envelope that differ in every record. The others are noted when they change."""
+"""Envelope keys that differ in every record. The other keys are noted when their values change."""
 
 _ENVELOPE = (_IDENTITY - {"message", "toolUseResult", "compactMetadata"}) | frozenset(
     {"userType", "cwd", "version", "gitBranch", "entrypoint", "slug"}
 )
-"""Keys that notes leave out."""
+"""Keys that are left out of notes."""
 
 _CONVERSATION = ("user", "assistant")
 _INTERRUPTED = "[Request interrupted by user"
 _LOCAL = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
-"""How a user message begins that Claude Code writes when the user runs one of its commands."""
+"""The beginnings of user messages that Claude Code writes when the user runs one of its commands."""
 
 _SOURCES = {
     "cli": "interactive",
@@ -45,19 +45,19 @@ _SOURCES = {
     "sdk-ts": "non-interactive",
     "mcp": "embedded-server",
 }
-"""Values of `entrypoint`. With `claude -p` and the SDKs nobody can be asked."""
+"""Values of `entrypoint`. With `claude -p` and the SDKs there is no user who can answer questions."""
 
 _TITLES = {"custom-title": ("customTitle", 3), "ai-title": ("aiTitle", 2), "summary": ("summary", 1)}
-"""Records that give the session a title: the key, and which title wins."""
+"""Records with a title for the session: the key of the title, and its rank (the highest wins)."""
 
 
 def draft_conversation(steps: Steps, log: Drafting) -> str:
-    """Fill `log` with the drafts of a chain; returns the session's title."""
+    """Add the drafts of a chain to `log`; returns the session's title."""
     return _Conversation(steps, log).run()
 
 
 class _Conversation:
-    """One pass over the steps, and its state."""
+    """One pass over the steps, with its state."""
 
     def __init__(self, steps: Steps, log: Drafting) -> None:
         self.steps = steps
@@ -171,8 +171,8 @@ class _Conversation:
             self.log.note("tool_result", extra)
             return
         results = [part for part in message.parts if isinstance(part, ToolResult)]
-        told = extra if len(results) == 1 else None
-        message = self.log.with_results(message, lambda result: judged(result, told))
+        tool_extra = extra if len(results) == 1 else None
+        message = self.log.with_results(message, lambda result: judged(result, tool_extra))
         self._remember(step, self.log.add(MessageRecord(message=message, source=step.source)))
         known = [text for result in results for text in self.steps.known.get(result.call_id, ())]
         after_results(message, extra, known, self.log)
@@ -187,7 +187,7 @@ class _Conversation:
 
     def _rewind(self, step: Step) -> None:
         """Record a rewind if the user went back and wrote another prompt after the same message. Only a second prompt
-        with the same parent counts: real files lack parents too often to conclude more."""
+        with the same parent counts: in real files, parents are missing too often to conclude more."""
         place = self._conversation_parent(str(step.record.get("parentUuid") or ""))
         if not place:
             return
@@ -197,7 +197,7 @@ class _Conversation:
         self.prompt_after[place] = self.log.last + 1
 
     def _conversation_parent(self, uuid: str) -> str:
-        """The uuid of the nearest ancestor that became a message."""
+        """The uuid of the nearest ancestor that became a message; "" if there is none."""
         seen: set[str] = set()
         while uuid and uuid not in seen:
             seen.add(uuid)

@@ -1,7 +1,7 @@
-"""The records of a Claude Code chain as steps: one API message is one step, however it was split.
+"""The records of a Claude Code chain as steps: an API message is one step, even if it was split.
 
-Claude Code writes each content block of an answer as a record of its own, all with the same
-`message.id`, and may write results of parallel calls between them.
+Claude Code writes each content block of an answer as a separate record, all with the same `message.id`, and may write
+results of parallel calls between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..transcript import Transcript
 
 
 class Entry(Struct, frozen=True):
-    """A record and its line."""
+    """A record and its line number."""
 
     line: int
     record: dict[str, Any]
@@ -40,7 +40,7 @@ class Step(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The place of this step: lines, then uuids, and whether Claude Code hides it."""
+        """The position of this step: lines, then uuids, and whether Claude Code hides it."""
         numbers = [entry.line for entry in self.entries]
         if len(numbers) == 1:
             place = f"line {numbers[0]}"
@@ -54,7 +54,7 @@ class Step(Struct, frozen=True):
 
 
 def entries_of(file: Transcript) -> list[Entry]:
-    """The records, without those that repeat an earlier one word for word (same uuid)."""
+    """The records, without exact repetitions of earlier records (same uuid)."""
     entries: list[Entry] = []
     by_uuid: dict[str, Entry] = {}
     for line in file.objects("record"):
@@ -63,7 +63,7 @@ def entries_of(file: Transcript) -> list[Entry]:
         earlier = by_uuid.setdefault(uuid, entry) if isinstance(uuid, str) else entry
         same = earlier.record == entry.record
         if earlier is not entry:
-            what = "left out, repeats" if same else "kept, though it has the uuid of"
+            what = "left out: repeats" if same else "kept, although it has the uuid of"
             file.warn(line.number, f"{what} line {earlier.line} (uuid {uuid})")
         if earlier is entry or not same:
             entries.append(entry)
@@ -71,12 +71,12 @@ def entries_of(file: Transcript) -> list[Entry]:
 
 
 def message_of(record: dict[str, Any]) -> dict[str, Any]:
-    """The record's API message, or an empty one."""
+    """The record's API message; an empty object if it has none."""
     return mapping(record.get("message"))
 
 
 def blocks_of(record: dict[str, Any]) -> list[Any]:
-    """The content blocks of the record's message; text content as one block."""
+    """The content blocks of the record's message; text content as a single block."""
     content = message_of(record).get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -84,12 +84,13 @@ def blocks_of(record: dict[str, Any]) -> list[Any]:
 
 
 def is_results(record: dict[str, Any]) -> bool:
-    """Whether a user record answers calls."""
+    """Whether a user record contains tool results."""
     return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks_of(record))
 
 
 class Steps:
-    """Iterates over the steps of a chain, in file order; `known` has the texts around each call."""
+    """Iterates over the steps of a chain, in file order. `known` maps each call id to the texts of the call and its
+    result."""
 
     def __init__(self, entries: list[Entry]) -> None:
         self.entries = entries

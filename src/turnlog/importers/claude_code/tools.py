@@ -1,4 +1,4 @@
-"""What Claude Code recorded beside a tool's result: outcome, time, changed files, and the rest."""
+"""Claude Code's records about a tool result: outcome, time, changed files, and the rest."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _REFUSED = (
 )
 _TIMED_OUT = "Command timed out after"
 _DURATIONS = {"durationMs": 0.001, "totalDurationMs": 0.001, "durationSeconds": 1.0}
-"""Keys for how long a tool ran, and their units in seconds."""
+"""Keys for the duration of a tool run, with their units in seconds."""
 
 
 def judged(result: ToolResult, extra: Any) -> ToolResult:
-    """The result with the outcome that the transcript tells."""
+    """The result with its outcome from the transcript."""
     text = result_text(result.parts)
     if text.startswith(_INTERRUPTED) or within(extra, "interrupted") is True:
         return replace(result, outcome="aborted")
@@ -34,8 +34,8 @@ def judged(result: ToolResult, extra: Any) -> ToolResult:
 
 
 def after_results(message: Message, extra: Any, known: Sequence[str], log: Drafting) -> None:
-    """Record what is known of the runs behind the results of `message`. `extra` is the record's `toolUseResult`: a
-    note keeps what `known`, the texts of the call and its result, do not say."""
+    """Record what is known of the tool runs whose results are in `message`. `extra` is the record's `toolUseResult`: a
+    note keeps what is not in `known`, the texts of the call and its result."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
         text = result_text(result.parts)
@@ -50,12 +50,12 @@ def after_results(message: Message, extra: Any, known: Sequence[str], log: Draft
     call_id = results[0].call_id if results else ""
     known = [*known, *(_unnumbered(text) for text in known)]
     if isinstance(extra, dict):
-        kept, told = _file_change(extra, log.call_record(call_id), log)
+        kept, has_patch = _file_change(extra, log.call_record(call_id), log)
         known += kept
-        if told:
+        if has_patch:
             extra = without(extra, ("structuredPatch",))
     elif isinstance(extra, str):
-        # An error's text, of which the result already shows all but the word "Error: ".
+        # The text of an error; the result already contains it without the prefix "Error: ".
         extra = extra.removeprefix("Error: ")
     rest = without_repeats(extra, known, log.blobs)
     if rest is not None and not (isinstance(extra, str) and any(extra.strip() in text for text in known)):
@@ -71,7 +71,7 @@ def _seconds(extra: Any) -> float:
 
 
 def _unnumbered(text: str) -> str:
-    """File text without the line numbers that the Read tool puts before each line."""
+    """The text of a file without the line numbers that the Read tool puts before each line."""
     lines = text.split("\n")
     if "→" not in lines[0] and "\t" not in lines[0]:
         return text
@@ -83,7 +83,7 @@ def _unnumbered(text: str) -> str:
 
 
 def _file_change(extra: Mapping[str, Any], call_record: int, log: Drafting) -> tuple[list[str], bool]:
-    """Record the file that an Edit, MultiEdit or Write changed. Returns the contents that were kept, and whether the
+    """Record the file that an Edit, MultiEdit or Write changed. Returns the contents that were stored, and whether the
     patch can be computed from them."""
     path, old, new = extra.get("filePath"), extra.get("oldString"), extra.get("newString")
     before = extra.get("originalFile", extra.get("originalFileContents"))
@@ -114,8 +114,8 @@ def _file_change(extra: Mapping[str, Any], call_record: int, log: Drafting) -> t
 
 
 def _is_exact(patch: Any, edits: Sequence[Any]) -> bool:
-    """Whether a `structuredPatch` has the exact bytes of its file. Claude Code writes a tab in it as two blanks (109
-    of 147 real ones), so two blanks may be one tab; the texts of the edits tell."""
+    """Whether a `structuredPatch` has the exact bytes of its file. Claude Code writes a tab in it as two spaces (in 109
+    of 147 real patches), so two spaces may be a tab; the texts of the edits show which."""
     lines = "".join(line[1:] for piece in patch for line in piece["lines"])
     if "\t" in lines or "  " not in lines:
         return True
@@ -124,7 +124,7 @@ def _is_exact(patch: Any, edits: Sequence[Any]) -> bool:
 
 
 def _edited(before: str | None, edits: Sequence[Any]) -> str | None:
-    """`before` with the edits made; None where one does not fit it."""
+    """`before` with the edits applied; None if one of them does not fit."""
     text = before
     for edit in map(mapping, edits):
         old, new = edit.get("old_string"), edit.get("new_string")

@@ -1,8 +1,8 @@
 """Codex rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`.
 
-One JSON line each. Since 0.40 a line is `{timestamp, type, payload}`; before that it was a bare
-Responses item, after a header line. What the lines mean follows Codex's own protocol
-(github.com/openai/codex, codex-rs/protocol/src/protocol.rs: RolloutItem, EventMsg).
+One JSON object a line. Since 0.40 a line is `{timestamp, type, payload}`; before, it was a bare Responses item, after a
+header line. The meaning of lines follows Codex's own protocol (github.com/openai/codex,
+codex-rs/protocol/src/protocol.rs: RolloutItem, EventMsg).
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Codex:
     name = "codex"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """New: typed lines with a payload. Old: a header with id and timestamp, then bare items."""
+        """Recognised by typed lines with a payload (new), or by a header with id and timestamp, then bare items
+        (old)."""
         if _TYPED.search(head) and _PAYLOAD.search(head):
             return 90
         return 80 if _HEADER.search(head) and _BARE_ITEM.search(head) else 0
@@ -66,7 +67,7 @@ IMPORTER = Codex()
 
 
 def _entries_of(file: Transcript) -> list[Entry]:
-    """The lines in the shape of new rollouts, without items written twice (same time, same content)."""
+    """The lines in the shape of new rollouts, without items that were written twice (same time, same content)."""
     entries: list[Entry] = []
     timed: dict[tuple[str, str], list[Entry]] = {}
     for line in file.objects("rollout line"):
@@ -75,7 +76,7 @@ def _entries_of(file: Transcript) -> list[Entry]:
             alike = timed.setdefault((str(entry.time), str(entry.payload.get("call_id"))), [])
             same = next((other for other in alike if other.payload == entry.payload), None)
             if same is not None:
-                file.warn(line.number, f"left out, repeats line {same.line}")
+                file.warn(line.number, f"left out: repeats line {same.line}")
                 continue
             alike.append(entry)
         entries.append(entry)

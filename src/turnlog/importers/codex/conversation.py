@@ -1,4 +1,4 @@
-"""The lines of a Codex rollout to drafts: items, contexts, compactions. Events are in `events`."""
+"""Convert the lines of a Codex rollout into drafts: items, contexts, compactions. Events are in `events`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .patches import edits_in, record_edits
 
 
 class Entry(Struct, frozen=True):
-    """A line of a rollout: what kind it is, and its payload."""
+    """A line of a rollout: its kind and its payload."""
 
     line: int
     time: Any
@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What the rollout says of its session. Empty where it does not say."""
+    """Session facts in the rollout; "" for a fact that it does not contain."""
 
     session: str
     parent: str
@@ -41,23 +41,23 @@ class Facts(Struct, frozen=True):
 
 
 _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
-"""Items that Codex keeps but never sends."""
+"""Items that Codex stores but never sends."""
 
 _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
-"""Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. A subagent
-names its parent instead."""
+"""Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. For a subagent,
+`source` contains its parent instead."""
 
-_UNCOUNTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
-"""How messages begin that Codex itself writes as the user."""
+_NOT_PROMPTS = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
+"""The beginnings of messages that Codex itself writes as the user."""
 
 
 def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
-    """Fill `log` with the drafts of a rollout."""
+    """Add the drafts of a rollout to `log`; returns the facts of the session."""
     return _Rollout(entries, log).run()
 
 
 class _Rollout:
-    """One pass over the lines, and its state."""
+    """One pass over the lines, with its state."""
 
     def __init__(self, entries: list[Entry], log: Drafting) -> None:
         self.entries = entries
@@ -72,7 +72,7 @@ class _Rollout:
         self.compacted = 0
 
     def run(self) -> Facts:
-        """Draft every line."""
+        """Draft every line; returns the facts of the session."""
         handlers = {
             "session_meta": self._meta,
             "turn_context": self._context,
@@ -113,7 +113,7 @@ class _Rollout:
         self.log.note("session_meta", meta)
 
     def _system(self, text: str, entry: Entry) -> None:
-        """The system prompt, once; a fork's file repeats that of its origin."""
+        """Add the system prompt once: the file of a fork repeats the prompt of its origin."""
         if text == self.instructions:
             return
         self.instructions = text
@@ -125,8 +125,8 @@ class _Rollout:
         self.log.files.work_in(context.get("cwd"))
         model = context.get("model")
         self.model = model if isinstance(model, str) else self.model
-        told = {key: context.get(key) for key in ("effort", "summary")}
-        reasoning = {key: value for key, value in told.items() if isinstance(value, str) and value != "none"}
+        found = {key: context.get(key) for key in ("effort", "summary")}
+        reasoning = {key: value for key, value in found.items() if isinstance(value, str) and value != "none"}
         settings = {"reasoning": reasoning} if reasoning else {}
         body = Configuration(provider=PROVIDER.name, model=self.model, settings=settings)
         if body != self.configuration:
@@ -155,7 +155,7 @@ class _Rollout:
                 self.user_messages.append(number)
 
     def _patches(self, message: Message) -> None:
-        """Record what applied patches did, if no event tells it."""
+        """Record what applied patches changed, if no event contains it."""
         for part in message.parts:
             if isinstance(part, ToolResult) and part.call_id not in self.events.patched and _is_applied(part):
                 call = self.log.call(part.call_id)
@@ -165,11 +165,11 @@ class _Rollout:
     def _outcome(self, result: ToolResult) -> Outcome:
         if result.outcome != "ok":
             return result.outcome
-        return _outcome_told(result_text(result.parts)) or self.events.outcomes.get(result.call_id, "ok")
+        return _outcome_in_text(result_text(result.parts)) or self.events.outcomes.get(result.call_id, "ok")
 
     def _compacted(self, entry: Entry) -> None:
-        """From here on the model saw `replacement_history` instead of everything before. Older versions wrote only
-        the summary, as `message`."""
+        """From here on the model saw `replacement_history` instead of everything before. Older versions wrote only the
+        summary, as `message`."""
         last = self.log.last
         replacing = items(entry.payload.get("replacement_history"))
         shown = [message for item in replacing for message in self._replacing(item, entry.line)]
@@ -178,7 +178,7 @@ class _Rollout:
         if last <= self.compacted or not (shown or summary):
             self.log.note("compacted", entry.payload)
             return
-        # It also covers the compaction before, whose replacement it replaces.
+        # This decision also covers the previous compaction, whose replacement it replaces.
         first = max(1, self.compacted)
         if shown:
             self.compacted = self.log.compacted(first, last, "Codex compacted", detail, shown)
@@ -190,8 +190,8 @@ class _Rollout:
             self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
 
     def _replacing(self, item: Any, line: int) -> tuple[Message, ...]:
-        """The messages of an item of a replacement history. System text that the log has already
-        is left out: a compaction does not hide system messages."""
+        """The messages of an item of a replacement history. System text that the log already contains is left out,
+        because a compaction does not hide system messages."""
         kind = word(within(item, "type"))
         if not isinstance(item, dict) or kind in _NO_ITEMS:
             return ()
@@ -208,7 +208,8 @@ class _Rollout:
             self.events.take(payload, entry.line, self.model)
 
     def _rolled_back(self, payload: Mapping[str, Any]) -> None:
-        """The user went back by `num_turns` prompts, which leave the view together with what followed them."""
+        """Record that the user went back by `num_turns` prompts: these prompts and everything after them are taken
+        back."""
         turns = payload.get("num_turns")
         turns = turns if isinstance(turns, int) and turns > 0 else 1
         if not self.user_messages:
@@ -221,12 +222,12 @@ class _Rollout:
 
 _EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD = 400
-"""Characters at the beginning of a result in which Codex says how the command ended. Its output comes behind them and
-may say anything."""
+"""Codex writes how a command ended into this many first characters of its result. The command's output follows and may
+contain any text."""
 
 
-def _outcome_told(text: str) -> Outcome | None:
-    """The outcome that Codex wrote into a result's text, None if it wrote none."""
+def _outcome_in_text(text: str) -> Outcome | None:
+    """The outcome that Codex wrote into a result's text, None if there is none."""
     head = text[:_HEAD]
     if head.startswith("aborted by user"):
         return "aborted"
@@ -252,15 +253,15 @@ def _is_applied(result: ToolResult) -> bool:
 
 
 def _is_prompt(message: Message) -> bool:
-    """Whether the user wrote this message, and not Codex in the user's name."""
+    """Whether the user wrote this message, rather than Codex as the user."""
     if message.role != "user" or any(isinstance(part, ToolResult) for part in message.parts):
         return False
     text = text_of(message).lstrip()
-    return not text.startswith(_UNCOUNTED)
+    return not text.startswith(_NOT_PROMPTS)
 
 
 def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
-    """Texts of the items by call id; those of messages and reasoning under ""."""
+    """The texts of the items by call id; those of messages and reasoning have the key ""."""
     known: dict[str, list[str]] = {}
     for entry in entries:
         if entry.kind == "response_item":

@@ -27,7 +27,7 @@ _ECHOES = {
 """Events that repeat the text of an item, and the key of that text."""
 
 IDE_REQUEST = "## My request for Codex:"
-"""What Codex's editor plug-ins write between descriptions of files and the user's own words."""
+"""The heading that Codex's editor plug-ins write between descriptions of files and the user's own text."""
 
 _ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
 _CUT = re.compile(r"…\d+ (?:chars|tokens) truncated…")
@@ -42,8 +42,8 @@ _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "time
 
 
 class Events:
-    """Records events one by one. `outcomes` are the outcomes of calls by id, `title` is the session's name,
-    `first_prompt` the user's first words. `patched` are the calls whose file changes an event tells."""
+    """Records events one by one. `outcomes`: the outcomes of calls by id. `title`: the session's name. `first_prompt`:
+    the beginning of the user's first message. `patched`: the calls whose file changes are in an event."""
 
     def __init__(self, log: Drafting, known: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
@@ -68,13 +68,13 @@ class Events:
             "mcp_tool_call_end": self._finished,
             "dynamic_tool_call_response": self._finished,
             "patch_apply_end": self._patched,
-            "exec_approval_request": self._asked,
-            "apply_patch_approval_request": self._asked,
+            "exec_approval_request": self._approval_requested,
+            "apply_patch_approval_request": self._approval_requested,
             "thread_name_updated": self._named,
         }
 
     def take(self, payload: _Payload, line: int, model: str) -> None:
-        """Record one event; an event of another kind becomes a note."""
+        """Record one event; an event of an unknown kind becomes a note."""
         self.line, self.model = line, model
         kind = str(payload.get("type", "unknown"))
         if kind in _ECHOES:
@@ -101,7 +101,7 @@ class Events:
             self.log.note(kind, extras)
 
     def _usage(self, payload: _Payload) -> None:
-        """Record usage. Codex reports the same usage again when only its rate limits changed; then the totals are
+        """Record usage. Codex reports the same usage again when only its rate limits changed; the totals are then
         equal."""
         last = within(payload, "info", "last_token_usage")
         totals = within(payload, "info", "total_token_usage")
@@ -142,7 +142,7 @@ class Events:
         self._rest_of_call(payload, call_id)
 
     def _rest_of_call(self, payload: _Payload, call_id: str) -> None:
-        """Note what neither the call nor its result says."""
+        """Note what neither the call nor its result contains."""
         known = [text for text in self.known.get(call_id, ()) if text]
         known += _unpacked(known)
         fields = {key: None if _is_cut_of(item, known) else item for key, item in _rest(payload, "duration").items()}
@@ -150,7 +150,7 @@ class Events:
 
     def _patched(self, payload: _Payload) -> None:
         changes = mapping(payload.get("changes")) if payload.get("success") is not False else {}
-        self._finished({**payload, "changes": _untold(changes)} if changes else payload)
+        self._finished({**payload, "changes": _without_patches(changes)} if changes else payload)
         call = self.log.call_record(str(payload.get("call_id", "")))
         for path, change in changes.items():
             if not isinstance(change, dict):
@@ -164,7 +164,7 @@ class Events:
             else:
                 self.log.files.patched(path, patch, call, moved_to=word(moved))
 
-    def _asked(self, payload: _Payload) -> None:
+    def _approval_requested(self, payload: _Payload) -> None:
         call_id, reason = str(payload.get("call_id", "")), word(payload.get("reason"))
         call = self.log.call_record(call_id)
         self.log.add(Approval(call_id=call_id, state="asked", call_record=call, reason=reason))
@@ -175,8 +175,8 @@ class Events:
         self._noted(payload)
 
 
-def _untold(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes without their patches, which are kept with the records of the files."""
+def _without_patches(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes without their patches, which the records of the file changes contain."""
     return {
         path: {key: None if key == "unified_diff" and is_patch(item) else item for key, item in change.items()}
         if isinstance(change, dict)
@@ -186,7 +186,7 @@ def _untold(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _added(patch: Any) -> str | None:
-    """The content of a new file, from its patch."""
+    """The content of a new file, from its patch; None if the patch does not contain the whole file."""
     hunks = hunks_of(patch)
     lines = [line for hunk in hunks for line in hunk.lines]
     whole = len(hunks) == 1 and all(line[:1] == b"+" for line in lines)
@@ -209,7 +209,7 @@ def _seconds(duration: Any, line: int, log: Drafting) -> float:
     try:
         return _whole(duration, "secs") + _whole(duration, "nanos") / 1e9
     except OverflowError:
-        log.warn(line, "a duration larger than any number of seconds left out")
+        log.warn(line, "a duration was left out: it is too large for a number")
         return 0.0
 
 
@@ -227,7 +227,7 @@ def _outcome(payload: _Payload) -> Outcome:
 
 
 def _is_cut_of(value: Any, known: list[str]) -> bool:
-    """Whether an event's text is a result with its middle cut out."""
+    """Whether an event's text is a result whose middle was cut out."""
     pieces = _CUT.split(value) if isinstance(value, str) else []
     return len(pieces) > 1 and any(all(piece.strip() in text for piece in pieces) for text in known)
 

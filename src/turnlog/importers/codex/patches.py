@@ -1,6 +1,6 @@
-"""The patches that Codex's `apply_patch` takes: files, and lines to replace.
+"""Patches in the format of Codex's `apply_patch`: files, and lines to replace.
 
-The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be worked out
+The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be computed
 only if the file's content is known.
 """
 
@@ -23,8 +23,8 @@ _END = "*** End of File"
 
 
 class Edit(Struct):
-    """What a patch does to one file: `Add`, `Delete` or `Update`. Lines begin with their sign; a chunk begins with
-    its `@@` line."""
+    """The change of one file: `Add`, `Delete` or `Update`. Lines begin with their sign; a chunk begins with its `@@`
+    line."""
 
     action: str
     path: str
@@ -33,7 +33,7 @@ class Edit(Struct):
 
 
 def edits_in(call: ToolCall) -> list[Edit]:
-    """The edits that a call asks for: one of `apply_patch`, or of a shell whose command is that."""
+    """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
     text = call.raw_arguments
     candidates = [text] if call.name == "apply_patch" else []
     if call.name == "apply_patch" or _COMMAND.search(text):
@@ -43,7 +43,7 @@ def edits_in(call: ToolCall) -> list[Edit]:
 
 
 def _words(arguments: Any) -> list[str]:
-    """The texts in arguments, those in lists too."""
+    """The texts in arguments, including texts in lists."""
     values = list(arguments.values()) if isinstance(arguments, dict) else []
     words = [word for value in values for word in (value if isinstance(value, list) else [value])]
     return [word for word in words if isinstance(word, str)]
@@ -66,7 +66,7 @@ def _edits(lines: list[str]) -> list[Edit]:
 
 
 def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -> None:
-    """Record what an applied patch did."""
+    """Record the file changes of an applied patch."""
     for edit in edits:
         if edit.action == "Add":
             lines = [line[1:] for chunk in edit.chunks for line in chunk if line.startswith("+")]
@@ -74,14 +74,14 @@ def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -
         elif edit.action == "Delete":
             files.deleted(edit.path, None, call_record)
         else:
-            files.replaced(edit.path, lambda held, edit=edit: _updated(held, edit), call_record)  # type: ignore[misc]
+            files.replaced(edit.path, lambda before, edit=edit: _updated(before, edit), call_record)  # type: ignore[misc]
             if edit.moved_to:
                 files.patched(edit.path, None, call_record, moved_to=edit.moved_to)
 
 
-def _updated(held: bytes, edit: Edit) -> bytes | None:
+def _updated(before: bytes, edit: Edit) -> bytes | None:
     """The content after an update, None if a chunk does not fit."""
-    text = held.decode("utf-8", "surrogateescape")
+    text = before.decode("utf-8", "surrogateescape")
     lines, place = text.removesuffix("\n").split("\n"), 0
     for head, *chunk in edit.chunks:
         chunk = [line for line in chunk if line != _END]

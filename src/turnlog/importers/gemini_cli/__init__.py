@@ -1,10 +1,10 @@
 """gemini-cli sessions: `~/.gemini/tmp/<project>/chats/session-*.json`, since 2026 `*.jsonl`.
 
-The old format is one JSON object, written anew with every change; the new one appends lines. What
-they mean follows gemini-cli's own reader (npm package @google/gemini-cli-core 0.61.0,
-`services/chatRecordingService.js` and `utils/sessionUtils.js`). Subagents, in the folder beside the
-session that bears its id, become sessions of their own. `lastUpdated`, the time of the last write,
-is not kept: a session that went on would begin otherwise than before.
+The old format is one JSON object that is rewritten with every change; the new format appends lines. Their meaning
+follows gemini-cli's own reader (npm package @google/gemini-cli-core 0.61.0, `services/chatRecordingService.js` and
+`utils/sessionUtils.js`). Subagents, in a folder beside the session that is named after its id, become separate
+sessions. `lastUpdated`, the time of the last write, is not imported: with it, the first records would change whenever
+the session continues.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SESSION = re.compile(rb'"sessionId"\s*:')
 _ANSWER = re.compile(rb'"type"\s*:\s*"gemini"')
 _PATCH = re.compile(rb'^\s*\{\s*"\$(set|rewindTo)"\s*:', re.MULTILINE)
 _CHATS = "chats"
-"""The folder of a project's main sessions; a subagent's is named after its parent's id."""
+"""The folder of a project's main sessions; the folder of a subagent is named after its parent's id."""
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -39,7 +39,7 @@ class GeminiCli:
     name = "gemini-cli"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the project hash in its header; a file without its beginning by answers or patches."""
+        """Recognised by the project hash in the header; a file whose beginning is missing by its answers or patches."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         if _HEADER.search(head) and _SESSION.search(head):
@@ -47,7 +47,7 @@ class GeminiCli:
         return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
-        """The session, then its subagents."""
+        """The session, then the sessions of its subagents."""
         main = _read_one(origin)
         if not isinstance(origin, Path) or main.parent:
             return [main]
@@ -79,6 +79,6 @@ def _read_one(origin: Origin) -> Imported:
 
 
 def _parent(session: Session, path: Path | None) -> str:
-    """The parent of this subagent, after which its folder is named."""
+    """The id of this subagent's parent, which is the name of its folder; "" for a main session."""
     folder = path.resolve().parent.name if session.subagent and path else ""
     return folder if folder != _CHATS else ""

@@ -1,4 +1,4 @@
-"""The entries of a gemini-cli session to drafts."""
+"""Convert the entries of a gemini-cli session into drafts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .entries import Entry
 from .tools import calls_of, judged, record_run, response_parts
 
 _NOTICES = frozenset({"info", "warning", "error"})
-"""Messages of gemini-cli to the user, which no model sees."""
+"""Messages of gemini-cli to the user, which are not sent to a model."""
 
 _CANCELLED = "Request cancelled."
 _IGNORED = ("<session_context>", "<hook_context>")
-"""How messages begin that gemini-cli itself writes as the user."""
+"""The beginnings of messages that gemini-cli itself writes as the user."""
 
 _USER_KEYS = frozenset({"id", "timestamp", "type", "content"})
 _ANSWER_KEYS = _USER_KEYS | {"toolCalls", "thoughts", "tokens", "model"}
@@ -36,16 +36,16 @@ _USAGE = {
     "tool": "toolUsePromptTokenCount",
     "total": "totalTokenCount",
 }
-"""gemini-cli's names of the counts in Google's usageMetadata."""
+"""gemini-cli's names for the counts in Google's usageMetadata."""
 
 
 def draft_session(entries: list[Entry], log: Drafting) -> str:
-    """Fill `log` with the drafts of a session; returns its title."""
+    """Add the drafts of a session to `log`; returns its title."""
     return _Session(entries, log).run()
 
 
 class _Session:
-    """One pass over the entries, and its state."""
+    """One pass over the entries, with its state."""
 
     def __init__(self, entries: list[Entry], log: Drafting) -> None:
         self.entries = entries
@@ -71,8 +71,8 @@ class _Session:
         return self.summary or self.prompt
 
     def _header(self, entry: Entry) -> None:
-        """Note the header; its summary is the title. The old format does not say when the summary was written: as a
-        record it would change the beginning of a session that goes on, so it is left out there."""
+        """Note the header; its summary is the title. The old format does not have the time of the summary: a record of
+        it would change the beginning of a session that continues, so it is left out there."""
         facts = without(entry.record, ("lastUpdated",))
         self.log.at(facts.get("startTime") if entry.is_header else entry.record.get("lastUpdated"))
         if summary := word(facts.get("summary")).strip():
@@ -82,7 +82,7 @@ class _Session:
         self.log.note_changes("session", facts)
 
     def _hide(self, entry: Entry) -> None:
-        """Record that history was taken back or rewritten: the view follows, the log keeps both."""
+        """Record that history was taken back or rewritten: requests show the new history, the log keeps both."""
         first = self.begins[entry.target] if entry.target is not None else 0
         if not first or first > self.log.last:
             if entry.kind == "rewind":
@@ -184,7 +184,7 @@ class _Session:
             self._cancelled("all tool calls were cancelled")
 
     def _answered_next(self, index: int) -> list[Any]:
-        """Ids of the calls that the next message answers. Since 2026 gemini-cli writes answers there as well."""
+        """The ids of the calls that the next message answers: since 2026 gemini-cli also writes results as messages."""
         for entry in self.entries[index + 1 :]:
             kind = entry.record.get("type") if entry.kind == "message" else None
             if entry.kind == "header" or kind in _NOTICES:
@@ -205,7 +205,7 @@ class _Session:
             self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=tokens))
 
     def _rest(self, rest: Mapping[str, Any], entry: Entry) -> None:
-        """Keep what a message says beside its content."""
+        """Note what a message contains besides its content."""
         kept = {key: item for key, item in rest.items() if not is_empty(item)}
         if kept and not entry.again:
             self.log.note("message", {"id": entry.record.get("id"), **kept})
@@ -217,15 +217,15 @@ def _source(entry: Entry) -> str:
 
 
 def _texts(content: Any) -> list[str]:
-    """The texts of a part list, or of a text."""
+    """The texts of a list of parts, or the text itself."""
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return [text for text in texts if isinstance(text, str)]
 
 
 def _model_parts(record: Mapping[str, Any], content: list[Any], calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The parts that the model wrote: thoughts, content, calls. If the content itself holds thoughts or calls, the
-    lists beside it are copies."""
+    """The parts that the model wrote: thoughts, content, calls. If the content itself contains thoughts or calls, the
+    separate lists are copies."""
     parts: list[Any] = [] if _has_thoughts(content) else [_thought(one) for one in _thoughts(record)]
     parts += content
     inside = [part["functionCall"] for part in content if isinstance(part.get("functionCall"), dict)]
@@ -244,7 +244,7 @@ def _thoughts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _thought(thought: Mapping[str, Any]) -> dict[str, Any]:
-    """A thought as Google writes it: its subject is a bold heading."""
+    """A thought in Google's format: its subject is a bold heading."""
     subject, description = thought.get("subject"), thought.get("description", "")
     text = f"**{subject}** {description}" if isinstance(subject, str) and subject else description
     return {"text": text, "thought": True}
@@ -255,14 +255,14 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
-    """What neither the message nor the usage of an answer says: times of thoughts, new keys."""
+    """What neither the message nor the usage of an answer contains: times of thoughts, new keys."""
     rest = without(record, _ANSWER_KEYS)
     thoughts = record.get("thoughts")
     if _has_thoughts(content):
         rest["thoughts"] = without_repeats(thoughts, list(strings_in(content)), {})
     elif isinstance(thoughts, list):
-        told = _thoughts(record)
-        rest["thoughts"] = [without(one, _THOUGHT) if one in told else one for one in thoughts]
+        readable = _thoughts(record)
+        rest["thoughts"] = [without(one, _THOUGHT) if one in readable else one for one in thoughts]
     elif thoughts is not None:
         rest["thoughts"] = thoughts
     calls = record.get("toolCalls")

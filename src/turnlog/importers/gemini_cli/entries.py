@@ -1,8 +1,8 @@
-"""A gemini-cli file as entries: messages as last written, and what happened to them in between.
+"""A gemini-cli file as entries: the last version of each message, and the changes of the history.
 
-The new format appends a whole message whenever it changes, so the last write of an id counts, at
-the place of the first. `$rewindTo` takes back a message and all after it, `$set` changes the header
-and may hold `messages`, a new history in place of the old one.
+The new format appends a whole message whenever it changes, so the last version of an id counts, at the position of the
+first. `$rewindTo` takes back a message and all messages after it; `$set` changes the header, and may contain
+`messages`, a new history that replaces the old one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _decoder = json.JSONDecoder()
 
 
 class Entry(Struct):
-    """An entry of the file; `place` is where it stands.
+    """An entry of the file; `place` is its position in the file.
 
-    `message`: a message as last written; `superseded` is what only earlier writes of it said; `again` if an earlier
-    history held it. `header`: session facts, new or changed. `rewind`: everything from entry `target` on was taken
-    back (None: no such entry). `rewritten`: the entries behind it replace everything from entry `target` on.
-    `unreadable`: anything else.
+    `message`: the last version of a message. `superseded`: what only its earlier versions contain. `again`: an earlier
+    history contained the message too. `header`: session facts, new or changed. `rewind`: everything from entry `target`
+    on was taken back (None: no such entry). `rewritten`: the following entries replace everything from entry `target`
+    on. `unreadable`: anything else.
     """
 
     kind: Literal["message", "header", "rewind", "rewritten", "unreadable"]
@@ -47,7 +47,7 @@ class Entry(Struct):
 
 
 class Session(Struct):
-    """The entries of a file, and what it says of itself. `document`: it is one JSON object."""
+    """The entries of a file, and facts of the session. `document`: the file is one JSON object."""
 
     entries: list[Entry]
     id: str = ""
@@ -56,7 +56,7 @@ class Session(Struct):
 
 
 def read_session(file: Transcript) -> Session:
-    """The entries of a file. What is damaged becomes a warning."""
+    """The entries of a file. Damaged parts become warnings."""
     try:
         value = file.document()
     except ValueError:
@@ -77,8 +77,8 @@ def read_session(file: Transcript) -> Session:
 
 
 class _Reading:
-    """Gathers entries. `live` has the current history by message id, `rewritten` the ids of the history that is being
-    replaced."""
+    """Collects entries. `live` maps the message ids of the current history to entries; `rewritten` has the ids of the
+    history that is being replaced."""
 
     def __init__(self, file: Transcript) -> None:
         self.file = file
@@ -87,7 +87,7 @@ class _Reading:
         self.rewritten: set[str] = set()
 
     def document(self, value: dict[str, Any]) -> None:
-        """Read the old format. Two messages of one id stay two: it writes no message twice."""
+        """Read the old format. Two messages with the same id stay two: this format does not write a message twice."""
         header = without(value, ("messages",))
         self.entries.append(Entry("header", header, is_header=True))
         for index, message in enumerate(value["messages"]):
@@ -112,14 +112,14 @@ class _Reading:
                 self.message(record, line.number, place)
 
     def messages(self, messages: Any, line: int) -> None:
-        """The messages of a list on one line."""
+        """Add the messages of a list that is on one line."""
         for index, message in enumerate(items(messages)):
             self.message(message, line, f"line {line} messages[{index}]")
 
     def message(self, record: Any, line: int, place: str, *, merged: bool = True) -> None:
-        """Take a message: a new one, or a new version of a known one."""
+        """Add a message: a new one, or a new version of a known one."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
-            self.file.warn(line, f"{place}: no message; it is kept as a note")
+            self.file.warn(line, f"{place}: not a message; it is kept as a note")
             self.entries.append(Entry("unreadable", record, line, place))
             return
         own = record.get("id")
@@ -140,18 +140,18 @@ class _Reading:
         entry.place = f"{entry.place.replace('line ', 'lines ', 1)}, {line}"
 
     def rewind(self, record: dict[str, Any], line: int, place: str) -> None:
-        """Take messages back. gemini-cli clears everything if the target is missing; here nothing is taken back, so
-        that one bad line does not cost the session."""
+        """Take messages back. gemini-cli clears everything if the target is missing; here nothing is taken back in this
+        case, so that one bad line does not lose the session."""
         target = self.live.get(record["$rewindTo"])
         if target is None:
-            what = f"goes back to {record['$rewindTo']!r}, which is not in the conversation; nothing is taken back"
+            what = f"the rewind target {record['$rewindTo']!r} is not in the conversation; nothing was taken back"
             self.file.warn(line, what)
         else:
             self.live = {own: index for own, index in self.live.items() if index < target}
         self.entries.append(Entry("rewind", record, line, place, target=target))
 
     def patch(self, patch: dict[str, Any], line: int, place: str) -> None:
-        """A change of the header, or of the whole history (compression, masked tool output)."""
+        """Add a change of the header, or of the whole history (compression, masked tool output)."""
         header = without(patch, ("messages",))
         if header:
             self.entries.append(Entry("header", header, line, place))
@@ -167,21 +167,21 @@ class _Reading:
 
 
 def _lost(earlier: dict[str, Any], later: dict[str, Any]) -> Any:
-    """What only the earlier version of a message says, None if that is nothing."""
+    """What only the earlier version of a message contains, None if there is nothing."""
     changed = {key: item for key, item in earlier.items() if key not in _BY_ID and not _grew(item, later.get(key))}
     return without_repeats(changed, list(strings_in(later)), {}) if changed else None
 
 
 def _grew(earlier: Any, later: Any) -> bool:
-    """Whether the later value holds the earlier one."""
+    """Whether the later value contains the earlier one."""
     if isinstance(earlier, list) and isinstance(later, list):
         return later[: len(earlier)] == earlier
     return is_empty(earlier) or earlier == later
 
 
 def _cut_document(file: Transcript) -> Any:
-    """What is left of a damaged document of the old format: a header and the messages that can be
-    read. None if it is none, for instance JSON lines."""
+    """The readable part of a damaged document of the old format: a header and messages. None if the file is not such a
+    document, for example JSON lines."""
     text = file.data.decode("utf-8", "replace")
     start = _MESSAGES.search(text)
     if start is None or '"type"' in text[: start.start()] or _is_json(text.lstrip().partition("\n")[0]):

@@ -1,4 +1,4 @@
-"""What gemini-cli recorded of a tool's run: result, outcome, changed file, and what it displayed."""
+"""gemini-cli's records of a tool's run: result, outcome, changed file, and displayed output."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from ..json_values import objects, within, without
 from ..repeats import result_text
 
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
-"""Statuses of calls that ended. With others (scheduled, executing, awaiting_approval) the call had not ended."""
+"""The statuses of calls that ended. With any other status (scheduled, executing, awaiting_approval) the call had not
+ended."""
 
 _DENIED = re.compile(r"User denied execution|User did not allow tool call")
 _INTERRUPTED = re.compile(
     r"User cancelled the operation|cancelled tool execution|cancelled by user|\[Operation Cancelled\] (?!Reason: )"
 )
-"""Reasons of gemini-cli for cancelled calls that may have run. Calls that never began, such as siblings of a denied
+"""gemini-cli's reasons for cancelled calls that may have run. Calls that never began, for example siblings of a denied
 call, have other reasons."""
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 
 _CONVERSATION = frozenset({"id", "name", "args", "result", "status", "timestamp", "resultDisplay"})
 _ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
-"""Keys that describe the tool, mostly the same with every call."""
+"""Keys that describe the tool; usually the same in every call."""
 _WRITERS = frozenset({"write_file", "replace", "edit"})
 _WROTE = re.compile(
     r"(?P<how>Successfully created and wrote to new file|Successfully overwrote file|Successfully modified file"
     r"|Created new file): (?P<path>.+?)(?:\.(?= |$)| \(\d+ replacements?\)| with provided content)",
     re.MULTILINE,
 )
-"""Results of these tools (packages/core/src/tools/write-file.ts and edit.ts of gemini-cli)."""
+"""Results of tools that write files (packages/core/src/tools/write-file.ts and edit.ts of gemini-cli)."""
 _CREATED = frozenset({"Successfully created and wrote to new file", "Created new file"})
 _USER_EDITED = "User modified the `"
 _DIFF = frozenset({"fileDiff", "filePath", "originalContent", "newContent"})
@@ -47,14 +48,14 @@ def calls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) -> list[Any]:
-    """The wire parts that answer these calls: function responses, and media beside them.
+    """The wire parts that answer these calls: function responses, and the media beside them.
 
-    A call's result may hold the whole turn that answered it and its siblings; it is taken once. `answered` are ids of
-    calls that a message of its own answers.
+    The result of a call may contain the whole turn that answered the call and its siblings; that turn is included once.
+    `answered` are the ids of calls that a separate message answers.
     """
     parts: list[Any] = []
     turns: list[Any] = []
-    told: list[Any] = []  # ids answered by a whole turn
+    told: list[Any] = []  # ids that a whole turn answered
     for call in calls:
         result, own = call.get("result"), call.get("id")
         if result is None or own in answered:
@@ -74,7 +75,7 @@ def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) 
 
 
 def _with_id(part: Any, own: Any) -> Any:
-    """A response without id answers the call that it stands in."""
+    """A response without an id gets the id of the call that contains it."""
     if not _is_response(part) or _response_id(part) or not own:
         return part
     return {**part, "functionResponse": {**part["functionResponse"], "id": own}}
@@ -93,7 +94,7 @@ def _is_text(part: Any) -> bool:
 
 
 def _response(call: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
-    """A function response around a result that is bare text."""
+    """A function response that wraps a result of bare text."""
     texts = [part if isinstance(part, str) else str(part["text"]) for part in given if _is_text(part)]
     key = "output" if call.get("status") == "success" else "error"
     response = {"name": call.get("name"), "response": {key: "\n".join(texts)}}
@@ -101,7 +102,7 @@ def _response(call: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
 
 
 def judged(message: Message, calls: Mapping[str, Mapping[str, Any]], log: Drafting) -> Message:
-    """The results of a message with the outcomes that the transcript tells and their tools' names."""
+    """The results of a message, with their outcomes from the transcript and the names of their tools."""
     return log.with_results(message, lambda one: replace(one, outcome=_outcome(one, calls.get(one.call_id, {}))))
 
 
@@ -114,8 +115,8 @@ def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
 
 
 def record_run(call: Mapping[str, Any], result: ToolResult | None, described: dict[str, Any], log: Drafting) -> None:
-    """Record how a call ended, which file it changed, and what the conversation does not say. `result` is its answer
-    if there is one; `described` has the last description of each tool."""
+    """Record how a call ended, which file it changed, and what the conversation does not contain. `result` is the
+    call's result if there is one; `described` has the last description of each tool."""
     call_id = str(call.get("id") or "")
     call_record = log.call_record(call_id)
     log.at(call.get("timestamp"))
@@ -130,7 +131,7 @@ def record_run(call: Mapping[str, Any], result: ToolResult | None, described: di
     if status == "success" and isinstance(display, dict) and _changed_file(display, call_record, log):
         display = without(display, _DIFF)
     elif status == "success" and call.get("name") in _WRITERS:
-        _told_file(call, text, call_record, log)
+        _file_in_answer(call, text, call_record, log)
     name, about = str(call.get("name")), [call.get(key) for key in _ABOUT]
     rest = without(call, (*_CONVERSATION, *_ABOUT) if described.get(name) == about else _CONVERSATION)
     described[name] = about
@@ -140,7 +141,7 @@ def record_run(call: Mapping[str, Any], result: ToolResult | None, described: di
 
 
 def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> bool:
-    """Record the file that a tool wrote, with its content before and after; the patch follows from them."""
+    """Record the file that a tool wrote, with its content before and after; the patch can be computed from them."""
     path, before, after = diff.get("filePath"), diff.get("originalContent"), diff.get("newContent")
     if not isinstance(path, str) or not isinstance(after, str) or not isinstance(before, (str, type(None))):
         return False
@@ -151,9 +152,9 @@ def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> b
     return True
 
 
-def _told_file(call: Mapping[str, Any], text: str, call_record: int, log: Drafting) -> None:
-    """Record the file that a tool wrote, from its arguments and its answer. The transcript does not say what was in
-    it before."""
+def _file_in_answer(call: Mapping[str, Any], text: str, call_record: int, log: Drafting) -> None:
+    """Record the file that a tool wrote, from its arguments and its answer. The transcript does not contain the content
+    before."""
     found, arguments = _WROTE.match(text), call.get("args")
     if found is None or not isinstance(arguments, dict):
         return
@@ -171,11 +172,11 @@ def _told_file(call: Mapping[str, Any], text: str, call_record: int, log: Drafti
         log.files.patched(path, patch, call_record)
     else:
         old, new = arguments.get("old_string"), content
-        log.files.replaced(path, lambda held: _replaced(held, old, new), call_record)
+        log.files.replaced(path, lambda content_before: _replaced(content_before, old, new), call_record)
 
 
-def _replaced(held: bytes, old: Any, new: Any) -> bytes | None:
+def _replaced(content_before: bytes, old: Any, new: Any) -> bytes | None:
     if not isinstance(old, str) or not isinstance(new, str) or not old:
         return None
     before, after = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
-    return held.replace(before, after) if before in held else None
+    return content_before.replace(before, after) if before in content_before else None

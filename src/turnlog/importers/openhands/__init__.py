@@ -1,8 +1,8 @@
 """OpenHands conversations, in three forms.
 
-`openhands-events`: a JSON list of events, or `{"trajectory": [...]}`. `openhands-eval-jsonl`: the
-`output.jsonl` of an evaluation, an instance a line, each a session. `openhands-sdk-events`: events of
-the SDK, one a line or as a list.
+`openhands-events`: a JSON list of events, or `{"trajectory": [...]}`. `openhands-eval-jsonl`: the `output.jsonl` of an
+evaluation, with one instance a line; each instance becomes a session. `openhands-sdk-events`: events of the SDK, one a
+line or as a list.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class OpenHands:
         return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
-        """The session of the events, or those of the instances in order."""
+        """The session of the events, or the sessions of the instances in order."""
         file = Transcript(origin)
         lines = _lines(file)
         instances = [line for line in lines if _is_instance(line.value)]
@@ -63,7 +63,7 @@ class OpenHands:
             sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
         read = {id(line) for line in known}
         others = [line.number for line in lines if id(line) not in read]
-        left = (Damage(file.name, number, "left out, none of OpenHands' events") for number in others)
+        left = (Damage(file.name, number, "left out: not an event of OpenHands") for number in others)
         return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
 
 
@@ -71,7 +71,7 @@ IMPORTER = OpenHands()
 
 
 def _lines(file: Transcript) -> list[Line]:
-    """The values of the file: items of a list (line 0), or one a line."""
+    """The values of the file: the items of a list (with line 0), or one value a line."""
     try:
         value = file.document()
     except ValueError:
@@ -81,7 +81,7 @@ def _lines(file: Transcript) -> list[Line]:
 
 
 def _flat(events: Iterable[Any]) -> list[Any]:
-    """Events one by one; old evaluations paired each action with its observation."""
+    """The events as a flat list; old evaluations paired each action with its observation."""
     return [one for item in events for one in (item if isinstance(item, list) else [item])]
 
 
@@ -93,7 +93,7 @@ def _session(lines: list[Line], log: Drafting) -> Imported:
     events = Events(log)
     for line in lines:
         events.take(line.value)
-    # A conversation that went on begins with the same event, whose time is unique.
+    # A conversation that continues has the same first event, whose time is unique.
     return log.imported(hashed_id("openhands", lines[0].value), "openhands-events", task_title(log.messages))
 
 
@@ -116,7 +116,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
         if is_event(event):
             events.take(event)
         else:
-            log.warn(line.number, "an entry of the history is no event; it is kept as a note")
+            log.warn(line.number, "an entry of the history is not an event; it is kept as a note")
             log.note("unknown", event)
     said = [text for message in log.messages for text in texts_of(message)]
     about = without(instance, ("history", "metrics") if history else ("metrics",))
@@ -129,7 +129,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
 
 
 def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
-    """Record the cost of requests that no event told of; everything else becomes a note."""
+    """Record the usage of requests that no event reported; everything else becomes a note."""
     if not isinstance(metrics, dict):
         if metrics is not None:
             log.note("metrics", metrics)

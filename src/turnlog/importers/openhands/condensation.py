@@ -1,4 +1,4 @@
-"""Condensations: which messages OpenHands' model still saw, and what replaced the others."""
+"""Condensations: the messages that OpenHands' model still sees, and the replacements of the others."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Seen(Struct, frozen=True):
 
 
 class Sight:
-    """What the model sees, kept up to date as messages come and events are forgotten.
+    """The messages that the model sees, updated as messages are added and events are forgotten.
 
-    A condensation leaves out events in the middle and puts a summary in their place. The decision for it covers
-    everything from the first of these events on, and replaces it by the summary and the messages that are kept.
+    A condensation leaves out events in the middle and puts a summary in their place. Its decision covers everything
+    from the first of these events on, and replaces it with the summary and the messages that are kept.
     """
 
     def __init__(self, log: Drafting) -> None:
@@ -56,13 +56,13 @@ class Sight:
         # It also covers the decision before, whose summary it replaces.
         first = min(leaving[0].number, self._decided or leaving[0].number)
         kept = [one for one in self._seen if one not in leaving]
-        standing = [one for one in kept if one.number < first or one.message.role == "system"]
-        moved = [one for one in kept if one not in standing]
+        unmoved = [one for one in kept if one.number < first or one.message.role == "system"]
+        moved = [one for one in kept if one not in unmoved]
         said = [Message("user", (Text(summary),))] if isinstance(summary, str) and summary else []
         shown = [*said, *(one.message for one in moved)]
         detail = {**detail, "replacement": []}
         number = self.log.compacted(first, self.log.last, "OpenHands condensed", detail, shown)
         self._decided = first
         summaries = [_Seen(number, frozenset({own}), message) for message in said]
-        self._seen = [*standing, *summaries, *moved]
+        self._seen = [*unmoved, *summaries, *moved]
         return True

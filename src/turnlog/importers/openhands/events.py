@@ -1,8 +1,7 @@
-"""Events of OpenHands up to 1.0: actions and the observations that they cause.
+"""Events of OpenHands up to 1.0: actions, and the observations that they cause.
 
-Kinds and keys follow openhands/core/schema and openhands/events/serialization
-(github.com/All-Hands-AI/OpenHands); what the model saw of an event follows
-openhands/memory/conversation_memory.py.
+Kinds and keys follow openhands/core/schema and openhands/events/serialization (github.com/All-Hands-AI/OpenHands); the
+messages made from events follow openhands/memory/conversation_memory.py.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from ..repeats import texts_of, without_repeats
 from .condensation import Sight
 
 _ENDINGS = frozenset({"finish", "reject"})
-"""Actions that end the run. Without a call they are the agent's last words."""
+"""Actions that end the run. Without a call, they contain the agent's last message."""
 
 _STATE_ACTIONS = frozenset(
     {"null", "recall", "change_agent_state", "condensation_request", "pause", "resume", "start", "stop"}
     | {"loop_recovery", "push", "send_pr"}
 )
 _STATE_OBSERVATIONS = frozenset({"null", "recall", "agent_state_changed", "loop_detection", "download"})
-"""Events around the conversation: no model caused them, and they answer no call."""
+"""Events outside the conversation: no model caused them, and they are not results of calls."""
 
-_HELD = ("id", "timestamp", "source", "tool_call_metadata")
-_HELD_OF_ACTION = (*_HELD, "action", "args")
-_HELD_OF_OBSERVATION = (*_HELD, "observation", "content", "extras")
+_RECORDED = ("id", "timestamp", "source", "tool_call_metadata")
+_RECORDED_OF_ACTION = (*_RECORDED, "action", "args")
+_RECORDED_OF_OBSERVATION = (*_RECORDED, "observation", "content", "extras")
 """Keys of an event that are recorded elsewhere, so notes leave them out."""
 
 _LONG = 40
-"""Characters of a text below which it may be part of another by chance."""
+"""A text shorter than this (characters) may be part of another text by chance."""
 
 
 def is_event(value: Any) -> bool:
@@ -48,13 +47,13 @@ def is_event(value: Any) -> bool:
 
 
 def event_id(value: Any) -> str:
-    """An event's id as a text; "" if it is none."""
+    """The id of an event as text; "" if the value is not an id."""
     return str(value) if isinstance(value, (int, str)) else ""
 
 
 class Events:
     """Drafts events one by one. `place` is a prefix for the sources of messages; `model` and `settings` are those of
-    requests, as far as the file says. `responses` are the ids of responses whose usage was recorded."""
+    the requests, if the file contains them. `responses` are the ids of responses whose usage was recorded."""
 
     def __init__(self, log: Drafting, place: str = "", model: Any = "", settings: Any = None) -> None:
         self.log = log
@@ -97,14 +96,14 @@ class Events:
             self._own_call(event, args, {"tool_call_id": f"event-{own}", "function_name": kind}, own)
 
     def _system(self, event: Mapping[str, Any], args: Mapping[str, Any], own: str) -> None:
-        """The system prompt, and the tools that the model was given with it."""
+        """Draft the system prompt, and the tools that the model was given with it."""
         tools = args.get("tools")
         taken = add_configuration(self.model, self.settings, tools, self.log).tools
         said = self._say({"role": "system", "content": args.get("content")}, own)
         self._rest(event, without(args, ("content", "tools")) if taken else without(args, ("content",)), said)
 
     def _message(self, event: Mapping[str, Any], args: Mapping[str, Any], own: str) -> None:
-        """What the user or the agent said, and what the user did by hand."""
+        """Draft a message of the user or the agent, or a manual action of the user."""
         role = "assistant" if event.get("source") == "agent" else "user"
         texts = [args.get(key) for key in ("content", "thought", "final_thought", "command", "code")]
         text = next((text for text in [*texts, event.get("message")] if isinstance(text, str) and text), "")
@@ -113,11 +112,11 @@ class Events:
             self._noted(event, str(event.get("action")))
             return
         said = self._say({"role": role, "content": _content(text, urls)}, own)
-        held = [key for key, value in args.items() if value == text or (key == "image_urls" and value == urls)]
-        self._rest(event, without(args, held), said)
+        recorded = [key for key, value in args.items() if value == text or (key == "image_urls" and value == urls)]
+        self._rest(event, without(args, recorded), said)
 
     def _say(self, wire: Mapping[str, Any], own: str) -> list[str]:
-        """Record a message in the shape of requests; returns its texts."""
+        """Record a message that has the shape of requests; returns its texts."""
         message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return []
@@ -132,7 +131,7 @@ class Events:
         return f"{self.place}event {own}"
 
     def _called(self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str) -> None:
-        """Draft an action that the model called for."""
+        """Draft an action that the model called."""
         call_id = event_id(metadata.get("tool_call_id"))
         answer = self._answer(metadata, own)
         call = _call_of(answer, call_id)
@@ -147,8 +146,8 @@ class Events:
         self._rest(event, rest, said)
 
     def _answer(self, metadata: Mapping[str, Any], own: str) -> Answer | None:
-        """The answer in the response of `metadata`, recorded with its first call. The events of its other calls
-        repeat the response."""
+        """The answer in the response in `metadata`, recorded with its first call. The events of its other calls repeat
+        the response."""
         response = mapping(metadata.get("model_response"))
         key = event_id(response.get("id")) or f"call {event_id(metadata.get('tool_call_id'))}"
         if key not in self._answers:
@@ -164,7 +163,7 @@ class Events:
     def _own_call(
         self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str
     ) -> None:
-        """Draft a call of which only the action is known; it gives the arguments."""
+        """Draft a call of which only the action is known; the action supplies the arguments."""
         call_id = event_id(metadata.get("tool_call_id")) or f"event-{own}"
         name = metadata.get("function_name")
         thought = args.get("thought")
@@ -196,7 +195,7 @@ class Events:
         if kind in _STATE_OBSERVATIONS or not isinstance(content, str) or not content:
             self._noted(event, kind)
             return
-        # No call caused it: an error about an answer without a call, or a command of the user.
+        # No call caused it: it is an error about an answer without a call, or a command of the user.
         said = self._say({"role": "user", "content": content}, own)
         self._rest(event, mapping(event.get("extras")), said)
 
@@ -220,13 +219,13 @@ class Events:
         self._rest(event, {**rest, **without(extras, ("screenshot" if shots else "",))}, known)
 
     def _condensation(self, event: Mapping[str, Any], args: dict[str, Any], own: str) -> None:
-        """Forgotten events by their ids, or by the first and last of them."""
+        """Record which events were forgotten: given by their ids, or by the first and last id."""
         forgotten = [event_id(one) for one in items(args.get("forgotten_event_ids"))]
         start, end = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
         if isinstance(start, int) and isinstance(end, int):
             forgotten += [one for one in self.sight.events() if one.isdecimal() and start <= int(one) <= end]
         if isinstance(args.get("summary"), str):
-            # Only the newest summary is shown.
+            # Requests show only the newest summary.
             forgotten += [f"summary {one}" for one in self._condensed]
         self._condensed.append(own)
         detail = {"event": event.get("id"), **without(args, ("summary",))}
@@ -234,25 +233,25 @@ class Events:
             self._noted(event, "condensation")
 
     def _noted(self, event: Mapping[str, Any], kind: str) -> None:
-        """Note an event outside of the conversation. A recall repeats the message that it was made for."""
+        """Note an event outside the conversation. A recall repeats the message that caused it."""
         known = texts_of(self._newest)
         kept = without_repeats(without(event, ("id", "timestamp")), known, self.log.blobs)
         self.log.note(kind, {"event": event.get("id"), **(kept or {})})
 
     def _rest(self, event: Mapping[str, Any], values: Mapping[str, Any], known: Sequence[str]) -> None:
-        """Note what an event says beyond its message."""
+        """Note what an event contains beyond its message."""
         is_action = isinstance(event.get("action"), str)
-        around = without(event, _HELD_OF_ACTION if is_action else _HELD_OF_OBSERVATION)
-        told = event.get("message")
-        if isinstance(told, str) and any(text in told for text in known if len(text) >= _LONG):
-            del around["message"]  # "Running command: ..." and the like
+        around = without(event, _RECORDED_OF_ACTION if is_action else _RECORDED_OF_OBSERVATION)
+        summary = event.get("message")
+        if isinstance(summary, str) and any(text in summary for text in known if len(text) >= _LONG):
+            del around["message"]  # for example "Running command: ..."
         rest = without_repeats({**around, **values}, [*known, *strings_in(event.get("content"))], self.log.blobs)
         if rest is not None and rest.keys() != {"cause"}:
             self.log.note(event["action" if is_action else "observation"], {"event": event.get("id"), **rest})
 
 
 def _content(text: str, urls: list[str]) -> Any:
-    """The content of a message with a text and pictures."""
+    """The content of a message with a text and images."""
     if not urls:
         return text
     pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -265,7 +264,7 @@ def _call_of(answer: Answer | None, call_id: str) -> ToolCall | None:
 
 
 def _outcome(event: Mapping[str, Any], kind: str, extras: Mapping[str, Any]) -> Outcome:
-    """How a call ended, from its observation. Exit code -1: the command had not ended."""
+    """The outcome of a call, from its observation. Exit code -1 means that the command had not ended."""
     if kind == "user_rejected":
         return "canceled"
     metadata = mapping(extras.get("metadata"))

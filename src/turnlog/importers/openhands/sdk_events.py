@@ -1,4 +1,4 @@
-"""Events of OpenHands' software agent SDK (1.0 and later), told apart by `kind`.
+"""Events of OpenHands' software agent SDK (1.0 and later), distinguished by `kind`.
 
 Kinds and keys follow openhands-sdk/openhands/sdk/event (github.com/OpenHands/software-agent-sdk).
 """
@@ -29,7 +29,7 @@ COUNTS = {
     "cache_write": "cache_write_tokens",
     "reasoning": "reasoning_tokens",
 }
-"""The SDK's keys for the fields of `Usage`. Its prompt tokens include cached ones."""
+"""The SDK's keys for the fields of `Usage`. Its prompt tokens include cached tokens."""
 
 _ENVELOPE = frozenset({"id", "timestamp", "kind", "source"})
 _SAID = frozenset({"thought", "tool_call", "tool_name", "tool_call_id", "llm_response_id"})
@@ -72,7 +72,7 @@ class SdkEvents:
             handlers.get(line.value["kind"], self._noted)(line)
 
     def _say(self, message: Message | None, line: Line, response_id: Any = "") -> int:
-        """Record a message; returns its number, 0 if there is none."""
+        """Record a message; returns its number, 0 if there is no message."""
         if message is None:
             return 0
         own = word(line.value.get("id"))
@@ -92,24 +92,24 @@ class SdkEvents:
 
     def _message(self, line: Line) -> None:
         event = line.value
-        held = mapping(event.get("llm_message"))
+        llm_message = mapping(event.get("llm_message"))
         extended = event.get("extended_content")
-        content = [*_parts(held.get("content")), *_parts(extended)]
-        wire: dict[str, Any] = {"role": held.get("role"), "content": _content(content)}
-        calls = [_call(call, {}) for call in items(held.get("tool_calls"))]
+        content = [*_parts(llm_message.get("content")), *_parts(extended)]
+        wire: dict[str, Any] = {"role": llm_message.get("role"), "content": _content(content)}
+        calls = [_call(call, {}) for call in items(llm_message.get("tool_calls"))]
         if calls:
             wire["tool_calls"] = calls
         for key in ("tool_call_id", "name"):
-            if isinstance(held.get(key), str):
-                wire[key] = held[key]
-        message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), held)
+            if isinstance(llm_message.get(key), str):
+                wire[key] = llm_message[key]
+        message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), llm_message)
         self._say(message, line, event.get("llm_response_id"))
         known = texts_of(message)
-        left = without(held, (*wire, *_THINKING))
+        left = without(llm_message, (*wire, *_THINKING))
         self._rest(line, {"llm_message": left, "role": None}, known)
 
     def _action(self, line: Line) -> None:
-        """An answer with all its calls, each of which is an event of its own."""
+        """Draft an answer with all its calls; each call is a separate event."""
         event = line.value
         own, key = word(event.get("id")), _batch(line)
         if key in self._drafted:
@@ -126,15 +126,15 @@ class SdkEvents:
             for one in batch:
                 self._said[word(one.get("tool_call_id"))] = texts_of(message)
         known = self._said.get(word(event.get("tool_call_id")), [])
-        # Where the model's own words could not be read, the event is all there is of them.
+        # If the model's answer could not be read, all of the event is kept.
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if known else {}, known)
 
     def _with_thinking(self, message: Message | None, event: Mapping[str, Any]) -> Message | None:
-        """The message with its thinking ahead, signed or encrypted as the provider gave it."""
+        """The message with its thinking put first, signed or encrypted as the provider returned it."""
         if message is None or message.role != "assistant":
             return message
         blocks, item = event.get("thinking_blocks"), mapping(event.get("responses_reasoning_item"))
-        told = word(event.get("reasoning_content"))
+        text = word(event.get("reasoning_content"))
         if blocks and isinstance(blocks, list):
             thought = with_thinking(message, anthropic.PROVIDER, blocks, self.log)
         elif item:
@@ -142,8 +142,8 @@ class SdkEvents:
             summary = [{"type": "summary_text", "text": text} for text in _strings(item.get("summary"))]
             found = parse(openai_responses.PROVIDER, {"input": [{**item, "summary": summary}]}, self.log)
             thought = replace(message, parts=(*found[0].parts, *message.parts)) if found else None
-        elif told:
-            body = {"role": "assistant", "content": "", "reasoning_content": told}
+        elif text:
+            body = {"role": "assistant", "content": "", "reasoning_content": text}
             found = parse(PROVIDER, {"messages": [body]}, self.log)
             thought = replace(message, parts=(*found[0].parts[:1], *message.parts))
         else:
@@ -153,13 +153,13 @@ class SdkEvents:
         return thought or message
 
     def _observation(self, line: Line) -> None:
-        """Draft the answer to a call: an observation, an error, or the user's refusal."""
+        """Draft the result of a call: an observation, an error, or the user's refusal."""
         event = line.value
         seen = event.get("observation")
-        held = mapping(seen)
+        fields = mapping(seen)
         call_id = word(event.get("tool_call_id"))
-        content: Any = _content(_parts(held.get("content")))
-        for other in (event.get("error"), event.get("rejection_reason"), held.get("output")):
+        content: Any = _content(_parts(fields.get("content")))
+        for other in (event.get("error"), event.get("rejection_reason"), fields.get("output")):
             if not content and isinstance(other, str):
                 content = other
         if not content and seen is not None:
@@ -167,7 +167,7 @@ class SdkEvents:
         wire = {"role": "tool", "tool_call_id": call_id, "content": content or ""}
         message = read_message(PROVIDER, wire, self.log, line.number)
         if message is not None:
-            outcome = _outcome(event, held)
+            outcome = _outcome(event, fields)
             if event["kind"] == "UserRejectObservation":
                 record = self.log.call_record(call_id)
                 self.log.add(Approval(call_id=call_id, state="denied", call_record=record, by="user"))
@@ -187,8 +187,8 @@ class SdkEvents:
             self._noted(line)
 
     def _state(self, line: Line) -> None:
-        """Note a change of state. Its statistics say what requests have cost so far: the difference to the last ones
-        is recorded."""
+        """Note a change of state. Its statistics contain the total usage so far: the difference to the last total is
+        recorded."""
         self._noted(line)
         event, value = line.value, line.value.get("value")
         if event.get("key") == "full_state":
@@ -209,7 +209,7 @@ class SdkEvents:
         self.log.note(line.value["kind"], without(line.value, ("kind", "timestamp")))
 
     def _rest(self, line: Line, instead: Mapping[str, Any], known: Sequence[str]) -> None:
-        """Note what an event says beyond its message; `instead` replaces the keys that were recorded."""
+        """Note what an event contains beyond its message; `instead` replaces the keys that were recorded."""
         rest = {**without(line.value, _ENVELOPE), **instead}
         self.log.note_rest(line.value["kind"], rest, known, event=line.value.get("id"))
 
@@ -229,25 +229,25 @@ def _parts(content: Any) -> list[Any]:
 
 
 def _content(parts: Iterable[Any]) -> list[dict[str, Any]]:
-    """Content parts as requests have them, without the SDK's own marks."""
+    """Content parts in the shape of requests, without keys of the SDK."""
     content: list[dict[str, Any]] = []
     for part in parts:
         if not isinstance(part, dict):
             content.append({"type": "text", "text": part if isinstance(part, str) else compact_json(part)})
             continue
-        told = [{"type": "text", "text": part["text"]}] if isinstance(part.get("text"), str) else []
-        told += [{"type": "image_url", "image_url": {"url": url}} for url in _strings(part.get("image_urls"))]
-        content += told or [part]
+        wire = [{"type": "text", "text": part["text"]}] if isinstance(part.get("text"), str) else []
+        wire += [{"type": "image_url", "image_url": {"url": url}} for url in _strings(part.get("image_urls"))]
+        content += wire or [part]
     return content
 
 
 def _call(call: Any, event: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as requests have it; where the event lacks it, its action is what was called for."""
-    held = mapping(call)
-    function = mapping(held.get("function")) or held
+    """A call in the shape of requests; if the event has no arguments, its action supplies them."""
+    fields = mapping(call)
+    function = mapping(fields.get("function")) or fields
     arguments = function.get("arguments")
     return {
-        "id": word(held.get("id")) or word(event.get("tool_call_id")),
+        "id": word(fields.get("id")) or word(event.get("tool_call_id")),
         "type": "function",
         "function": {
             "name": word(function.get("name")) or word(event.get("tool_name")),
@@ -256,11 +256,11 @@ def _call(call: Any, event: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _outcome(event: Mapping[str, Any], held: Mapping[str, Any]) -> Outcome:
+def _outcome(event: Mapping[str, Any], fields: Mapping[str, Any]) -> Outcome:
     if event["kind"] == "UserRejectObservation":
         return "canceled"
-    if held.get("timeout") is True:
+    if fields.get("timeout") is True:
         return "timeout"
-    code = held.get("exit_code")
-    failed = event["kind"] == "AgentErrorEvent" or held.get("is_error") is True
+    code = fields.get("exit_code")
+    failed = event["kind"] == "AgentErrorEvent" or fields.get("is_error") is True
     return "failed" if failed or (isinstance(code, int) and code not in (0, -1)) else "ok"

@@ -1,9 +1,9 @@
 """pi sessions: `~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl`.
 
-A header line, then one entry a line. Since version 2 entries form a tree: each names its parent, and
-going back to an earlier entry starts a branch in the same file. The log keeps all branches in file
-order; going back is a rewind. Meanings follow pi's own code (github.com/badlogic/pi-mono,
-packages/coding-agent/src/core/session-manager.ts and messages.ts). Messages are in `messages`.
+A header line, then one entry a line. Since version 2 the entries form a tree: each entry has the id of its parent, and
+after the user goes back to an earlier entry, a branch starts in the same file. The log keeps all branches in file
+order; going back is a rewind. The meaning of entries follows pi's own code (github.com/badlogic/pi-mono,
+packages/coding-agent/src/core/session-manager.ts and messages.ts). Messages are read in `messages`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pi:
     name = "pi"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by its header line; a file without it by pi's keys in every message."""
+        """Recognised by its header line; a file without a header line by pi's keys in every message."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         if _HEADER.search(head) and _OWN.search(head):
@@ -70,7 +70,7 @@ IMPORTER = Pi()
 
 
 class _Session:
-    """One pass over the entries, and its state."""
+    """One pass over the entries, with its state."""
 
     def __init__(self, lines: list[Line], log: Drafting) -> None:
         self.lines = lines
@@ -78,9 +78,9 @@ class _Session:
         self.id = self.parent = self.title = ""
         self.parent_of: dict[str, str] = {}
         self.state_at: dict[str, int] = {}
-        """The last record when each entry was done, by the entry's id."""
+        """The number of the last record after each entry was drafted, by the entry's id."""
         self.state_before: dict[str, int] = {}
-        """The last record when it was begun."""
+        """The number of the last record before each entry was drafted."""
         self.leaf = ""
 
     def run(self) -> None:
@@ -116,7 +116,9 @@ class _Session:
         if parent == self.leaf:
             return
         if parent and parent not in self.state_at:
-            self.log.warn(number, f"its parent {parent!r} is not in the file; taken to follow the entry before it")
+            self.log.warn(
+                number, f"its parent {parent!r} is not in the file; it was read as following the entry before it"
+            )
             return
         first = self.state_at.get(parent, 0) + 1
         if first <= self.log.last:
@@ -125,7 +127,7 @@ class _Session:
     def _remember(self, entry: dict[str, Any], before: int) -> None:
         own = word(entry.get("id"))
         if own and entry.get("type") != "session":
-            # A damaged file may repeat an id or name an entry its own ancestor: the first one counts.
+            # A damaged file may repeat an id or make an entry its own ancestor: the first entry of an id counts.
             self.parent_of.setdefault(own, word(entry.get("parentId")))
             self.state_at.setdefault(own, self.log.last)
             self.state_before.setdefault(own, before)
@@ -136,7 +138,7 @@ class _Session:
         own, parent = word(header.get("id")), word(header.get("parentSession"))
         if not self.id:
             self.id = own
-            # A path of the file that this one was forked from; its name ends in the session's id.
+            # A path to the file that this one was forked from; its name ends with the session's id.
             name = Path(parent.replace("\\", "/")).stem.rpartition("_")[2]
             self.parent = name if name != own else ""
         self.log.note("session", without(header, ("type", "timestamp")))
@@ -144,7 +146,7 @@ class _Session:
     def _settings(self, line: Line) -> None:
         entry = line.value
         model, maker = word(entry.get("modelId")), provider_of("", word(entry.get("provider")))
-        # A configuration speaks of a provider that requests can be made for; the note has the others.
+        # A configuration is recorded only for a provider that requests can be made for; the note has all of them.
         if model and maker in PROVIDERS:
             self.log.add(Configuration(provider=maker, model=model, why="the user changed the model"))
         self.log.note(word(entry["type"]), without(entry, _PLACE))
@@ -186,7 +188,7 @@ class _Session:
             self.log.close_turn(_ENDS[stop], word(wire.get("errorMessage")))
 
     def _compaction(self, line: Line) -> None:
-        """From here on the model saw the summary, then what came from the first kept entry on."""
+        """From here on the model saw the summary, followed by the messages from the first kept entry on."""
         entry = dict(line.value)
         summary = word(entry.pop("summary", ""))
         if not summary or not self.log.last:
@@ -196,7 +198,7 @@ class _Session:
         self.log.compacted(1, self.log.last, "pi compacted", without(entry, _PLACE), shown)
 
     def _kept(self, entry: dict[str, Any]) -> list[Message]:
-        """The messages from the first kept entry to the compaction, on the branch that it stands on."""
+        """The messages from the first kept entry to the compaction, on the compaction's branch."""
         path: list[str] = []
         at = word(entry.get("parentId"))
         while at and at not in path:
@@ -208,7 +210,7 @@ class _Session:
             kept = path[path.index(first) :]
             spans = [range(self.state_before[each], self.state_at[each]) for each in kept]
         elif isinstance(index, int) and 0 < index < len(self.lines) and not path:
-            # Version 1: no tree, and a place in the list of entries, the header being 0.
+            # Version 1: no tree, but an index into the list of entries; the header has index 0.
             spans = [range(self._records_before(index), self.log.last)]
         else:
             spans = []
@@ -230,7 +232,7 @@ class _Session:
         self.log.note("branch_summary", without(line.value, (*_PLACE, "summary")))
 
     def _custom_message(self, line: Line) -> None:
-        """Draft what an extension says to the model; pi sends it as a user message."""
+        """Draft a message from an extension to the model; pi sends it as a user message."""
         wire = {"role": "user", "content": line.value.get("content")}
         message = read_entry(wire, self.log, line.number)
         if message is not None:

@@ -1,4 +1,4 @@
-"""Messages as pi writes them (github.com/badlogic/pi-mono, packages/ai/src/types.ts)."""
+"""Messages in pi's format (github.com/badlogic/pi-mono, packages/ai/src/types.ts)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..drafting import Drafting, billed
 from ..json_values import items, mapping, objects, word
 
 CUT_SHORT = frozenset({"aborted", "error"})
-"""Stop reasons of an answer that did not come to its end."""
+"""Stop reasons of incomplete answers."""
 
 _APIS = {
     "anthropic-messages": "anthropic",
@@ -38,8 +38,8 @@ def provider_of(api: str, vendor: str) -> str:
 
 
 def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | None:
-    """A message that no model wrote. None if it is kept as a note: pi does not send it, or nobody
-    can read it."""
+    """A message that no model wrote. None if it is recorded as a note, because pi does not send it or it cannot be
+    read."""
     role = word(wire.get("role"))
     if role == "toolResult":
         return _result(wire, log, line)
@@ -53,7 +53,7 @@ def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | N
 
 
 def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Message, tuple[Part, ...]]:
-    """A model's answer, and the calls in it whose arguments had not fully come."""
+    """A model's answer, and its calls whose arguments are incomplete."""
     provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
     whole = wire.get("content")
     # pi deletes `partialJson` when a call is complete.
@@ -71,12 +71,12 @@ def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Mess
 
 
 def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
-    """What the answer cost, None if it was aborted before the provider said so."""
+    """The usage of the answer, None if it was aborted before the provider reported usage."""
     raw = wire.get("usage")
     if not isinstance(raw, dict):
         return None
     usage = billed(raw, {"input": "input", "output": "output", "cached": "cacheRead", "cache_write": "cacheWrite"})
-    # pi counts what came from the cache apart from `input`.
+    # pi does not include cached tokens in `input`.
     usage = replace(usage, input=usage.input + usage.cached + usage.cache_write)
     if usage == Usage():
         return None
@@ -161,7 +161,7 @@ def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
             provider=provider, summary=(text,) if text else (),
             encrypted=word(item.get("encrypted_content")), id=word(item.get("id")),
         )  # fmt: skip
-    if provider == "openai-chat":  # the name of the field that the text came in
+    if provider == "openai-chat":  # here the signature is the name of the field that contained the text
         return Reasoning(provider=provider, text=text)
     if block.get("redacted") is True:
         return Reasoning(provider=provider, encrypted=proof)
@@ -171,10 +171,10 @@ def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
 def _call(block: Mapping[str, Any], provider: str) -> ToolCall:
     own, item_id = _call_id(block.get("id")), word(block.get("id")).partition("|")[2]
     arguments, signature = block.get("arguments"), word(block.get("thoughtSignature"))
-    held = is_finite_json(arguments)
+    is_json = is_finite_json(arguments)
     return ToolCall(
         id=own, name=block["name"],
-        arguments=(arguments if arguments is not None else {}) if held else None,
-        raw=None if held else compact_json(arguments),
+        arguments=(arguments if arguments is not None else {}) if is_json else None,
+        raw=None if is_json else compact_json(arguments),
         signature=signature, provider=provider if signature or item_id else "", item_id=item_id,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Import a transcript into a store again and again: what is new continues the session, nothing is overwritten.
+"""Import a transcript into a store repeatedly: new records continue the session, and nothing is overwritten.
 
-`session` does it, `growth` tells whether the transcript only grew, `own_records` keeps what turnlog recorded in
-between. Imported by `cli`.
+`session` does the import, `growth` determines whether the transcript only grew, and `own_records` keeps the records
+that turnlog added in between. Imported by `cli`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Whether a transcript only grew since it was imported: whether it says all that the session has of it, and more.
+"""Whether a transcript only grew since it was imported: it contains everything that the session has of it, and more.
 
-A session is made again only if all that would go came out of the transcript. A message did if it names its place there,
-which nothing that was said in turnlog does. Any other record did if the transcript has it at the same time; where it
-tells no times, all that one import appended has the store's clock, so what has the time of an imported message did.
+A session is replaced only if every record that would be deleted came from the transcript. A message came from it if the
+message has a `source`; messages recorded by turnlog have none. Any other record came from it if the transcript has the
+same record at the same time. If the transcript has no times, all records of one import have the clock time of the
+store, so a record with the time of an imported message came from it.
 """
 
 from __future__ import annotations
@@ -23,76 +24,77 @@ from .own_records import closes_left_open, unnumbered
 
 
 def says_more(imported: Imported, shared: int, kept: Sequence[Record], times: Iterable[str]) -> bool:
-    """Whether the transcript says all that the records `kept` do, and nobody else made any of those.
+    """Whether the transcript contains everything that the records `kept` contain, and all of them came from it.
 
-    The first `shared` of its drafts stand ahead of `kept`; `times` are theirs, or those at which they were
-    imported: what is told at the end of a transcript has the time of what it stood behind. The end of a turn that was
-    found open when somebody opened the session is no record of anybody's: the transcript tells how the turn ended.
+    The first `shared` of its drafts precede `kept`. `times` are the times of these drafts, or of their import; the last
+    records of a transcript can have the time of the record before them. Records that closed a turn because it was open
+    when the session was opened are ignored: the transcript has the real end of that turn.
     """
-    times = {*times, *(one.time for one in kept if names_its_place(one))}
-    begun = [one for one in kept if not closes_left_open(one.body)]
-    return _Whole(imported.drafts[shared:], imported.echoes, times).says_all(begun)
+    times = {*times, *(one.time for one in kept if has_source(one))}
+    older = [one for one in kept if not closes_left_open(one.body)]
+    return _Newer(imported.drafts[shared:], imported.echoes, times).contains_all(older)
 
 
 def says_less(imported: Imported, shared: int, kept: Sequence[Record]) -> bool:
-    """Whether `kept` says all that the transcript does from the draft after number `shared` on: it is an older copy."""
-    return _Whole(kept, imported.echoes, ("",)).says_all(imported.drafts[shared:])
+    """Whether `kept` contains everything that the transcript contains after draft `shared`: then the transcript is an
+    older copy."""
+    return _Newer(kept, imported.echoes, ("",)).contains_all(imported.drafts[shared:])
 
 
-def names_its_place(one: Record) -> bool:
-    """Whether this is a message out of a transcript."""
+def has_source(one: Record) -> bool:
+    """Whether this is a message from a transcript."""
     return isinstance(one.body, MessageRecord) and bool(one.body.source)
 
 
-class _Whole(Struct, dict=True, frozen=True):
-    """What may say more than something that was begun. What has any of `times` may have another time here: it has the
-    time at which it was imported."""
+class _Newer(Struct, dict=True, frozen=True):
+    """Records or drafts that may contain everything that older ones contain, and more. A record whose time is in
+    `times` has the time of its import, so its time may differ here."""
 
     entries: Sequence[Record | Draft]
     echoes: Mapping[tuple[str, str], str]
     times: Container[str]
 
-    def says_all(self, begun: Iterable[Record | Draft]) -> bool:
-        """Whether it says each of these, and the messages in their order."""
+    def contains_all(self, older: Iterable[Record | Draft]) -> bool:
+        """Whether each of the `older` records is contained, the messages in their order."""
         messages = iter(self._messages)
         message = next(messages, None)
-        for one in begun:
+        for one in older:
             if isinstance(one.body, (MessageRecord, PartialAnswer)):
                 while message is not None and not self._grew(one, message):
                     message = next(messages, None)
-                if message is None:  # a message may say what several did: the next may be in it, too
+                if message is None:  # one message may contain several older ones, so the next is tried with it too
                     return False
             elif not self._repeats(one) and not self._echoes(one):
                 return False
         return True
 
     def _grew(self, one: Record | Draft, other: Record | Draft) -> bool:
-        """Whether the message `other` is `one` by now."""
+        """Whether the message `other` is a later version of `one`."""
         old, new = one.body, other.body
         if not isinstance(old, (MessageRecord, PartialAnswer)) or not isinstance(new, (MessageRecord, PartialAnswer)):
             return False
-        if not self._is_of_the_time(one, other) or not all(_is_foreign(body) for body in (old, new)):
+        if not self._same_time(one, other) or not all(_is_foreign(body) for body in (old, new)):
             return False
         parts = iter(new.message.parts)
         return old.message.role == new.message.role and all(part in parts for part in old.message.parts)
 
-    def _is_of_the_time(self, one: Record | Draft, other: Record | Draft) -> bool:
+    def _same_time(self, one: Record | Draft, other: Record | Draft) -> bool:
         return one.time == other.time or one.time in self.times
 
     def _repeats(self, one: Record | Draft) -> bool:
-        """Whether it has this record, by now perhaps with more in it."""
+        """Whether this record is contained, possibly with more in it."""
         same = self._kinds.get(_kind(one.body))
         if same is None:
             return False
         for at in chain(range(same.next, len(same.entries)), range(same.next)):
             other = same.entries[at]
-            if self._is_of_the_time(one, other) and _is_again(one.body, other.body):
-                same.next = at + 1  # the one after that is mostly the next that is looked for
+            if self._same_time(one, other) and _is_update(one.body, other.body):
+                same.next = at + 1  # usually the next record to look for follows this one
                 return True
         return False
 
     def _echoes(self, one: Record | Draft) -> bool:
-        """Whether this is a note that repeats a message ahead of it, which it has by now."""
+        """Whether this is a note that repeats a message before it that is contained now."""
         body = one.body
         if not isinstance(body, Note) or body.text or not isinstance(body.data, dict):
             return False
@@ -118,7 +120,7 @@ class _Whole(Struct, dict=True, frozen=True):
 
 
 class _Kind(Struct):
-    """Records of a kind, and the place in them at which to look next."""
+    """Records of one kind, and the index at which to look next."""
 
     entries: list[Record | Draft]
     next: int = 0
@@ -129,7 +131,7 @@ def _kind(body: Body) -> object:
 
 
 def _is_foreign(body: MessageRecord | PartialAnswer) -> bool:
-    """Whether it may come from a transcript. What was cut off names no place, so its time alone has to tell."""
+    """Whether a message may come from a transcript. A partial answer has no source, so only its time is compared."""
     return isinstance(body, PartialAnswer) or bool(body.source)
 
 
@@ -137,10 +139,10 @@ def _summaries(message: Message) -> list[str]:
     return [text for part in message.parts if isinstance(part, Reasoning) for text in part.summary]
 
 
-def _is_again(old: Body, new: Body) -> bool:
-    """Whether `new` is what `old` says by now: what an answer costs is told while it grows; a note gathers more, or
-    leaves out what a message says by then; and the records that they name have other numbers behind one that an older
-    turnlog did not make of the transcript."""
+def _is_update(old: Body, new: Body) -> bool:
+    """Whether `new` is a later version of `old`: the usage of an answer grows while it is written; a note gets more
+    data, or loses what a message contains by then; and references to record numbers differ after a record that an older
+    turnlog did not make from the transcript."""
     if unnumbered(old) == unnumbered(new):
         return True
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
@@ -153,7 +155,7 @@ def _is_again(old: Body, new: Body) -> bool:
 
 
 def _agree(one: Any, other: Any) -> bool:
-    """Whether two JSON values say the same, but for keys and items that only one of them has."""
+    """Whether two JSON values are equal, except for keys and items that only one of them has."""
     if isinstance(one, dict) and isinstance(other, dict):
         common = one.keys() & other.keys()
         return bool(common) and all(_agree(one[key], other[key]) for key in common)

@@ -1,8 +1,8 @@
-"""Records that turnlog itself put between those of a transcript: a pin, a compaction, an opening.
+"""Records that turnlog itself added between those of a transcript, for example a pin, a compaction, an opening.
 
-They hold nobody's words, so the conversation is still the transcript's and goes on with what that says next. The
-records of the transcript behind them have other numbers in the session than in the transcript: numbers that records
-name each other by are moved.
+They contain no messages, so the conversation is still that of the transcript, and the next messages of the transcript
+continue it. The records of the transcript that follow them have other numbers in the session than in the transcript:
+references to record numbers are adjusted.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from ...log.store import Draft
 from ...view.decisions import EARLIER
 from ...view.turns import LEFT_OPEN
 
-_WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
+_WITHOUT_MESSAGE = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
 
 
 def is_own(record: Record, times: Container[str]) -> bool:
-    """Whether turnlog itself made a record: it holds nobody's words, and has none of the `times` of the transcript, or
-    of the import where the transcript tells none."""
-    if closes_left_open(record.body):  # by whoever opened the session: the transcript tells how the turn ended
+    """Whether turnlog itself made a record: it contains no message, and its time is not in `times`, the times of the
+    transcript or, if the transcript has none, of its import."""
+    if closes_left_open(record.body):  # made when the session was opened: the transcript has the real end of the turn
         return True
-    return isinstance(record.body, _WORDLESS) and record.time not in times
+    return isinstance(record.body, _WITHOUT_MESSAGE) and record.time not in times
 
 
 def closes_left_open(body: Body) -> bool:
-    """Whether this is the end of a turn that was found open when somebody opened the session."""
+    """Whether this record closed a turn because it was open when the session was opened."""
     return isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN)
 
 
 def can_follow(own: Record, last: int) -> bool:
-    """Whether an own record means the same behind other records than before, if those up to number `last` stay."""
+    """Whether an own record means the same after other records than before, if the records up to number `last` stay."""
     body = own.body
     return not isinstance(body, Decision) or (body.action == "pin" and body.last <= last)
 
 
 def can_be_renumbered(drafts: Iterable[Draft]) -> bool:
-    """Whether the numbers by which these drafts name records can be moved. Those of decisions in our own exports
-    cannot: summaries and placeholders name records in words."""
+    """Whether the record numbers that these drafts refer to can be changed. Those of decisions in our own exports
+    cannot: summaries and placeholders contain record numbers in their text."""
     return not any(draft.raw is not None and isinstance(draft.body, Decision) and draft.body.detail for draft in drafts)
 
 
 class OwnRecords:
-    """The own records of a session, each with the number of transcript records ahead of it."""
+    """The own records of a session, each with the number of transcript records before it."""
 
     def __init__(self) -> None:
         self._found: list[tuple[int, Record]] = []
@@ -68,11 +68,12 @@ class OwnRecords:
         return len(self._found)
 
     def add(self, ahead: int, record: Record) -> None:
-        """One more; they come in order."""
+        """Add an own record; records are added in their order."""
         self._found.append((ahead, record))
 
     def merged(self, drafts: Sequence[Draft], behind: Iterable[Record] = ()) -> Iterator[Draft]:
-        """The drafts of the transcript, renumbered, with the own records in their places and those `behind` all."""
+        """The renumbered drafts of the transcript, with the own records in their positions; `behind` follow all of
+        them."""
         waiting = list(reversed(self._found))
         for ahead, draft in enumerate(drafts):
             while waiting and waiting[-1][0] <= ahead:
@@ -82,7 +83,7 @@ class OwnRecords:
         yield from map(as_draft, behind)
 
     def renumbered(self, draft: Draft) -> Draft:
-        """A draft that names other records by their numbers in the session."""
+        """A draft whose references are the record numbers in the session."""
         body = _renumbered(draft.body, self._number) if self._found else draft.body
         return draft if body is draft.body else replace(draft, body=body, raw=None)
 
@@ -91,12 +92,12 @@ class OwnRecords:
 
 
 def as_draft(record: Record) -> Draft:
-    """A record, to be appended again."""
+    """A record as a draft, to be appended again."""
     return Draft(record.body, record.time, record.raw, record.redacted)
 
 
 def unnumbered(body: Body) -> Body:
-    """A body without the numbers of the records that it names."""
+    """A body without the record numbers that it refers to."""
     return _renumbered(body, lambda n: 0)
 
 
@@ -111,7 +112,7 @@ def _renumbered(body: Body, number: Callable[[int], int]) -> Body:
 
 
 def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
-    """The detail of a decision: `turnlog.view.decisions` says where numbers of records stand in it."""
+    """The detail of a decision; `turnlog.view.decisions` documents which of its fields contain record numbers."""
 
     def one(value: Any) -> Any:
         return number(value) if type(value) is int else value
@@ -125,7 +126,7 @@ def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) 
         "kept": _each(_each(one)),
         **dict.fromkeys(("texts", "cuts"), _each(first)),
     }
-    kept = {name: value for name, value in detail.items() if name != EARLIER}  # others may stand before it now
+    kept = {name: value for name, value in detail.items() if name != EARLIER}  # other records may precede it now
     return {name: moves[name](value) if name in moves else value for name, value in kept.items()}
 
 

@@ -1,9 +1,9 @@
-"""Imported sessions into a store, without ever overwriting one.
+"""Import sessions into a store, without overwriting any.
 
-A transcript that grew since it was imported is continued where it was left; one that says something else than before
-is kept beside the old one. One that was imported while its last answer was still being written says more of that
-answer now: then the session is made again, whole, if nothing else was in it. Own records of turnlog stay in their
-places.
+A transcript that grew since it was imported continues its session; a transcript with another conversation under the
+same id is stored beside the old one. If a transcript was imported while its last answer was still being written, it now
+contains more of that answer: then the whole session is replaced, if nothing else was recorded in it. Own records of
+turnlog keep their positions.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_
 from ...stores.records import blob_names
 from .. import Imported
 from ..titles import title_from
-from .growth import names_its_place, says_less, says_more
+from .growth import has_source, says_less, says_more
 from .own_records import OwnRecords, as_draft, can_be_renumbered, can_follow, is_own
 
 _TRIES = 8
-"""How often another process may import the same session at the same time."""
+"""The number of retries if another process imports the same session at the same time."""
 
 
 class Synced(Struct, frozen=True):
@@ -49,17 +49,17 @@ class Synced(Struct, frozen=True):
 
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     """An imported session with marks in place of secrets, in its records, files and title."""
-    redactor = Attentive(redactor)  # the title may be cut off in a secret, and of what no line begins with
+    redactor = Attentive(redactor)  # the title may begin or end inside a secret
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
     said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
     return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])
 
 
 class _Overlap(Struct, frozen=True):
-    """What a session has of an imported one: the first `shared` of its records, with the `own` ones of turnlog among
-    them; then `others`, with the own ones `behind` them. `times` are those of the shared ones: the transcript's, and of
-    messages that tell none those at which they were imported. `exposed`: some of the shared ones hold secrets where the
-    imported ones have marks."""
+    """The part of an imported session that the stored session already has: the first `shared` records, with `own`
+    records of turnlog among them; then `others`, and the own records `behind` them. `times` are the times of the shared
+    records: those of the transcript, or of their import for messages without a time. `exposed`: some of the shared
+    records contain secrets where the imported ones have marks."""
 
     shared: int
     own: OwnRecords
@@ -71,14 +71,15 @@ class _Overlap(Struct, frozen=True):
 
     @property
     def last(self) -> int:
-        """The number of the last record ahead of the others."""
+        """The number of the last record before `others`."""
         return self.shared + len(self.own)
 
 
 def sync_session(store: Store, imported: Imported, redactor: Redactor | None = None) -> Synced:
     """Append to `store` the records of `imported` that it does not have. A second call changes nothing.
 
-    `redactor` is the one that replaced secrets in `imported`: records stored earlier without marks count as the same.
+    `redactor` is the redactor that replaced secrets in `imported`: records stored earlier without marks count as the
+    same.
 
     Raises InputError if a record cannot be stored, or if the session must be replaced but is in use; Conflict if others
     keep appending.
@@ -86,21 +87,21 @@ def sync_session(store: Store, imported: Imported, redactor: Redactor | None = N
     check_session_id(imported.session_id)
     if imported.parent:
         check_session_id(imported.parent)
-    with closing(_alone(store, imported.session_id)):
-        for _ in range(_TRIES):  # where a store cannot keep others waiting, another process may import it, too
+    with closing(_import_lock(store, imported.session_id)):
+        for _ in range(_TRIES):  # without a lock in the store, another process may import the session too
             with suppress(Conflict, SessionExists):
                 return _sync(store, imported, redactor)
         return _sync(store, imported, redactor)
 
 
-def _alone(store: Store, session_id: str) -> Held:
-    """Wait until nobody else imports this session, and keep others waiting until what is returned is closed. While a
-    session is made again there is a moment in which it is not there, and would be made a second time."""
-    name = f"{session_id[:117]}.importing"  # not a session's own id: that would wait for whoever has it open
-    while (held := store.hold(name, alone=True)) is None:
+def _import_lock(store: Store, session_id: str) -> Held:
+    """Wait until no other process imports this session, and make others wait until the returned lock is closed. While a
+    session is being replaced it does not exist for a moment, and another process would create it a second time."""
+    name = f"{session_id[:117]}.importing"  # not the session's id: that would wait until nobody has the session open
+    while (lock := store.hold(name, alone=True)) is None:
         if (others := store.hold(name)) is not None:
             others.close()
-    return held
+    return lock
 
 
 def _sync(store: Store, imported: Imported, redactor: Redactor | None) -> Synced:
@@ -112,13 +113,13 @@ def _sync(store: Store, imported: Imported, redactor: Redactor | None) -> Synced
         if overlap.others:
             stays = all(can_follow(record, overlap.last) for record in overlap.behind)
             if stays and says_more(imported, overlap.shared, overlap.others, overlap.times):
-                _make_again(store, session_id, imported, overlap)
+                _replace_session(store, session_id, imported, overlap)
                 return Synced(session_id, "continued", fresh)
             if says_less(imported, overlap.shared, overlap.others):
                 return Synced(session_id, "unchanged", 0)
             continue
         _check(imported, overlap.shared)
-        if overlap.exists or _is_made(store, session_id, imported):
+        if overlap.exists or _can_make(store, session_id, imported):
             break
     if fresh:
         _put_blobs(store, imported)
@@ -137,8 +138,8 @@ def _put_blobs(store: Store, imported: Imported) -> None:
 
 
 def _check(imported: Imported, shared: int) -> None:
-    """Raises InputError if a draft after number `shared` could be written, and not read again. Only imports ask: for
-    everything that is ever appended it would take longer than appending."""
+    """Raises InputError if a draft after number `shared` could be written but not read again. Only imports check this:
+    checking every appended record would take longer than appending."""
     for number, draft in enumerate(imported.drafts[shared:], shared + 1):
         if draft.raw is None:
             try:
@@ -149,10 +150,10 @@ def _check(imported: Imported, shared: int) -> None:
 
 
 def _title(now: str, imported: Imported) -> str | None:
-    """The title that a session gets by what the transcript says now; None if somebody gave it one."""
+    """The new title of a session according to the transcript; None if somebody renamed the session."""
     messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
-    asked = next(filter(None, (title_from(one) for one in messages if one.role == "user")), "")
-    return imported.title if now in ("", asked) and imported.title not in ("", now) else None
+    first_prompt = next(filter(None, (title_from(one) for one in messages if one.role == "user")), "")
+    return imported.title if now in ("", first_prompt) and imported.title not in ("", now) else None
 
 
 def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Overlap:
@@ -162,7 +163,7 @@ def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redact
         return _Overlap(0, OwnRecords(), exists=False)
     shared, own, times, exposed = 0, OwnRecords(), set[str](), False
     begins = imported.drafts[0].time if imported.drafts else ""
-    told = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
+    known_times = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
     for record in store.read(session_id):
         if shared == len(imported.drafts):
             break
@@ -171,27 +172,30 @@ def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redact
             begins = ""
         if not _is_same(record, draft, timed=not begins):
             moves = can_be_renumbered(imported.drafts[shared:])
-            if moves and is_own(record, told):
+            if moves and is_own(record, known_times):
                 own.add(shared, record)
                 continue
             if redactor is None or not _is_same(_without_secrets(record, store, redactor), draft, timed=not begins):
                 rest = tuple(store.read(session_id, first=record.n))
-                # Not the end of a turn that was found open: behind the one that the transcript tells, it would hold.
-                behind = [one for one in rest if moves and is_own(one, told) and not isinstance(one.body, TurnClosed)]
+                # Records that closed an open turn are not kept: they would apply after the transcript's own end of the
+                # turn.
+                behind = [
+                    one for one in rest if moves and is_own(one, known_times) and not isinstance(one.body, TurnClosed)
+                ]
                 stay = {one.n for one in behind}
                 others = [one for one in rest if one.n not in stay]
                 return _Overlap(shared, own, others, behind, frozenset(times))
             exposed = True
         shared += 1
         if not draft.time:
-            told.add(record.time)
-        if draft.time or names_its_place(record):
+            known_times.add(record.time)
+        if draft.time or has_source(record):
             times.add(record.time)
     return _Overlap(shared, own, exposed=exposed)
 
 
 def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
-    """What a record would be if it were imported today."""
+    """The record as it would be if it were imported today."""
     renamed: dict[str, Cleaned] = {}
     for name in blob_names(record):
         with suppress(BlobMissing):
@@ -201,8 +205,8 @@ def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record
     return replace(record, body=redacted_draft(Draft(record.body, record.time), redactor, renamed).body, raw=None)
 
 
-def _is_made(store: Store, session_id: str, imported: Imported) -> bool:
-    """Makes the session; False if it cannot have that id, which differs from another's by case only."""
+def _can_make(store: Store, session_id: str, imported: Imported) -> bool:
+    """Create the session; returns False if its id is not possible because it differs from another id only in case."""
     try:
         _make(store, session_id, imported, imported.title)
     except SessionIdError:
@@ -216,12 +220,11 @@ def _make(store: Store, session_id: str, imported: Imported, title: str) -> Sess
     return store.create(session_id, title=title, created=created, parent=parent)
 
 
-def _make_again(store: Store, session_id: str, imported: Imported, overlap: _Overlap) -> None:
-    """Put the imported session in the place of what was imported of it before, with the own records; forks of that stay
-    whole.
+def _replace_session(store: Store, session_id: str, imported: Imported, overlap: _Overlap) -> None:
+    """Replace an imported session with its new version, and keep the own records; forks of the session stay complete.
 
-    It is written under another id first, so that all of it is in the store whatever fails. If something does, or the
-    process is killed, the next import goes on with it (`_finish_interrupted`).
+    The new version is first written under another id, so that the store has all of it even if a step fails. After a
+    failure, or if the process is killed, the next import continues (`_finish_interrupted`).
     """
     _check(imported, 0)
     drafts = tuple(overlap.own.merged(imported.drafts, overlap.behind))
@@ -242,7 +245,7 @@ def _make_again(store: Store, session_id: str, imported: Imported, overlap: _Ove
             store.delete(session_id, expected=overlap.last + len(overlap.others) + len(overlap.behind))
         except BaseException:
             with suppress(SessionNotFound):
-                store.info(session_id)  # if it is gone already, the spare is all there is
+                store.info(session_id)  # if the session is already deleted, the spare has the only copy
                 store.delete(spare)
             raise
         _put_in_place(store, session_id, imported, kept=kept)
@@ -251,22 +254,23 @@ def _make_again(store: Store, session_id: str, imported: Imported, overlap: _Ove
 
 
 def _finish_interrupted(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> None:
-    """Finish making a session again, if a process was killed while it did."""
+    """Finish replacing a session if a process was killed while it did so."""
     try:
         spare = store.info(_spare_id(session_id))
     except SessionNotFound:
         return
-    if spare.parent != session_id or spare.parent_records:  # somebody's own, or a fork that has its name by chance
+    if spare.parent != session_id or spare.parent_records:  # another session that has this id by chance
         return
     alone = store.hold(session_id, alone=True)
-    if alone is None:  # another process is doing it
+    if alone is None:  # another process is replacing the session
         return
     try:
-        there, made = _first(store, session_id), _first(store, spare.id)
-        if spare.records and there is None:
+        stored, spare_first = _first(store, session_id), _first(store, spare.id)
+        if spare.records and stored is None:
             _put_in_place(store, session_id, imported, kept=spare.id in store.inventory().kept)
-        elif there is None or made is None or _is_alike(there, made, store, redactor):  # nothing else took its place
-            if there is not None and spare.id in store.inventory().kept:
+        elif stored is None or spare_first is None or _is_alike(stored, spare_first, store, redactor):
+            # The session was not replaced by something else.
+            if stored is not None and spare.id in store.inventory().kept:
                 store.keep(session_id)
             store.delete(spare.id)
     finally:
@@ -274,9 +278,9 @@ def _finish_interrupted(store: Store, session_id: str, imported: Imported, redac
 
 
 def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bool) -> None:
-    """Give the session that was made again its own id."""
+    """Copy the new version of a session to the session's own id."""
     spare = _spare_id(session_id)
-    with suppress(SessionExists):  # and empty: this was begun before
+    with suppress(SessionExists):  # an empty session: an earlier import began this
         _make(store, session_id, imported, store.info(spare).title)
     store.append(session_id, list(map(as_draft, store.read(spare))), expected=0)
     store.keep(session_id, kept=kept)
@@ -284,30 +288,33 @@ def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bo
 
 
 def _first(store: Store, session_id: str) -> Record | None:
-    """A session's first record, if there is one."""
+    """The first record of a session, None if there is none."""
     with suppress(SessionNotFound):
         return next(store.read(session_id, last=1), None)
     return None
 
 
-def _is_alike(there: Record, made: Record, store: Store, redactor: Redactor | None) -> bool:
-    """Whether two records were imported from the same place: of what tells no time each has the clock's, and since the
-    first some secret may have become known."""
-    bodies = [there.body] if redactor is None else [there.body, _without_secrets(there, store, redactor).body]
-    return there.raw == made.raw or (made.body in bodies and not isinstance(made.body, UnknownRecord))
+def _is_alike(stored: Record, spare_first: Record, store: Store, redactor: Redactor | None) -> bool:
+    """Whether two records were imported from the same place. Their times are not compared: without a time in the
+    transcript each has the clock time of its import. Secrets that became known since the first import are ignored."""
+    bodies = [stored.body] if redactor is None else [stored.body, _without_secrets(stored, store, redactor).body]
+    return stored.raw == spare_first.raw or (
+        spare_first.body in bodies and not isinstance(spare_first.body, UnknownRecord)
+    )
 
 
 def _spare_id(session_id: str) -> str:
-    """The id under which a session stands while it is made again."""
+    """The id of the new version of a session while the session is being replaced."""
     return f"{session_id[:117]}.being-made"
 
 
 def _is_same(record: Record, draft: Draft, *, timed: bool) -> bool:
-    """Whether the record is the draft. Unless `timed`, the draft is of a transcript's first time, which what stands
-    ahead of it has, too: a record that was imported before there was a time has the clock's."""
+    """Whether the record equals the draft. With `timed=False` the draft is among the first of a transcript and has the
+    transcript's first time, which records without a time get as well: a record imported when the transcript had no time
+    yet has the clock time of that import."""
     if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):
         return False
-    # Equal values, or equal bytes: NaN equals nothing, and of an unknown kind only bytes tell.
+    # Equal values, or equal bytes: NaN is not equal to itself, and records of an unknown kind are compared by bytes.
     if record.body == draft.body and not isinstance(record.body, UnknownRecord):
         return True
     return encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted)) == encode_record(record)
