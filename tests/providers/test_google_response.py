@@ -240,7 +240,7 @@ def test_a_chunk_that_says_nothing_of_the_answer_is_passed_over(aside: dict[str,
     assert (reply.complete, reply.message.parts) == (True, (Text("Cold, 4 degrees."),))
     assert assembled([*chunks[:1], {"new": {"of": "theirs"}}, *chunks[1:]]).complete
     for whole in (aside, {"choices": []}):
-        with pytest.raises(FormatError, match="this is no generateContent response"):
+        with pytest.raises(FormatError, match="this is not a generateContent response"):
             PROVIDER.parse_response(whole)
 
 

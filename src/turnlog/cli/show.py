@@ -111,25 +111,25 @@ def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[s
 def _rows(one: Description) -> Iterator[_Row]:
     if one.is_said:
         for block in one.blocks:
-            yield f"[{block.label}]" if block.kind == "group" else block.label or one.kind, _said(block)
+            yield f"[{block.label}]" if block.kind == "group" else block.label or one.kind, _block_text(block)
         if not one.blocks:
             yield one.kind, "(empty)"
     else:
-        said = "; ".join(filter(None, (_said(block) for block in one.blocks if not block.is_detail)))
+        said = "; ".join(filter(None, (_block_text(block) for block in one.blocks if not block.is_detail)))
         headline = "".join(map(str, one.headline))
         yield f"[{one.kind}]", f"{headline}: {shorten(said, lines=3)}" if said else headline
     if one.redacted:
         yield "[redacted]", one.redacted
 
 
-def _said(block: Block) -> str:
+def _block_text(block: Block) -> str:
     match block.kind:
         case "reasoning":
             return shorten(block.text or "(hidden by its provider)")
         case "call":
             return f"{block.name} {shorten(block.text, characters=200, lines=3)}  ({block.id})"
         case "result":
-            said = shorten("\n".join(map(_said, block.blocks)))
+            said = shorten("\n".join(map(_block_text, block.blocks)))
             return f"{block.outcome}  ({' '.join(filter(None, (block.name, block.id)))})\n{said}".rstrip()
         case "media":
             return ", ".join(filter(None, (block.name, block.text, block.id[:12])))
@@ -138,6 +138,6 @@ def _said(block: Block) -> str:
         case "group" if block.label == "tools":
             return f"tools {', '.join(tool.label for tool in block.blocks)}"
         case "group":
-            return shorten("\n".join(map(_said, block.blocks)))
+            return shorten("\n".join(map(_block_text, block.blocks)))
         case _:
             return block.text

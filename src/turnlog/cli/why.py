@@ -117,12 +117,12 @@ def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
     for shown in select(records)[0]:
         in_summary = account.fate == "summarised" and shown.treatment == "summarised"
         if shown.records == (account.n,) and not in_summary:
-            yield f"shown as: {_said(shown.message)}"
+            yield f"shown as: {_one_line(shown.message)}"
         if in_summary and shown.records[0] == account.by[-1]:
-            yield f"told in: {_said(shown.message)}"
+            yield f"summarised in: {_one_line(shown.message)}"
 
 
-def _said(message: Message) -> str:
+def _one_line(message: Message) -> str:
     """The text of a message and its tool results on one line, up to 1,000 characters."""
     return gist(Message(message.role, tuple(leaf_parts(message.parts))), characters=1_000)
 

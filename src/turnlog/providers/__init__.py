@@ -1,6 +1,7 @@
 """The wire formats, one folder each: parse, render, sanitize, stream, rules.
 
-`provider(name)` returns one. Modules beside the folders are shared by all. Imported by `requests` and above.
+`provider(name)` returns a provider. All providers share the modules beside the folders. Imported by `requests` and the
+packages above it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FOLDERS = {
 
 
 class _Providers(Mapping[str, Provider]):
-    """Loads the folder of a provider when that is first asked for: a session has mostly one."""
+    """Loads the folder of a provider at its first use: a session usually needs only one."""
 
     def __getitem__(self, name: str) -> Provider:
         found: Provider = import_module(f".{_FOLDERS[name]}", __name__).PROVIDER
@@ -41,7 +42,7 @@ PROVIDERS: Mapping[str, Provider] = _Providers()
 
 
 def provider(name: str) -> Provider:
-    """The provider of that name. Raises UnknownProvider, which lists the known ones."""
+    """The provider with that name. Raises UnknownProvider, which lists the known names."""
     if not isinstance(name, str) or name not in _FOLDERS:
         raise UnknownProvider(f"unknown provider {name!r}; use one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

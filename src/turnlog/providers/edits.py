@@ -65,8 +65,8 @@ def at(path: str, key: str) -> str:
 
 
 def changed(holder: Object, key: str, path: str, change: Change) -> Object:
-    """`holder`, which is at `path`, with `change` applied to each object in the list at `key`, or to the single object
-    there."""
+    """`holder`, whose path is `path`, with `change` applied to each object in the list at `key`, or to the single
+    object at `key`."""
     given, where = holder.get(key), at(path, key)
     if isinstance(given, dict):
         new: Any = change(given, where)
@@ -82,9 +82,9 @@ Steps = Callable[[Object, Target, Edits], Object]
 
 
 def sanitizer(known: Collection[str]) -> Callable[[Steps], Callable[[Object, Target], Rendered]]:
-    """Make a provider's `sanitize` of a function that changes a request and records its edits. It raises FormatError
-    for a request that is nested too deeply. Keys of the request that are not `known` go to a compatible server as they
-    are: nobody here knows its settings."""
+    """Make a provider's `sanitize` from a function that changes a request and records its edits. `sanitize` raises
+    FormatError for a request that is nested too deeply. For a compatible server, keys that are not `known` are sent
+    unchanged, because its settings are not known."""
 
     def sanitizing(steps: Steps) -> Callable[[Object, Target], Rendered]:
         @wraps(steps)
@@ -107,6 +107,6 @@ def brief(value: Any) -> str:
     """A value, shortened to fit into a sentence."""
     try:
         shown = _SHORT.repr(value)
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         return f"a value of type {type(value).__name__}"
     return shown if len(shown) <= 80 else f"{shown[:77]}..."

@@ -1,4 +1,4 @@
-"""Bodies that hold an error instead of an answer: sent with status 400 and above, by some gateways with 200."""
+"""Bodies that contain an error instead of an answer: sent with status 400 and above, by some gateways with 200."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .edits import brief
 from .sdk_objects import plain
 
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
-"""Keys of answers. A body that has one of them and an error is an answer that broke off."""
+"""Keys of answers. A body with one of these keys and an error is an answer that was interrupted."""
 
 _KINDS = ("type", "status", "code")
 """Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
 
 
 def answer_body(response: Any) -> dict[str, Any]:
-    """A whole response as a dict. Raises FormatError for anything else, and for an error body, with the provider's
-    words."""
+    """A whole response as a dict. Raises FormatError for anything else; for an error body, with the provider's
+    message."""
     body = plain(response, "response")
     error = _error_in(body)
     if error is not None:
@@ -27,7 +27,7 @@ def answer_body(response: Any) -> dict[str, Any]:
 
 
 def is_error_body(answer: Any) -> bool:
-    """Whether this is a mapping that holds an error and no answer."""
+    """Whether this is a mapping with an error and no answer."""
     return isinstance(answer, Mapping) and _error_in(answer) is not None
 
 
@@ -42,7 +42,7 @@ def _error_in(body: Mapping[str, Any]) -> Any:
 
 
 def error_text(error: Any) -> str:
-    """The kind and the message of an error, e.g. `rate_limit_error: Slow down`; empty if there is none."""
+    """The kind and the message of an error, for example `rate_limit_error: Slow down`; empty if there is no error."""
     if not error:
         return ""
     if not isinstance(error, Mapping):

@@ -9,7 +9,7 @@ from ..view.types import Loss, Shown
 class Losses:
     """The losses of one request, in order, with the records of the current message.
 
-    With `apart`, each key of another provider's form is a loss of its own; else all keys of a form are one.
+    With `apart`, each key of another provider's form is a separate loss; otherwise all keys of a form are one loss.
     """
 
     def __init__(self, provider: str, *, apart: bool = False) -> None:
@@ -29,7 +29,7 @@ class Losses:
             self.extras(message.form, f"a {message.role} message")
 
     def extras(self, form: Form | None, what: str) -> None:
-        """Record the keys in another provider's form of `what`: they cannot be sent."""
+        """Record the keys in another provider's form of `what`, because they cannot be sent."""
         if form is None or form.provider == self._provider:
             return
         keys = extra_keys(form)

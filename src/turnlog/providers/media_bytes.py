@@ -1,6 +1,6 @@
 """Media bytes on the wire: base64, and blobs by hash.
 
-If encoding the bytes does not give the base64 text again, the text is kept as a blob of its own and its hash in the
+If encoding the bytes does not give the same base64 text, the text is stored as a separate blob, and its hash in the
 form, so that the provider gets the same text back.
 """
 
@@ -46,5 +46,5 @@ def keep_text(text: str, blobs: dict[str, bytes]) -> str:
 
 
 def kept_text(digest: str, blob: BlobReader) -> str:
-    """The text that `keep_text` put away. Raises BlobMissing."""
+    """The text that `keep_text` stored. Raises BlobMissing."""
     return blob(digest).decode("utf-8", "surrogatepass")

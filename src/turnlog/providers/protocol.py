@@ -1,7 +1,7 @@
-"""What a provider is to the rest of turnlog: a reader and a writer of its wire format.
+"""The provider protocol: a reader and a writer of a wire format.
 
-Readers accept what SDKs return, objects or dicts; writers return plain dicts to splat into an SDK
-call. Both are pure: media bytes come and go by hash.
+Readers accept what SDKs return, objects or dicts; writers return plain dicts to pass to an SDK call. Both are pure
+functions: media bytes are passed by hash.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 
 BlobReader = Callable[[str], bytes]
-"""Media bytes by hex SHA-256; raises BlobMissing."""
+"""Returns media bytes for a hex SHA-256; raises BlobMissing."""
 
 SettingPaths = Mapping[str, tuple[str, ...]]
-"""Where a provider keeps settings that several providers share: common name -> path of keys in the body.
+"""The paths of settings that several providers share: common name -> path of keys in the body.
 
 Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings), `stream`, and others that more
-than one provider has for all its models."""
+than one provider has for all its models.
+"""
 
 OPENAI_SETTINGS: SettingPaths = {
     name: (name,)
@@ -43,7 +44,7 @@ OPENAI_SETTINGS: SettingPaths = {
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
-    """A parsed request body: its messages in order (leading system text included), everything else as a configuration,
+    """A parsed request body: its messages in order (including leading system text), everything else as a configuration,
     and its media bytes by hash."""
 
     messages: tuple[Message, ...]
@@ -51,18 +52,18 @@ class Parsed(Struct, frozen=True, kw_only=True):
     blobs: dict[str, bytes] = {}
 
     def blob(self, sha256: str) -> bytes:
-        """The media bytes of that hash. Raises BlobMissing."""
+        """The media bytes with that hash. Raises BlobMissing."""
         if sha256 not in self.blobs:
             raise BlobMissing(f"no media with hash {sha256} in this request")
         return self.blobs[sha256]
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """A model's answer, whole or as much as arrived.
+    """A model's answer, complete or the part that arrived.
 
-    `complete` is False if the stream ended early; `error` then says why, if known. `fragments` are tool calls whose
-    arguments had not fully arrived; they are not part of `message`. `beside` is information for people that no model
-    is sent, such as Google's sources.
+    `complete` is False if the stream ended early; `error` is then the reason, if known. `fragments` are tool calls
+    whose arguments are incomplete; they are not part of `message`. `beside` is information for people that is not sent
+    to a model, for example Google's sources.
     """
 
     message: Message
@@ -79,7 +80,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Rendered(Struct, frozen=True, gc=False, kw_only=True):
-    """A request body, and what was lost and changed to make it."""
+    """A request body, and the losses and edits made while creating it."""
 
     body: dict[str, Any]
     losses: tuple[Loss, ...] = ()
@@ -87,13 +88,13 @@ class Rendered(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Assembler(Protocol):
-    """Puts a streamed answer together."""
+    """Assembles a streamed answer."""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next chunk: an SDK event object, or its JSON as a dict. Raises FormatError."""
+        """Process the next chunk: an SDK event object, or its JSON as a dict. Raises FormatError."""
 
     def reply(self) -> Reply:
-        """The answer so far. `complete` only after the provider's own end of the stream."""
+        """The answer so far. It is `complete` only after the provider's own end of the stream."""
 
 
 class Renderer(Protocol):
@@ -102,9 +103,9 @@ class Renderer(Protocol):
     def __call__(
         self, view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader
     ) -> Rendered:
-        """Renders what is there and declares losses; repairs nothing.
+        """Render the view and declare losses; nothing is repaired.
 
-        `configuration` is in this provider's terms, with the target's settings merged in. Forms of this provider are
+        `configuration` uses this provider's terms, with the target's settings merged in. Forms of this provider are
         replayed.
         """
 
@@ -127,25 +128,25 @@ class Provider(Struct, frozen=True, kw_only=True):
     name: str
 
     conversation: str
-    """The key of the request body that holds the conversation, a list."""
+    """The key of the request body that contains the conversation, a list."""
 
     setting_paths: SettingPaths
 
     settings: frozenset[str]
-    """The keys that a request has at its top."""
+    """The keys at the top level of a request."""
 
     parse: Callable[[Mapping[str, Any]], Parsed]
-    """Reads a request body. Raises FormatError with the path of what cannot be read."""
+    """Reads a request body. Raises FormatError with the path of the value that cannot be read."""
 
     declares: Callable[[Mapping[str, Any]], bool]
-    """Whether a tool declaration is in this provider's format, if it is in no other's. Hosted tools, such as a search,
-    are recognised by their type alone."""
+    """Whether a tool declaration is in this provider's format and in no other provider's. Hosted tools, for example a
+    search, are recognised by their type alone."""
 
     parse_response: Callable[[Any], Reply]
-    """Reads a whole response. Raises FormatError; for an error body, with the provider's words."""
+    """Reads a whole response. Raises FormatError; for an error body, with the provider's message."""
 
     assembler: Callable[[], Assembler]
-    """A fresh assembler for one streamed answer."""
+    """Creates an assembler for one streamed answer."""
 
     rules: Callable[[Target, Mapping[str, Any]], Rules]
     """What this model accepts, given the request's settings."""
@@ -153,35 +154,36 @@ class Provider(Struct, frozen=True, kw_only=True):
     render: Renderer
 
     sanitize: Callable[[dict[str, Any], Target], Rendered]
-    """Removes what the provider would refuse apart from the order of the conversation: unknown keys, settings that
+    """Removes what the provider would refuse, except for the order of the conversation: unknown keys, settings that
     exclude each other, missing limits. Each change is an edit."""
 
     tool_choice: Callable[[Mapping[str, Any]], str | None]
     """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
 
     with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
-    """Settings with a tool choice, which is given in common words."""
+    """Settings with a tool choice, given in common words."""
 
     older_paths: SettingPaths = {}
-    """Older names that a provider still takes for some of these settings."""
+    """Older names of some of these settings that the provider still accepts."""
 
     turns_of_steps: bool = False
     """Whether a body has a message for each step of a turn, where the model reads the turn as one: it is counted so."""
 
     counted_key: str = ""
-    """A key of messages that may occur only a few times in a whole request, such as a cache mark."""
+    """A key of messages that may occur only a few times in a whole request, for example a cache mark."""
 
     text_documents: bool = True
-    """Whether it takes plain-text files; if not, their text is put into the message."""
+    """Whether the provider accepts plain-text files; if not, their text becomes part of the message."""
 
     knows: Callable[[Opaque], bool] = _always
     """Whether the provider accepts this opaque part of its own in a request."""
 
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
-    """Settings with thinking switched off, for providers that need it in a foreign tool loop."""
+    """Settings with thinking switched off, for providers that require this in a tool loop that another provider
+    began."""
 
     mark_cache: Callable[[dict[str, Any], Sequence[int]], dict[str, Any]] | None = None
-    """Adds prompt-cache marks after these messages of a request, for providers that use marks."""
+    """Adds prompt-cache marks after these messages of a request, for providers that use cache marks."""
 
     required_settings: Callable[[Target], dict[str, Any]] = _nothing
-    """Settings that every request must have, for requests that turnlog makes itself."""
+    """Settings that every request must have, for requests made by turnlog itself."""

@@ -1,4 +1,4 @@
-"""How parsers take values out of JSON objects."""
+"""Reading values from JSON objects, for parsers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def string(holder: Mapping[str, Any], key: str) -> str:
-    """The string at `key`; empty if there is none."""
+    """The string at `key`; "" if there is no string."""
     value = holder.get(key)
     return value if isinstance(value, str) else ""
 
 
 def inner(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The object at `key`; empty if there is none."""
+    """The object at `key`; an empty object if there is no object."""
     value = holder.get(key)
     return value if isinstance(value, Mapping) else {}
 

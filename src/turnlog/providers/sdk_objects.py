@@ -14,10 +14,10 @@ from ..errors import FormatError
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200
-"""Levels that are searched; anything nested deeper is refused later."""
+"""The number of levels that are searched; a deeper value is refused later."""
 
 JSON_VALUES = "use only dicts, lists, strings, numbers, booleans, None, or objects of the provider's SDK"
-"""What a request body may consist of."""
+"""The values that a request body may contain."""
 
 
 def plain(value: Any, path: str) -> dict[str, Any]:
@@ -27,24 +27,24 @@ def plain(value: Any, path: str) -> dict[str, Any]:
     found = _dumped(value)
     if found is None:
         what = advice(value)
-        told = f"expected an object of the SDK or a dict, got {type(value).__name__}"
-        raise FormatError(f"{told}: {what}" if what else told, path=path)
+        expected = f"expected an object of the SDK or a dict, got {type(value).__name__}"
+        raise FormatError(f"{expected}: {what}" if what else expected, path=path)
     return found
 
 
 def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
-    """An object's own dump as a dict, or None. With `made_by_hand`, values that only the class sets are included: the
-    role of Google's `ModelContent` is one."""
+    """An object's own dump as a dict, or None. With `made_by_hand`, values that the class sets are included, for
+    example the role of Google's `ModelContent`."""
     if isinstance(value, type):  # a class has the methods of its instances
         return None
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        try:  # unset fields stay out; `by_alias` because the SDKs call the key `async` `async_`, and all of Google's
-            said = _mapping(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
-            if said is None or not made_by_hand:
-                return said
+        try:  # `by_alias` because SDKs name the key `async` `async_`; Google's has aliases for all keys
+            set_values = _mapping(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
+            if set_values is None or not made_by_hand:
+                return set_values
             by_class = dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
-            return _mapping(_filled(said, by_class))
+            return _mapping(_filled(set_values, by_class))
         except (TypeError, ValueError):  # not pydantic, or an old version
             pass
     for name in _DUMPS:
@@ -54,14 +54,14 @@ def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
     return None
 
 
-def _filled(said: Any, by_class: Any) -> Any:
-    """The values that were set, and at every depth those that a class adds."""
-    if isinstance(said, dict) and isinstance(by_class, dict):
-        more = {key: value for key, value in by_class.items() if key not in said}
-        return {**{key: _filled(value, by_class.get(key)) for key, value in said.items()}, **more}
-    if isinstance(said, list) and isinstance(by_class, list) and len(said) == len(by_class):
-        return [_filled(*pair) for pair in zip(said, by_class, strict=True)]
-    return said
+def _filled(set_values: Any, by_class: Any) -> Any:
+    """The values that were set, and, at every depth, the values that the class adds."""
+    if isinstance(set_values, dict) and isinstance(by_class, dict):
+        more = {key: value for key, value in by_class.items() if key not in set_values}
+        return {**{key: _filled(value, by_class.get(key)) for key, value in set_values.items()}, **more}
+    if isinstance(set_values, list) and isinstance(by_class, list) and len(set_values) == len(by_class):
+        return [_filled(*pair) for pair in zip(set_values, by_class, strict=True)]
+    return set_values
 
 
 def _mapping(value: Any) -> dict[str, Any] | None:
@@ -69,7 +69,8 @@ def _mapping(value: Any) -> dict[str, Any] | None:
 
 
 def advice(value: Any) -> str:
-    """How to get the answer out of an object that leads to one, such as an awaitable; empty if it leads to none."""
+    """How to get the answer from an object that leads to an answer, for example an awaitable; "" for any other
+    object."""
     if inspect.isawaitable(value):
         return "await it, and hand over what that gives"
     if callable(getattr(value, "parse", None)) and hasattr(value, "headers"):
@@ -84,13 +85,13 @@ def advice(value: Any) -> str:
 
 
 def plain_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request body with its SDK objects as dicts; `body` itself if there are none. Raises FormatError with the path
-    of a value that no body can hold."""
+    """A request body with its SDK objects as dicts; `body` itself if it has none. Raises FormatError with the path of a
+    value that a body cannot contain."""
     return body if _is_plain(body) else _plain_keys(body, "", 0)
 
 
 def _is_plain(body: Mapping[str, Any]) -> bool:
-    """Whether a body holds only JSON types, as most do."""
+    """Whether a body contains only JSON types, as most do."""
     level: list[Any] = [body]
     for _ in range(_DEEPEST):
         deeper: list[Any] = []
@@ -113,7 +114,7 @@ def _plain_keys(holder: Mapping[str, Any], path: str, depth: int) -> Mapping[str
 
 
 def _plain_value(value: Any, path: str, depth: int) -> Any:
-    """A value of a body with its SDK objects as dicts; the value itself if there are none."""
+    """A value of a body with its SDK objects as dicts; the value itself if it has none."""
     if type(value) in _SCALARS or depth > _DEEPEST or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, Mapping):
@@ -125,18 +126,18 @@ def _plain_value(value: Any, path: str, depth: int) -> Any:
     if dumped is None:
         what = advice(value) or JSON_VALUES
         raise FormatError(f"{path} is of type {type(value).__name__}: {what}")
-    return _plain_keys(_said(dumped), path, depth + 1)
+    return _plain_keys(_as_request(dumped), path, depth + 1)
 
 
-def _said(wire: dict[str, Any]) -> dict[str, Any]:
-    """An object of a response as a request holds it: without keys that have no value."""
+def _as_request(wire: dict[str, Any]) -> dict[str, Any]:
+    """An object of a response in the shape of requests: without keys that have no value."""
     if wire.get("type") == "code_interpreter_call":  # requires its keys even if they are null
         return wire
-    spoken = "role" in wire
+    is_message = "role" in wire
 
-    def says(key: str, value: Any) -> bool:
+    def is_sent(key: str, value: Any) -> bool:
         if value is None:
-            return spoken and key == "content"  # an answer of nothing but calls
-        return not (spoken and key == "annotations" and value == [])
+            return is_message and key == "content"  # an answer with calls only
+        return not (is_message and key == "annotations" and value == [])
 
-    return {key: value for key, value in wire.items() if says(key, value)}
+    return {key: value for key, value in wire.items() if is_sent(key, value)}

@@ -1,11 +1,11 @@
-"""How a provider spelled a value, kept as the difference from our default rendering.
+"""How a provider spelled a value, stored as the difference from turnlog's default rendering.
 
 A delta is a dict of up to four entries:
-    "+": {key: value}   keys that were there and that our rendering does not write (or writes
+    "+": {key: value}   keys that were present and that the default does not have (or has
                         with another value)
-    "-": [key, ...]     keys that our rendering writes and that were not there
-    "=": {ours: theirs} the same key in another spelling (camelCase against snake_case), where both are the same key
-    "~": {key: delta}   the same again inside a nested object
+    "-": [key, ...]     keys that the default has and that were missing
+    "=": {ours: theirs} a key in another spelling (camelCase or snake_case), where both are the same key
+    "~": {key: delta}   the delta of a nested object
 `spell(default, difference(default, seen)) == seen` for all dicts. Each provider has its own `Forms`.
 """
 
@@ -24,7 +24,7 @@ _V = TypeVar("_V", Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality that tells 1 from True and 1 from 1.0, at every depth."""
+    """Equality that distinguishes 1 from True and 1 from 1.0, at every depth."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -76,10 +76,10 @@ def difference(
 
 
 def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`default` in the spelling that `delta` holds; the opposite of `difference`.
+    """`default` in the spelling of `delta`; the inverse of `difference`.
 
-    If an id or a name was missing or null when the delta was taken and `default` has one now, repair has set it: it
-    stays.
+    If an id or a name was missing or null when the delta was made and `default` has one now, repair has set it, so it
+    is kept.
     """
     if not delta:
         return dict(default)
@@ -102,10 +102,10 @@ def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[s
 
 
 class Forms(Struct, frozen=True):
-    """Makes and reads the forms of one provider; forms of others are ignored.
+    """Makes and reads the forms of one provider; forms of other providers are ignored.
 
-    A shape is a list of words separated by spaces, some of them `key=value`. With `two_spellings`, the provider takes
-    each key in camelCase and in snake_case.
+    A shape is a list of words separated by spaces, some of the form `key=value`. With `two_spellings`, the provider
+    accepts each key in camelCase and in snake_case.
     """
 
     provider: str
@@ -116,7 +116,7 @@ class Forms(Struct, frozen=True):
         return form if form is not None and form.provider == self.provider else None
 
     def shape(self, form: Form | None) -> str:
-        """The shape of this provider's form; empty for any other."""
+        """The shape of this provider's form; "" for a form of another provider."""
         return form.shape if form is not None and form.provider == self.provider else ""
 
     def words(self, form: Form | None) -> list[str]:
@@ -124,11 +124,11 @@ class Forms(Struct, frozen=True):
         return self.shape(form).split()
 
     def says(self, form: Form | None, word: str) -> bool:
-        """Whether the shape has a word."""
+        """Whether the shape contains a word."""
         return form is not None and form.provider == self.provider and word in form.shape.split()
 
     def value(self, form: Form | None, key: str) -> str:
-        """The value of the word `key=value` in the shape; empty if there is none."""
+        """The value of the word `key=value` in the shape; "" if there is no such word."""
         shape = self.shape(form)
         if key not in shape:
             return ""
@@ -144,21 +144,22 @@ class Forms(Struct, frozen=True):
         return spell(default, delta) if delta else default
 
     def shaped(self, *words: str) -> Form | None:
-        """A form of words only; None if there are no words."""
+        """A form made of words only; None if there are no words."""
         shape = " ".join(filter(None, words))
         return Form(self.provider, shape) if shape else None
 
     def formed(
         self, value: _V, render: Callable[[_V], Mapping[str, Any] | None], seen: Mapping[str, Any], *words: str
     ) -> _V:
-        """`value`, which has no form, with one: these words, and the delta from its default rendering (given these
+        """`value`, which has no form, with a form: these words, and the delta from its default rendering (given these
         words) to `seen`."""
         shaped = self.shaped(*words) if words else None
         form = self.made(render(replace(value, form=shaped) if shaped else value) or {}, seen, *words)
         return replace(value, form=form) if form else value
 
     def made(self, default: Mapping[str, Any], seen: Mapping[str, Any], *words: str) -> Form | None:
-        """The form of a value with this default rendering that was read as `seen`; None if there is nothing to keep."""
+        """The form of a value that was read as `seen` and has this default rendering; None if there is nothing to
+        store."""
         delta = difference(default, seen, two_spellings=self.two_spellings)
         shape = " ".join(filter(None, words)) if words else ""
         return Form(self.provider, shape, delta) if delta or shape else None
@@ -170,7 +171,7 @@ _BOUNDARY = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def _other_spelling(key: str) -> str:
-    """camelCase for snake_case and the other way round."""
+    """camelCase for snake_case, and vice versa."""
     if "_" in key:
         head, *rest = key.split("_")
         return head + "".join(word[:1].upper() + word[1:] for word in rest)

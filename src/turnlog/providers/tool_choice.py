@@ -1,4 +1,4 @@
-"""Tool choices in the settings of any provider: where they stand, what stands beside them, and renaming their tools."""
+"""Tool choices in the settings of any provider: their keys, the settings beside them, and renaming their tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .protocol import Provider
 
 
 def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
-    """Settings whose tool choice uses the names under which tools are declared."""
+    """Settings whose tool choice uses the names under which the tools are declared."""
     sent = {tool.name: sendable_name(tool.name, rules) for tool in tools if tool.kind != "hosted"}
     renamed = {name: other for name, other in sent.items() if name != other}
     choice = to.tool_choice(settings) if renamed else None
@@ -22,7 +22,7 @@ def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool]
 
 
 def _renamed(choice: Any, names: Mapping[str, str]) -> Any:
-    """A tool choice with its tools renamed, wherever it names them."""
+    """A tool choice with its tools renamed at every depth."""
     if isinstance(choice, dict):
         return {key: _renamed(value, names) for key, value in choice.items()}
     if isinstance(choice, list):
@@ -31,18 +31,18 @@ def _renamed(choice: Any, names: Mapping[str, str]) -> Any:
 
 
 def settings_of_choice(source: Provider, settings: Mapping[str, Any], choice: str) -> list[str]:
-    """The keys of the settings that hold the tool choice."""
+    """The keys of the settings that contain the tool choice."""
     usual = source.with_tool_choice({}, choice)
     return [key for key in settings if key in usual or source.tool_choice(_without(settings, (key,))) != choice]
 
 
 def beside_choice(
-    source: Provider, settings: Mapping[str, Any], said: Sequence[str], choice: str
+    source: Provider, settings: Mapping[str, Any], choice_keys: Sequence[str], choice: str
 ) -> dict[tuple[str, ...], Any]:
-    """Settings beside a tool choice that its common word does not tell, by path: allowed tools, no parallel calls,
-    search locations. The choice is the same without them."""
+    """Settings beside a tool choice that the common word for it does not include, by path: allowed tools, no parallel
+    calls, search locations. The choice is the same without them."""
     found: dict[tuple[str, ...], Any] = {}
-    open_paths: list[tuple[str, ...]] = [(key,) for key in said]
+    open_paths: list[tuple[str, ...]] = [(key,) for key in choice_keys]
     while open_paths:
         path = open_paths.pop()
         holder = _at(settings, path)

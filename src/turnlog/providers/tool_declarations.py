@@ -10,13 +10,13 @@ from ..log.messages import Tool
 from . import provider
 
 _FORMATS = ("openai-chat", "google", "google-interactions", "anthropic", "openai-responses")
-"""Providers, in the order in which their formats are told apart: the last one takes what is no other's."""
+"""Providers in the order in which their formats are tried: the last one accepts what no other recognises."""
 
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
     """Tools from `Tool` objects, or from dicts in the format of any provider.
 
-    Raises InputError for a dict that is not a declaration, and for anything that is not a list of declarations.
+    Raises InputError for a dict that is not a declaration, and for a value that is not a list of declarations.
     """
     found: list[Tool] = []
     if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
@@ -30,21 +30,21 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
             found.append(_plain(tool))
             continue
-        speaker = next((each for each in map(provider, _FORMATS) if each.declares(tool)), None)
-        if speaker is None:
+        reader = next((each for each in map(provider, _FORMATS) if each.declares(tool)), None)
+        if reader is None:
             raise InputError(
-                f"tools[{i}] is no tool declaration: give it 'name', 'description' and 'parameters' (a JSON schema), "
-                "or the format that your provider documents"
+                f"tools[{i}] is not a tool declaration: give it 'name', 'description' and 'parameters' (a JSON "
+                "schema), or the format that your provider documents"
             )
-        found.extend(speaker.parse({speaker.conversation: [], "tools": [dict(tool)]}).configuration.tools)
+        found.extend(reader.parse({reader.conversation: [], "tools": [dict(tool)]}).configuration.tools)
     return tuple(found)
 
 
 def _plain(tool: Mapping[str, Any]) -> Tool:
-    """A tool given as name, description and parameters, in no provider's format."""
+    """A tool given as name, description and parameters, not in a provider's format."""
     unknown = tool.keys() - {"name", "description", "parameters"}
     parameters = tool.get("parameters")
     if unknown or not isinstance(parameters, (dict, type(None))):
-        what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is no JSON schema"
+        what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is not a JSON schema"
         raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
     return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)

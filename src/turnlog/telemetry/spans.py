@@ -241,8 +241,8 @@ class SessionSpans:
         *,
         seconds: float = 0.0,
     ) -> None:
-        """End the run of a call, if it is still open. If nobody recorded its beginning, it began at the earliest when
-        the model asked for it; a call that never ran has no span."""
+        """End the run of a call, if it is still open. If the beginning of the run was not recorded, the span begins
+        `seconds` before its end or, without `seconds`, at the time of the call; a call that never ran has no span."""
         known = self._calls.pop(key, None)
         if known is None or (known.span is None and (result is None or result.synthetic) and not seconds):
             return

@@ -59,12 +59,12 @@ def _reads_what_it_writes(provider: Provider, target: Target, histories: int) ->
         history = sound_history(random.Random(seed))
         made = _made(target, history)
         read = provider.parse(made.body)
-        back = iter(_said(read.messages))  # captions of moved media may be in between
-        for sent in _said(shown.message for shown in made.view):
+        back = iter(_gists(read.messages))  # captions of moved media may be in between
+        for sent in _gists(shown.message for shown in made.view):
             assert sent in back, f"{sent} was not read back, or not in its position"
 
 
-def _said(messages: Iterable[Message]) -> list[tuple[str, ...]]:
+def _gists(messages: Iterable[Message]) -> list[tuple[str, ...]]:
     """Texts, calls and results in order, without details that differ between providers."""
     said: list[tuple[str, ...]] = []
     for message in messages:

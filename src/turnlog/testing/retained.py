@@ -19,7 +19,7 @@ def check_holds(store: Store) -> None:
         return
     first, second = _lock(store, "a"), _lock(store, "a")  # before such a session exists
     store.create("a")
-    assert _in_use(store) == {"a"}, "a session that is held is not in use"
+    assert _in_use(store) == {"a"}, "a locked session is not in use"
     assert store.hold("a", alone=True) is None, "a session that others hold was given to one alone"
     first.close()
     first.close()
@@ -90,7 +90,7 @@ def check_reclaim(store: Store) -> None:
 
 def _lock(store: Store, session_id: str, *, alone: bool = False) -> Held:
     hold = store.hold(session_id, alone=alone)
-    assert hold is not None, f"session {session_id!r} could not be held"
+    assert hold is not None, f"session {session_id!r} could not be locked"
     return hold
 
 

@@ -42,7 +42,7 @@ def check_rewrite(store: Store) -> None:
         assert back == texts[::-1], "read backwards after a rewrite"
         assert store.info(session).records == len(texts), "info after a rewrite"
     assert store.verify() == [], f"verify after a rewrite: {store.verify()}"
-    assert store.get_blob(kept) == b"kept picture", "a rewrite deleted a blob that it was not told to"
+    assert store.get_blob(kept) == b"kept picture", "a rewrite deleted a blob that was not in `blobs`"
     raises(BlobMissing, "reading a deleted blob", store.get_blob, old)
     raises(InputError, "a rewrite of a record that does not exist", store.rewrite, "b", {9: new[2]})
     raises(InputError, "a rewrite under another number", store.rewrite, "b", {3: new[2]})

@@ -55,7 +55,7 @@ def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) 
     """
     parts: list[Any] = []
     turns: list[Any] = []
-    told: list[Any] = []  # ids that a whole turn answered
+    answered_ids: list[Any] = []  # ids that a whole turn answered
     for call in calls:
         result, own = call.get("result"), call.get("id")
         if result is None or own in answered:
@@ -68,9 +68,9 @@ def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) 
             if given in turns:
                 continue
             turns.append(given)
-        parts += [part for part in given if not _is_response(part) or _response_id(part) not in told]
+        parts += [part for part in given if not _is_response(part) or _response_id(part) not in answered_ids]
         if len(responses) > 1:
-            told += map(_response_id, responses)
+            answered_ids += map(_response_id, responses)
     return parts
 
 
@@ -107,11 +107,11 @@ def judged(message: Message, calls: Mapping[str, Mapping[str, Any]], log: Drafti
 
 
 def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
-    told = _OUTCOMES.get(str(call.get("status")), result.outcome)
+    outcome = _OUTCOMES.get(str(call.get("status")), result.outcome)
     text = result_text(result.parts)
-    if told == "canceled" and (_INTERRUPTED.search(text) or isinstance(call.get("resultDisplay"), str)):
+    if outcome == "canceled" and (_INTERRUPTED.search(text) or isinstance(call.get("resultDisplay"), str)):
         return "aborted"
-    return "timeout" if text.startswith(_TIMED_OUT) else told
+    return "timeout" if text.startswith(_TIMED_OUT) else outcome
 
 
 def record_run(call: Mapping[str, Any], result: ToolResult | None, described: dict[str, Any], log: Drafting) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..edits import Edits, Object
 
 MAX_MARKS = 4
-"""Most marks of one request, the automatic one at top level included."""
+"""Maximum number of marks in a request, including the automatic mark at top level."""
 
 _PLAIN = {"type": "ephemeral"}
 
@@ -16,13 +16,13 @@ _Path = tuple[str | int, ...]
 
 
 def sanitize_marks(request: Object, edits: Edits) -> Object:
-    """The request with at most `MAX_MARKS` marks, in a legal order of lifetimes, on blocks that may carry one."""
+    """The request with at most `MAX_MARKS` marks, in an allowed order of lifetimes, on blocks that may have a mark."""
     for path, rule in list(_misplaced(request)):
         request = _without_mark(request, path, rule, edits)
     marks = list(_marks(request))
     allowed = MAX_MARKS - (1 if isinstance(request.get("cache_control"), Mapping) else 0)
-    # Marks on older messages go first: a later one covers everything before it, and those on tools
-    # and system text are what other conversations share.
+    # Marks on older messages are removed first: a later mark covers everything before it, and other conversations share
+    # the marks on tools and system text.
     in_messages = [path for path, _ in marks if path[0] == "messages"]
     elsewhere = [path for path, _ in marks if path[0] != "messages"]
     surplus = [*in_messages, *reversed(elsewhere)][: max(0, len(marks) - allowed)]
@@ -39,8 +39,8 @@ def _without_mark(request: Object, path: _Path, rule: str, edits: Edits) -> Obje
 
 
 def mark_cache(request: Object, messages: Sequence[int]) -> Object:
-    """The request with a cache mark after the system text or the tools, and after these messages. A request that has
-    marks already is returned unchanged."""
+    """The request with a cache mark after the system text or the tools, and after these messages. A request that
+    already has marks is returned unchanged."""
     if request.get("cache_control") or next(_marks(request), None) is not None:
         return request
     text = request.get("system")
@@ -59,12 +59,12 @@ def mark_cache(request: Object, messages: Sequence[int]) -> Object:
 
 
 def _last_shown(tools: Sequence[Mapping[str, Any]]) -> int:
-    """The index of the last tool that may carry a mark, or -1. A tool whose loading is deferred may not."""
+    """The index of the last tool that may have a mark, or -1. A tool with deferred loading may not."""
     return max((i for i, tool in enumerate(tools) if not tool.get("defer_loading")), default=-1)
 
 
 def _with_mark(message: Object) -> Object:
-    """A message with a mark on its last block that may carry one."""
+    """A message with a mark on its last block that may have one."""
     content = message.get("content")
     if isinstance(content, str):
         return (

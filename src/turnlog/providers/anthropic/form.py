@@ -1,13 +1,13 @@
-"""Forms of this provider: the words that their shapes hold.
+"""Forms of this provider: the words in their shapes.
 
-string, list, null, absent   how a message or a result spelled its content
-mixed                        results that did not lead their message
-inline                       a system message that stood among the messages
-search_result                a text that was a search result's only one
+string, list, null, absent   how the content of a message or a result was spelled
+mixed                        results that were not at the beginning of their message
+inline                       a system message that was among the messages
+search_result                a text that was the only text of a search result
 redacted                     reasoning that was redacted, without data
-bare                         a call whose input was no object
+bare                         a call whose input was not an object
 base64, text, content, ...   the type of a medium's source
-literal=HASH                 its base64 text, kept as a blob
+literal=HASH                 its base64 text, stored as a blob
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which blocks and tool declarations are those of the Messages API."""
+"""The blocks and tool declarations that belong to the Messages API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .schema import BLOCK, IN_RESULT
 from .schema_tools import TOOL
 
 _READ = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result"})
-"""Types of blocks that the parser reads into parts. One that it kept whole could not be read, and cannot be sent."""
+"""Types of blocks that the parser reads into parts. A block of these types that it kept whole could not be read, and
+cannot be sent."""
 
 
 def is_block(data: Any) -> bool:
@@ -21,7 +22,7 @@ def is_block(data: Any) -> bool:
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an opaque block has a type that messages may hold and all the keys that the type requires."""
+    """Whether an opaque block has a type that messages may contain, and all the keys that the type requires."""
     data = part.data
     if not is_block(data) or data["type"] in _READ:
         return False
@@ -31,7 +32,7 @@ def knows(part: Opaque) -> bool:
 
 
 def declares(tool: Mapping[str, Any]) -> bool:
-    """Whether it is a tool declaration of the Messages API."""
+    """Whether this is a tool declaration of the Messages API."""
     kind = tool.get("type")
     if "input_schema" in tool:
         return True

@@ -36,7 +36,7 @@ def read_media(block: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | Non
 
 
 def _sourced(kind: Any, source: Mapping[str, Any], payload: Any, blobs: dict[str, bytes]) -> tuple[Media | None, str]:
-    """The media without a form, and the form word for a base64 text that must be kept as it is."""
+    """The media without a form, and the form word for a base64 text that must be stored unchanged."""
     mime = source.get("media_type", "")
     match source.get("type"):
         case "url" if isinstance(source.get("url"), str) and source["url"]:
@@ -54,9 +54,9 @@ def _sourced(kind: Any, source: Mapping[str, Any], payload: Any, blobs: dict[str
 
 
 def media_block(part: Media, data: str) -> dict[str, Any] | None:
-    """An image or document, or None where there is no block for it.
+    """An image or document, or None if there is no block for the media.
 
-    `data` is the payload as the source holds it: base64, or the text of a plain-text document.
+    `data` is the payload of the source: base64, or the text of a plain-text document.
     """
     if part.kind in ("audio", "video"):
         return None
@@ -87,8 +87,8 @@ def _source(part: Media, kind: str, data: str) -> dict[str, Any] | None:
 
 
 def payload_of(part: Media, blob: BlobReader) -> str:
-    """The payload of a source: text, base64, or the base64 text that was kept. Raises BlobMissing, and
-    UnicodeDecodeError for a text in an unknown encoding."""
+    """The payload of a source: text, base64, or the stored base64 text. Raises BlobMissing, and UnicodeDecodeError for
+    a text in an unknown encoding."""
     block = media_block(part, "")
     if not part.sha256 or block is None:
         return ""
@@ -100,7 +100,7 @@ def payload_of(part: Media, blob: BlobReader) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """The bytes of a base64 text or of a data URL; none if it is no base64."""
+    """The bytes of a base64 text or of a data URL; empty if it is not base64."""
     return decode_base64(text.partition(",")[2] if text.startswith("data:") else text) or b""
 
 
@@ -114,6 +114,7 @@ _MARKS = (
 
 
 def document_text(data: bytes) -> str:
-    """The text of a plain-text document, in UTF-8 or in what its byte-order mark says. Raises UnicodeDecodeError."""
+    """The text of a plain-text document, in UTF-8 or in the encoding of its byte-order mark. Raises
+    UnicodeDecodeError."""
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
     return data.decode(encoding) if encoding else data.decode("utf-8", "surrogatepass")

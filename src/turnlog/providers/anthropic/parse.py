@@ -42,7 +42,7 @@ _ROLES = ("user", "assistant", "system")
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
-    """Read a request body. Raises FormatError with the path of what cannot be read."""
+    """Read a request body. Raises FormatError with the path of the value that cannot be read."""
     if not isinstance(body, Mapping):
         raise FormatError("a request body is a JSON object", path="body")
     check_depth(body)
@@ -63,7 +63,7 @@ def read_blocks(blocks: Sequence[Any], path: str) -> tuple[tuple[Part, ...], dic
 
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
-    # How the body spelled itself: no model, empty system text, empty tools.
+    # How the body was spelled: no model, empty system text, empty tools.
     seen = {key: body[key] for key in ("system", "tools") if key in body and not body[key]}
     named = {"model": ""} if "model" in body else {}
     return Configuration(
@@ -84,7 +84,7 @@ def _tool(seen: Mapping[str, Any]) -> Tool:
 
 
 class _Reader:
-    """Reads one body; collects the media bytes it meets in `blobs`."""
+    """Reads one body; collects its media bytes in `blobs`."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -170,7 +170,7 @@ class _Reader:
         return FORMS.formed(call, call_block, block, "" if isinstance(arguments, dict) or not finite else "bare")
 
     def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:
-        # A result cannot hold calls or reasoning: such blocks are kept whole.
+        # A result cannot contain calls or reasoning: such blocks are kept whole.
         failed = block.get("is_error")
         # An empty output has no text part. In an error it would be refused, so there it becomes an empty text.
         content = None if block.get("content") == "" and not failed else block.get("content")
@@ -191,7 +191,7 @@ class _Reader:
         return list(zip(self._content(content, path), blocks, strict=False))
 
     def _search_result(self, block: Mapping[str, Any]) -> Text | None:
-        """A search result that holds one plain text; others stay opaque."""
+        """A search result with a single plain text; others stay opaque."""
         content = block.get("content")
         if not isinstance(content, list) or len(content) != 1 or not isinstance(content[0], Mapping):
             return None

@@ -1,8 +1,7 @@
-"""How a canonical part is written as a content block by default.
+"""The default rendering of canonical parts as content blocks.
 
-The parser compares the blocks it reads with these and keeps only the difference; the renderer starts from these and
-applies the difference. Block types: Messages API reference and the
-`*BlockParam` types of the anthropic SDK 2.12.0.
+The parser compares the blocks that it reads with these and stores only the difference; the renderer starts with these
+and applies the difference. Block types: Messages API reference and the `*BlockParam` types of the anthropic SDK 2.12.0.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ NO_OUTPUT = "[no output]"
 
 
 def text_block(part: Text) -> dict[str, Any]:
-    """A text block, or the search result block that holds the text (shape `search_result`)."""
+    """A text block, or the search result block that contains the text (shape `search_result`)."""
     text = {"type": "text", "text": part.text}
     if FORMS.says(part.form, "search_result"):
         return {"type": "search_result", "source": "", "title": "", "content": [text]}
@@ -35,8 +34,8 @@ def reasoning_block(part: Reasoning) -> dict[str, Any]:
 
 
 def call_block(part: ToolCall) -> dict[str, Any]:
-    """A call. The API takes only objects as input: anything else is wrapped as `{"input": ...}`, unless its form says
-    `bare`."""
+    """A call. The API accepts only objects as input: anything else is wrapped as `{"input": ...}`, unless its form has
+    the word `bare`."""
     given: Any = part.arguments
     if isinstance(given, dict) or FORMS.says(part.form, "bare"):
         arguments = given
@@ -56,7 +55,7 @@ def result_block(part: ToolResult) -> dict[str, Any]:
 
 
 def result_content(blocks: Sequence[dict[str, Any]], failed: bool) -> dict[str, Any]:
-    """The content of a result by default, as `{"content": ...}` or, for nothing, `{}`."""
+    """The default content of a result, as `{"content": ...}`; `{}` if there is none."""
     if not blocks:
         return {"content": NO_OUTPUT} if failed else {}
     return {"content": plain_content(blocks)}
@@ -72,7 +71,7 @@ def plain_content(blocks: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]
 
 
 def content_word(holder: Mapping[str, Any], default: Mapping[str, Any]) -> str:
-    """The form word for how `holder` spells its content; empty if it spells it as `default` does."""
+    """The form word for the way `holder` spells its content; "" if it is the way of `default`."""
     seen, ours = (_word(side) for side in (holder, default))
     return "" if seen == ours else seen
 

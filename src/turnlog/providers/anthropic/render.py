@@ -1,4 +1,4 @@
-"""A view as a Messages API request body."""
+"""Write a view as a request body of the Messages API."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _is_too_large(source: dict[str, Any]) -> bool:
 
 
 class _Renderer:
-    """Renders one view. What cannot be expressed goes to `losses`, what must move to `edits`."""
+    """Renders one view. What cannot be expressed is added to `losses`, what must be moved to `edits`."""
 
     def __init__(self, blob: BlobReader) -> None:
         self.blob = blob
@@ -135,7 +135,7 @@ class _Renderer:
 
     def _ordered(self, message: Message, last_results: bool, *, as_seen: bool) -> _Blocks:
         """The blocks of a message: results first, as the API requires, unless the message had another order. Blocks
-        that failed results may not hold follow the last results of the turn."""
+        that failed results may not contain follow the last results of the turn."""
         results: _Blocks = []
         others: _Blocks = []
         for part in message.parts:
@@ -179,7 +179,7 @@ class _Renderer:
         return FORMS.spelled(text_block(part), part.form)
 
     def _media(self, part: Media) -> dict[str, Any]:
-        """The block of media, or a text that says what is missing."""
+        """The block of media, or a text that describes the missing media."""
         self.losses.extras(part.form, part.kind)
         if part.name and part.kind == "image":
             self.losses.add("extra", f"name {part.name!r} of an image left out")
@@ -204,10 +204,10 @@ class _Renderer:
         return FORMS.spelled(block, part.form)
 
     def _result(self, part: ToolResult) -> dict[str, Any]:
-        """A result. Blocks that a failed result may not hold go to `moved`."""
+        """A result. Blocks that a failed result may not contain are added to `moved`."""
         self.losses.extras(part.form, "result")
         failed = part.outcome != "ok"
-        if part.outcome not in ("ok", "failed") and not part.synthetic:  # a synthetic result says so itself
+        if part.outcome not in ("ok", "failed") and not part.synthetic:  # its text contains the outcome
             self.losses.add("outcome", f"outcome {part.outcome!r} of call {part.call_id!r} is sent as an error")
         blocks = [block for inner in part.parts for block in self._part(inner)]
         if failed:

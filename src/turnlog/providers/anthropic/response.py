@@ -1,4 +1,4 @@
-"""Whole responses of the Messages API, and usage as the API counts it."""
+"""Whole responses of the Messages API, and its usage counts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _says_anything(value: Any) -> bool:
 
 def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
     """The call that the answer had only begun when it reached `max_tokens`: the last block, without input. It must not
-    be run without its arguments; the guide on stop reasons says to ask again."""
+    be run without its arguments; the guide on stop reasons recommends a new request."""
     last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
     if stop != "max_tokens" or last.get("type") != "tool_use" or last.get("input"):
         return ()
@@ -73,7 +73,7 @@ def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
 
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block of a response as a later request sends it: without nulls, defaults and response-only keys."""
+    """A block of a response in the shape of requests: without nulls, defaults and response-only keys."""
     kept = {key: value for key, value in block.items() if value is not None}
     if not kept.get("citations", True):
         del kept["citations"]

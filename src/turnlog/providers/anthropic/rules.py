@@ -16,41 +16,41 @@ from .form import NAME
 from .parts import NO_OUTPUT
 
 _MANY_TOKENS = 1_000_000
-"""Models with a window of so many tokens take 600 images and documents, others 100 ("too many images and documents: 601
-+ 0 > 600")."""
+"""Models with a window of this many tokens accept 600 images and documents, others 100 ("too many images and documents:
+601 + 0 > 600")."""
 
 IMAGE_MAX_BASE64 = 5_242_880
-"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Checked by `render`:
-`Rules` has one limit for all media, and a PDF may fill the request."""
+"""Maximum length of an image's base64 text, in characters ("image exceeds 5 MB maximum"). Checked by `render`: `Rules`
+has one limit for all media, and a PDF may use the whole request."""
 IMAGE_MAX_SIDE = 8_000
-"""Longest side of an image, in pixels ("At least one of the image dimensions exceed max allowed size: 8000 pixels")."""
+"""Maximum side of an image, in pixels ("At least one of the image dimensions exceed max allowed size: 8000 pixels")."""
 _REQUEST_MAX = 32 * 1024 * 1024
-"""Largest request, in bytes (413 `request_too_large`)."""
+"""Maximum size of a request, in bytes (413 `request_too_large`)."""
 
 _INSTEAD = {"enabled": "adaptive", "disabled": "between_tools", "adaptive": "", "between_tools": "disabled"}
-"""What comes closest to a type of thinking that a model does not take: `between_tools` is the least that there is where
-thinking cannot be switched off."""
+"""The type of thinking to use instead of one that a model does not accept: `between_tools` is the minimum if thinking
+cannot be switched off."""
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DOCUMENTS = frozenset({"application/pdf", "text/plain", "text/markdown", "text/csv", "text/html", "text/xml"})
 
 
 def thinking_type(settings: Mapping[str, Any]) -> str:
-    """`enabled`, `adaptive`, `disabled`, ... or empty where thinking is not set."""
+    """`enabled`, `adaptive`, `disabled`, ...; "" if thinking is not set."""
     thinking = settings.get("thinking")
     kind = thinking.get("type") if isinstance(thinking, Mapping) else None
     return kind if isinstance(kind, str) else ""
 
 
 def _drops_itself(settings: Mapping[str, Any]) -> bool:
-    """Whether the API is asked to leave out thinking that is bound to something else."""
+    """Whether the settings ask the API to leave out thinking that is bound to another conversation."""
     thinking = settings.get("thinking")
     binding = thinking.get("block_binding") if isinstance(thinking, Mapping) else None
     return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
 def thinking_taken(kind: str, abilities: Abilities) -> str:
-    """The type of thinking that a model is sent if its settings ask for `kind`; empty for none."""
+    """The type of thinking in requests to a model if its settings ask for `kind`; "" for no thinking."""
     taken = abilities.thinking
     if taken is None or kind in taken or kind not in _INSTEAD:
         return kind
@@ -70,7 +70,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     return Rules(
         provider=NAME,
         results="adjacent",
-        # Several are taken, but Anthropic's guide says that they teach the model to call one tool at a time.
+        # Several are accepted, but Anthropic's guide says that they teach the model to call one tool at a time.
         results_together=True,
         tools_required=True,  # "Requests which include `tool_use` or `tool_result` blocks must define tools."
         # Consecutive assistant messages are merged before pairs are checked (recorded 200).

@@ -18,12 +18,12 @@ from .schema import BODY, MIN_BUDGET
 
 _MISSING = "Field required"
 _DEFAULT_MAX_TOKENS = 8192
-"""Default limit on the answer, in tokens; lower if the model's own limit is."""
+"""Default limit on the answer, in tokens; lower if the model's own limit is lower."""
 
 
 @sanitizer(BODY.keys)
 def sanitize(request: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it; each change is an edit."""
+    """The request in the form that the API accepts; each change is an edit."""
     body = changed(request, "messages", "", lambda message, path: mended(message, path, edits))
     body = fit(sanitize_tools.mended(body, edits), BODY, "", edits)
     body = changed(body, "messages", "", lambda message, path: finished(message, path, edits))
@@ -41,7 +41,7 @@ def sanitize(request: Object, target: Target, edits: Edits) -> Object:
 
 
 def without_thinking(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`settings` with thinking switched off, and without what the API takes only with it."""
+    """`settings` with thinking switched off, and without settings that the API accepts only with thinking."""
     changed: dict[str, Any] = {**settings, "thinking": {"type": "disabled"}}
     management = changed.get("context_management")
     if isinstance(management, Mapping) and isinstance(management.get("edits"), list):
@@ -87,7 +87,7 @@ def _max_tokens(request: Object, target: Target, edits: Edits) -> Object:
 
 
 def _thinking(request: Object, abilities: Abilities, edits: Edits) -> Object:
-    """Ask for the type of thinking that comes closest to what the settings ask for, if the model does not take that."""
+    """If the model does not accept the type of thinking in the settings, use the closest type that it accepts."""
     kind = thinking_type(request)
     taken = thinking_taken(kind, abilities)
     if taken == kind:

@@ -1,7 +1,7 @@
-"""Blocks as the Messages API takes them, one by one; `repair` cares for pairing, order and limits.
+"""Sanitize single blocks for the Messages API; `repair` handles pairing, order and limits.
 
-Before the schema is applied, `mended` puts understood blocks into the documented form; after it, `finished` fills what
-must not be empty.
+Before the schema is applied, `mended` puts understood blocks into the documented form; afterwards, `finished` fills
+values that must not be empty.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def _block(block: Object, path: str, edits: Edits) -> Object:
 
 
 def finished(message: Object, path: str, edits: Edits) -> Object:
-    """The message without failed results that say nothing."""
-    return changed(message, "content", path, lambda block, where: _saying(block, where, edits))
+    """The message without failed results that have no content."""
+    return changed(message, "content", path, lambda block, where: _with_content(block, where, edits))
 
 
-def _saying(block: Object, path: str, edits: Edits) -> Object:
+def _with_content(block: Object, path: str, edits: Edits) -> Object:
     if block.get("type") != "tool_result" or not block.get("is_error") or block.get("content"):
         return block
     return _set(block, "content", NO_OUTPUT, path, edits)
@@ -66,7 +66,7 @@ def _result(block: Object, path: str, edits: Edits) -> Object:
 
 
 def _media(block: Object, path: str, edits: Edits) -> Object:
-    """Media in the block and the source that fit its MIME type."""
+    """Media whose block and source fit its MIME type."""
     source = block.get("source")
     if not isinstance(source, dict):
         return block

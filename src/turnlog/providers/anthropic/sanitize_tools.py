@@ -1,7 +1,7 @@
-"""Tool declarations as the Messages API takes them.
+"""Sanitize tool declarations for the Messages API.
 
 Before the schema is applied, `mended` puts understood tools into the documented form; `from_calls` declares the called
-functions if no tool is left.
+functions if no tool remains.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _mended(tool: Object, path: str, edits: Edits) -> Object:
         return _with_schema(tool, path, edits)
     shape = TOOL.shapes.get(kind) if isinstance(kind, str) else None
     if shape is None:
-        return _of_no_type(tool, path, edits)
+        return _of_unknown_type(tool, path, edits)
     name = shape.keys.get("name") if isinstance(shape, Record) else None
     if not isinstance(name, Words) or name.takes(tool.get("name")):
         return tool
@@ -62,7 +62,7 @@ def _mended(tool: Object, path: str, edits: Edits) -> Object:
     return edits.put(tool, "name", only, f"Input should be {only!r}", path=path)
 
 
-def _of_no_type(tool: Object, path: str, edits: Edits) -> Object:
+def _of_unknown_type(tool: Object, path: str, edits: Edits) -> Object:
     """A tool of an unknown type: unchanged if the type may be newer than the table, else a function if it has a
     name."""
     kind, name = tool["type"], tool.get("name")

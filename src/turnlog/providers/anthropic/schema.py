@@ -1,8 +1,8 @@
-"""What the Messages API takes in a request, as data.
+"""The values that the Messages API accepts in a request, as data.
 
-Source: the `Beta*Param` types of the anthropic SDK 2.12.0, plus keys that its v2 dropped and the API still answers
-with 200 (`temperature`, `top_p`, `top_k`, `output_format`). The API refuses any other key:
-"messages.0.token_count: Extra inputs are not permitted".
+Source: the `Beta*Param` types of the anthropic SDK 2.12.0, plus keys that its v2 removed and the API still accepts with
+status 200 (`temperature`, `top_p`, `top_k`, `output_format`). The API refuses any other key: "messages.0.token_count:
+Extra inputs are not permitted".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..schema import (
 )
 from .schema_tools import CITING, LISTED, MARK, MARKED, TOOL
 
-# -- blocks that may stand inside others ---------------------------------------------------------
+# -- blocks that may be inside others ------------------------------------------------------------
 _CITED = "type! cited_text! document_index:int! document_title!?"
 _CITATION = Tagged(
     "type",
@@ -222,7 +222,7 @@ BLOCK = Tagged(
     },
     others=".+_tool_(use|result)",
 )
-"""A content block of a message. Calls and results of server tools that came later than this table are trusted."""
+"""A content block of a message. Calls and results of server tools that are newer than this table are accepted."""
 
 _CONTENT: Mapping[str, Shape] = {"*content?": Either((STRING, Many(BLOCK)))}
 _EFFORT = words("low medium high xhigh max")
@@ -315,7 +315,7 @@ BODY = record(
         ),
     },
 )
-"""A request body. Headers that SDKs take as arguments (`betas`, `extra_headers`) are no part of it."""
+"""A request body. Headers that SDKs accept as arguments (`betas`, `extra_headers`) are not part of it."""
 
 # -- answers -------------------------------------------------------------------------------------
 RESPONSE = record("*id *model *stop_reason")

@@ -1,4 +1,4 @@
-"""What the Messages API takes as a tool, as data: the `Beta*Param` types of the anthropic SDK 2.12.0."""
+"""The tools that the Messages API accepts, as data: the `Beta*Param` types of the anthropic SDK 2.12.0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS = "type! allowed_callers:texts defer_loading:flag strict:flag"
 
 
 def _tool(name: str, keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
-    """A tool that the API defines; it has exactly one name."""
+    """A tool that the API defines; it has a fixed name."""
     return record(f"{_OPTIONS} {keys}", {"name!": words(name), **MARKED, **(nested or {})})
 
 

@@ -1,7 +1,7 @@
-"""Streamed answers of the Messages API, put together event by event.
+"""Assemble a streamed answer of the Messages API, event by event.
 
-Events: message_start, content_block_start / _delta / _stop by index, message_delta, message_stop,
-ping and error (streaming reference). Unknown events and deltas are passed over, as the API asks.
+Events: message_start, content_block_start / _delta / _stop by index, message_delta, message_stop, ping and error
+(streaming reference). Unknown events and deltas are ignored, as the API documentation asks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delt
 
 
 class _Block:
-    """A content block so far. `broken` says that its input is not a JSON object."""
+    """A content block so far. `broken`: its input is not a JSON object."""
 
     def __init__(self, start: dict[str, Any], index: int) -> None:
         self.fields = start
@@ -38,7 +38,7 @@ class _Block:
         self.has_input = False
         self.closed = False
         self.broken = False
-        self.told_again = False
+        self.text_repeated = False
 
     def take(self, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):
@@ -70,14 +70,14 @@ class _Block:
         else:
             self.broken = True
 
-    def gives_way_to(self, other: _Block) -> bool:
-        """Whether a block that starts under the same index is this one repeated. If not, the server uses one index for
+    def is_repeated_by(self, other: _Block) -> bool:
+        """Whether a block that starts with the same index repeats this block. If not, the server uses one index for
         several blocks."""
         again = self.fields.get("id") is not None and self.fields.get("id") == other.fields.get("id")
-        return self.told_again or again or not (self.closed or self.pieces)
+        return self.text_repeated or again or not (self.closed or self.pieces)
 
     def end(self) -> None:
-        """Close the block if no event did: some servers never close the last one."""
+        """Close the block if no event did: some servers never close the last block."""
         if not self.closed:
             self.close()
             with suppress(FormatError):
@@ -92,7 +92,7 @@ class _Block:
             raise
 
     def block(self) -> dict[str, Any]:
-        """The block as a whole response would hold it."""
+        """The block in the shape of a whole response."""
         kind = self.fields.get("type")
         if kind in ("text", "thinking"):
             return {**self.fields, kind: str(self.fields.get(kind) or "") + self.text}
@@ -124,7 +124,7 @@ class StreamAssembler:
         self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next event. Raises FormatError for what is no event of this API."""
+        """Process the next event. Raises FormatError for anything that is not an event of this API."""
         event = plain(chunk, "event")
         check_types(event, EVENT, "event")
         match event.get("type"):
@@ -132,7 +132,7 @@ class StreamAssembler:
                 self._message = _object(event, "message")
                 self._count(self._message.get("usage"))
                 for before in self._blocks:
-                    before.told_again = True
+                    before.text_repeated = True
             case "content_block_start":
                 block = _object(event, "content_block")
                 self._begin(_Block(block, _index(event)))
@@ -159,8 +159,8 @@ class StreamAssembler:
                 raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
 
     def _count(self, usage: Any) -> None:
-        """Usage is cumulative: later values replace earlier ones. A value that a later event omits or gives as 0
-        (compatible servers do) stays, unless the event tells the input: then a 0 in the input counts."""
+        """Usage is cumulative: later values replace earlier ones. If a later event omits a value or has 0 (compatible
+        servers do this), the earlier value stays, unless the event has input tokens: then a 0 in the input counts."""
         if isinstance(usage, Mapping):
             before = self._usage or {}
             sure = INPUT if any(tokens_billed(usage.get(key)) for key in INPUT) else ()
@@ -169,7 +169,7 @@ class StreamAssembler:
 
     def _begin(self, block: _Block) -> None:
         place = self._places.get(block.index)
-        if place is not None and self._blocks[place].gives_way_to(block):
+        if place is not None and self._blocks[place].is_repeated_by(block):
             self._blocks[place] = block
         else:
             self._places[block.index] = len(self._blocks)
@@ -214,7 +214,7 @@ def _is_sendable(block: _Block, whole: Mapping[str, Any], complete: bool) -> boo
 
 
 def _unanswered(blocks: list[_Block]) -> set[Any]:
-    """Ids of calls to server tools whose result has not come. The API refuses such a call without its result."""
+    """Ids of calls to server tools without a result yet. The API refuses such a call without its result."""
     answered = {block.fields.get("tool_use_id") for block in blocks if block.closed}
     server = ("server_tool_use", "mcp_tool_use")
     return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}

@@ -1,13 +1,13 @@
-"""Forms of this provider: the words that their shapes hold.
+"""Forms of this provider: the words in their shapes.
 
-string, strings, object      a system instruction that was a text or several texts; a single part, no list
-absent, null, empty          parts, or a response, that were not there, null, [] or {}
-content, apart               system text among the contents; results in a content of their own
-bare                         a call's arguments that were no object
+string, strings, object      a system instruction that was a text or several texts; a single part, not a list
+absent, null, empty          parts, or a response, that were missing, null, [] or {}
+content, apart               system text among the contents; results in a separate content
+bare                         a call's arguments that were not an object
 nested                       a result with media inside it
-json, value, result, ...     a response that was another object, or no object; the key of its text
-urlsafe, unpadded, literal=HASH  how base64 was spelled; a text of its own, kept as a blob
-models/, model, tools-object how a body spelled its model and its tools
+json, value, result, ...     a response that was another object, or not an object; the key of its text
+urlsafe, unpadded, literal=HASH  how base64 was spelled; another base64 text, stored as a blob
+models/, model, tools-object how the model and the tools of a body were spelled
 apart, joined, snake, schema how a tool was declared, see `tools`
 """
 

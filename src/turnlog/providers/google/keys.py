@@ -1,4 +1,4 @@
-"""Google's two spellings of a key: proto3 JSON takes `functionCall` and `function_call` alike."""
+"""Google's two spellings of a key: proto3 JSON accepts `functionCall` and `function_call` alike."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ DATA = (
     "toolResponse",
     "audioTranscription",
 )
-"""The fields of which a part sets exactly one (the `data` oneof of google.ai.generativelanguage Part)."""
+"""The fields of a part; exactly one of them is set (the `data` oneof of google.ai.generativelanguage Part)."""
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def role_of(role: str | None) -> Literal["user", "assistant", "system"]:
-    """The role of a content. The API takes only `user` and `model`; the roles of chat APIs are understood."""
+    """The role of a content. The API accepts only `user` and `model`; the roles of chat APIs are understood."""
     word = (role or "").lower()
     return "assistant" if word in ("model", "assistant") else "system" if word == "system" else "user"
 
@@ -67,7 +67,7 @@ def snake(key: str) -> str:
 
 
 def find(wire: Mapping[str, Any], key: str) -> str:
-    """The spelling in which `wire` has the camelCase `key`; `key` itself if it has neither."""
+    """The spelling in which `wire` has the camelCase `key`; `key` itself if it has neither spelling."""
     if key in wire:
         return key
     other = snake(key)
@@ -75,8 +75,8 @@ def find(wire: Mapping[str, Any], key: str) -> str:
 
 
 def camel_deep(value: Any) -> Any:
-    """An object with every known key in camelCase, at every depth except inside lists and `FREE` keys. A key that is
-    there in both spellings keeps both."""
+    """An object with every known key in camelCase, at every depth except inside lists and `FREE` keys. If a key is
+    present in both spellings, both are kept."""
     if not isinstance(value, dict):
         return value
     names = _camel_names(value)
@@ -89,8 +89,8 @@ def _camel_names(keys: Iterable[str]) -> list[str]:
 
 
 def check_json(value: Any, path: str = "") -> None:
-    """Raises FormatError for a key that is there in both spellings, which is ambiguous, and for values nested too
-    deeply."""
+    """Raises FormatError for a key that is present in both spellings, which is ambiguous, and for values that are
+    nested too deeply."""
     check_depth(value)
     _check_twins(value, path)
 

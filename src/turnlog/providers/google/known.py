@@ -1,4 +1,4 @@
-"""Which parts and tool declarations are those of Google."""
+"""The parts and tool declarations that belong to Google."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCa
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an opaque part has exactly one kind of data, and one that Google knows.
+    """Whether an opaque part has exactly one kind of data, which Google knows.
 
-    Without any, it is refused ("required oneof field 'data' must have one initialized field"), except
-    for a lone signature and lone video metadata (recorded, 200).
+    A part without data is refused ("required oneof field 'data' must have one initialized field"), except for a single
+    signature and single video metadata (recorded, 200).
     """
     if not isinstance(part.data, dict):
         return False
@@ -29,5 +29,5 @@ def knows(part: Opaque) -> bool:
 
 
 def declares(tool: Mapping[str, Any]) -> bool:
-    """Whether it is an object with function declarations or tools of Google."""
+    """Whether this is an object with function declarations or tools of Google."""
     return not TOOL.keys.keys().isdisjoint(tool)

@@ -22,7 +22,7 @@ _CONTENT = ("contents", "systemInstruction", "tools", "model")
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
-    """Read a request body. Raises FormatError with the path of what cannot be read."""
+    """Read a request body. Raises FormatError with the path of the value that cannot be read."""
     if not isinstance(body, Mapping):
         raise FormatError("expected the body of a generateContent request, an object", path="body")
     check_json(dict(body))
@@ -64,7 +64,7 @@ class _Reader:
         return found
 
     def system(self, value: Any) -> Message:
-        """The system instruction. The SDK takes a string or a list of strings, too; the form keeps which."""
+        """The system instruction. The SDK also accepts a string or a list of strings; the form stores which it was."""
         path = "systemInstruction"
         if isinstance(value, str):
             return Message("system", (Text(value),), form=FORMS.shaped("string"))
@@ -77,8 +77,8 @@ class _Reader:
         return Message("system", parts, form=FORMS.made({"role": "user"}, seen, shape))
 
     def content(self, content: dict[str, Any], path: str, after_results: bool) -> Message:
-        """One content. The form word `apart` keeps results from joining those before; `content` keeps a system role
-        among the contents, which newer backends allow, out of the system instruction."""
+        """One content. The form word `apart` keeps results from joining the results before; `content` keeps a system
+        role among the contents, which newer backends allow, out of the system instruction."""
         role = role_of(content.get("role"))
         if role == "assistant":
             self.parts.answering()
@@ -126,8 +126,8 @@ class _Reader:
         return Configuration(provider=NAME, model=name, settings=settings, tools=read_tools(tools or []), form=form)
 
     def settings(self, *, keep_model: bool) -> tuple[dict[str, Any], Form | None]:
-        """All other keys in camelCase, and the form that tells how all keys were spelled. The values of content keys
-        are not compared: both sides have `...` instead."""
+        """All other keys in camelCase, and the form with the spelling of all keys. The values of content keys are not
+        compared: both sides have `...` instead."""
         taken = {spelling for key, spelling in self.keys.items() if not (keep_model and key == "model")}
         others = {key: value for key, value in self.body.items() if key not in taken}
         settings: dict[str, Any] = camel_deep(others)

@@ -37,8 +37,8 @@ class _Call(Struct):
 
 
 class PartReader:
-    """Reads parts in order. It knows the calls of the current step, to match results without ids. Media bytes go to
-    `blobs`."""
+    """Reads parts in order, and remembers the calls of the current step, to match results without ids. Media bytes are
+    added to `blobs`."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -46,17 +46,17 @@ class PartReader:
         self._step_over = True
 
     def answering(self) -> None:
-        """The next parts are the model's: a new step, unless the last parts were the model's too."""
+        """Note that the next parts are the model's: a new step, unless the last parts were the model's too."""
         if self._step_over:
             self._calls = []
             self._step_over = False
 
     def asking(self) -> None:
-        """The next parts are not the model's."""
+        """Note that the next parts are not the model's."""
         self._step_over = True
 
     def read(self, part: dict[str, Any]) -> Part:
-        """One part, whose types the schema has checked. A part without a canonical kind is opaque; an empty one is an
+        """One part, whose types the schema has checked. A part without a canonical kind is opaque; an empty part is an
         empty text."""
         names = {camel(key): key for key, value in part.items() if value is not None}
         data = [key for key in DATA if key in names]
@@ -162,7 +162,7 @@ class PartReader:
         mime = plain_mime(string(inner, find(inner, "mimeType")))
         data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
         if isinstance(uri, str) and uri.startswith("data:"):
-            return None  # a data URL is no file: bytes belong into `inlineData`
+            return None  # a data URL is not a file: its bytes belong in `inlineData`
         if isinstance(uri, str) and uri:
             return FORMS.formed(file_media(uri, mime), self._default_media, part)
         raw = decode_base64(data) if isinstance(data, str) else None

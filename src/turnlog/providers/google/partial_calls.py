@@ -1,5 +1,5 @@
-"""Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each piece sets values at JSON paths, a
-string may come in several pieces, and the last piece has no `willContinue`."""
+"""Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each fragment sets values at JSON paths,
+a string may be split over several fragments, and the last fragment has no `willContinue`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from .form import NAME
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
 _ESCAPED = re.compile(r"\\(['\"\\/])")
 _DIGITS, _STEPS = 5, 100
-"""Most digits of an index and most steps of a path, so that a piece cannot make us build huge values."""
+"""Maximum number of digits of an index and of steps of a path, so that a fragment cannot make turnlog build huge
+values."""
 _VALUES = ("stringValue", "numberValue", "boolValue")
 
 
 def starts_partial(call: dict[str, Any]) -> bool:
-    """Whether this `functionCall` is the first piece of one."""
+    """Whether this `functionCall` is the first fragment of a call."""
     return bool(call.get("willContinue") or call.get("partialArgs"))
 
 
@@ -34,7 +35,7 @@ class PartialCall:
         self._open: tuple[str | int, ...] | None = None
 
     def feed(self, part: dict[str, Any], call: dict[str, Any], where: str) -> None:
-        """Take the next piece, which is at the path `where`. Raises FormatError."""
+        """Process the next fragment, whose path is `where`. Raises FormatError."""
         self._others.update({key: value for key, value in part.items() if key != "functionCall"})
         self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
         self.name = self._inner.get("name", "")
@@ -76,7 +77,7 @@ def _path(text: str, where: str) -> tuple[str | int, ...]:
 
 
 def _get(value: Any, path: tuple[str | int, ...]) -> str:
-    """The text at `path`; empty if something else is there."""
+    """The text at `path`; "" if there is another value."""
     for step in path:
         try:
             value = value[step]
@@ -86,7 +87,7 @@ def _get(value: Any, path: tuple[str | int, ...]) -> str:
 
 
 def _put(holder: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """`holder` with `value` at `path`; missing containers are made."""
+    """`holder` with `value` at `path`; missing containers are created."""
     if not path:
         return value
     step, rest = path[0], path[1:]

@@ -27,7 +27,7 @@ def text_part(part: Text) -> dict[str, Any]:
 
 
 def reasoning_part(part: Reasoning) -> dict[str, Any]:
-    """A thought, or a signature alone (often the last piece of a stream)."""
+    """A thought, or only a signature (often the last chunk of a stream)."""
     if part.signature and not part.text:
         return {"thoughtSignature": part.signature}
     wire: dict[str, Any] = {"text": part.text, "thought": True}
@@ -37,7 +37,7 @@ def reasoning_part(part: Reasoning) -> dict[str, Any]:
 
 
 def call_part(part: ToolCall) -> dict[str, Any]:
-    """A call, with its signature if that is Google's or a documented stand-in."""
+    """A call, with its signature if it is Google's or a documented stand-in."""
     inner: dict[str, Any] = {"name": part.name, "args": arguments_of(part, bare=FORMS.says(part.form, "bare"))}
     if part.id:
         inner = {"id": part.id, **inner}
@@ -62,7 +62,7 @@ def result_part(part: ToolResult, call_id: str, name: str, nested: list[dict[str
 
 
 def media_part(part: Media, blob: BlobReader) -> dict[str, Any]:
-    """Media: bytes inline, anything else by URI. Raises BlobMissing."""
+    """Media: bytes inline, other media by URI. Raises BlobMissing."""
     if part.sha256:
         data = base64_text(part, FORMS, blob)
         return {"inlineData": {"mimeType": mime_of(part), "data": data}}

@@ -191,7 +191,7 @@ class _Writer:
         return entry
 
     def _result(self, result: ToolResult) -> list[dict[str, Any]]:
-        """A result with the name of its call. Media that cannot stand inside follow it."""
+        """A result with the name of its call. Media that cannot be inside the result follow it."""
         self.losses.extras(result.form, f"the result of {result.call_id!r}")
         call = self._answered(result)
         name = result.name or (call.name if call else "") or "unknown_tool"
@@ -245,7 +245,7 @@ def _as_list(parts: Any) -> list[Any]:
 
 
 def _part_list(parts: list[Any], shape: str) -> dict[str, Any]:
-    """The `parts` of a content, spelled as they were read if that still fits."""
+    """The `parts` of a content, spelled as they were read if that spelling still fits."""
     words = shape.split()
     if len(parts) == 1 and "object" in words:
         return {"parts": parts[0]}

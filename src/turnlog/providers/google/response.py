@@ -1,4 +1,4 @@
-"""Read a whole response, as a stream of one chunk, so that both give the same answer."""
+"""Read a whole response as a stream of one chunk, so that both give the same answer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Tool results: `functionResponse.response`, an object, to and from parts and outcome.
+"""Tool results: convert `functionResponse.response`, an object, to and from parts and outcome.
 
-`{"output": text}` is the default, `{"error": text}` that of a failed tool, as in the SDK's docstring of
-`FunctionResponse.response`. For objects that wrap one text under another usual key, the form of the text keeps the
-key; any other object becomes a text of its compact JSON.
+`{"output": text}` is the default, `{"error": text}` the default for a failed tool, as in the SDK's docstring of
+`FunctionResponse.response`. For objects that wrap one text with another usual key, the form of the text stores the key;
+any other object becomes a text with its compact JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...log.messages import Outcome, Text, compact_json
 from .form import FORMS
 
 _WRAPPERS = frozenset({"output", "error", "result", "return_value"})
-"""Keys that only wrap the answer; `return_value` is what pydantic-ai sends."""
+"""Keys that only wrap the answer; pydantic-ai sends `return_value`."""
 
 BARE = frozenset({"empty", "null"})
 """Form words of a result without text: the response was `{}` or null."""
@@ -53,7 +53,7 @@ def _wrapped(value: Any) -> list[str] | None:
 
 
 def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
-    """The response for `texts`; several become a list. `bare` is the form word of a result without text.
+    """The response for `texts`; several texts become a list. `bare` is the form word of a result without text.
 
     If a text no longer fits its form (it was cut or masked), the default is used.
     """

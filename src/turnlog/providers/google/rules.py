@@ -1,4 +1,4 @@
-"""What Google's models accept, and where the shared settings stand."""
+"""What Google's models accept, and the paths of the shared settings."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
 
 
 def _without_id(call: ToolCall) -> bool:
-    """Whether a call is sent without an id, as models of the Gemini API make them."""
+    """Whether a call is sent without an id, like calls from models of the Gemini API."""
     inner = spelled(call_part(call), call.form).get("functionCall")
     return not (isinstance(inner, dict) and inner.get("id"))

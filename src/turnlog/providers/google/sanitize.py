@@ -17,7 +17,7 @@ from .tools import lower_types
 
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
+    """The request in the form that the API accepts; each change is an edit. Sanitizing again changes nothing."""
     signs = target.abilities.signed_calls
     body = _schemas(_system(body, edits), edits)
     for key in ("systemInstruction", "contents"):
@@ -33,14 +33,14 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _object(holder: Object, key: str) -> tuple[str, Object]:
-    """The spelling of a key and the object there; empty if there is none."""
+    """The spelling of a key, and the object at that key; empty if there is no object."""
     name = find(holder, key)
     value = holder.get(name)
     return name, value if isinstance(value, dict) else {}
 
 
 def _system(body: Object, edits: Edits) -> Object:
-    """Mend a system instruction in a form that only the SDK takes."""
+    """Correct a system instruction in a form that only the SDK accepts."""
     key = find(body, "systemInstruction")
     value = body.get(key)
     texts = [value] if isinstance(value, str) else value
@@ -53,7 +53,7 @@ def _system(body: Object, edits: Edits) -> Object:
 
 
 def _schemas(body: Object, edits: Edits) -> Object:
-    """Move JSON schemas that a typed field does not take to the field that takes any."""
+    """Move JSON schemas that a typed field does not accept to the field that accepts any."""
 
     def declaration(one: Object, path: str) -> Object:
         one = _untyped(one, "parameters", "parametersJsonSchema", path, edits)
@@ -86,7 +86,7 @@ def _untyped(holder: Object, typed: str, free: str, path: str, edits: Edits) -> 
 
 
 def _without_duplicates(body: Object, edits: Edits) -> Object:
-    """Drop second declarations of a function."""
+    """Remove repeated declarations of a function."""
     key = find(body, "tools")
     tools = body.get(key)
     if not isinstance(tools, list):
@@ -123,7 +123,7 @@ def _declared(body: Object) -> set[str]:
 
 
 def _listed(holder: Object, key: str) -> list[Any]:
-    """The objects at `key`, which may be one object instead of a list."""
+    """The objects at `key`, which may be a single object instead of a list."""
     value = holder.get(find(holder, key)) or []
     return value if isinstance(value, list) else [value]
 
@@ -151,7 +151,7 @@ def _calling(body: Object, edits: Edits) -> Object:
 
 
 def _cached(body: Object, edits: Edits) -> Object:
-    """Cached content brings its own instruction and tools."""
+    """Cached content includes its own instruction and tools."""
     for key in ("systemInstruction", "tools", "toolConfig") if body.get(find(body, "cachedContent")) else ():
         name = find(body, key)
         if body.get(name):

@@ -12,8 +12,8 @@ _At = tuple[int, int]
 
 
 def with_matching_ids(body: Object, edits: Edits) -> Object:
-    """The request in which either all results of a turn have the ids of their calls, or none has an id. Results are
-    matched by id, else by name, in order."""
+    """The request in which either all results of a turn have the ids of their calls, or no result has an id. Results
+    are matched by id, else by name, in order."""
     key = find(body, "contents")
     contents = body.get(key)
     if not isinstance(contents, list):
@@ -51,14 +51,14 @@ def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
 
 
 def _mismatched(calls: list[Object], results: list[tuple[_At, Object]]) -> dict[_At, str]:
-    """Results that must get another id, or none, by position."""
-    asked = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
-    answered = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
-    if not asked or not answered or sorted(asked) == sorted(answered):
+    """Results that need another id, or none, by position."""
+    called = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
+    result_ids = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
+    if not called or not result_ids or sorted(called) == sorted(result_ids):
         return {}
     waiting = [(call.get("name"), call.get("id") or "") for call in calls]
     changed: dict[_At, str] = {}
-    for at, result in sorted(results, key=lambda entry: entry[1].get("id") not in asked):
+    for at, result in sorted(results, key=lambda entry: entry[1].get("id") not in called):
         name, given = result.get("name"), result.get("id") or ""
         exact = [call for call in waiting if given and call[1] == given]
         call = next(iter(exact or [call for call in waiting if call[0] == name]), (name, ""))

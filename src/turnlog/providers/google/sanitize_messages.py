@@ -1,7 +1,7 @@
-"""Contents as Google takes them, one by one; `repair` cares for pairing, order and limits.
+"""Sanitize single contents for Google; `repair` handles pairing, order and limits.
 
-Before the schema is applied, `mended` puts understood contents into the documented form; after it, `finished` fills
-what must not be empty.
+Before the schema is applied, `mended` puts understood contents into the documented form; afterwards, `finished` fills
+values that must not be empty.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from .parts import STAND_INS
 
 _ROLES = ("user", "model", "function", None)
 _STAND_IN = "skip_thought_signature_validator"
-_SAYING = frozenset({*DATA, "videoMetadata", "thoughtSignature"})
-"""Keys of which a part must have one."""
+_REQUIRED = frozenset({*DATA, "videoMetadata", "thoughtSignature"})
+"""A part must have one of these keys."""
 _NO_BASE64 = "Invalid value (TYPE_BYTES), Base64 decoding failed"
 
 
 def mended(content: Object, path: str, edits: Edits, *, signs: bool) -> Object:
-    """The content with its role and data in the documented form. `signs` says that calls of this model must be
-    signed."""
+    """The content with its role and data in the documented form. `signs`: calls of this model must be signed."""
     role = content.get("role")
     if role not in _ROLES and path.startswith("contents"):
         valid = "model" if isinstance(role, str) and role_of(role) == "assistant" else "user"
@@ -42,7 +41,7 @@ def finished(content: Object, path: str, edits: Edits) -> Object:
 
 
 def _finished(part: Object, path: str, edits: Edits) -> Object:
-    if any(value is not None and camel(key) in _SAYING for key, value in part.items()):
+    if any(value is not None and camel(key) in _REQUIRED for key, value in part.items()):
         return part
     edits.add("empty", path, "without data sent as an empty text", "required oneof field 'data'")
     return {**part, "text": ""}
@@ -81,7 +80,7 @@ def _call(call: Object, path: str, edits: Edits) -> Object:
 
 
 def _result(result: Object, path: str, edits: Edits) -> Object:
-    """A result with an object as its response; media inside it are mended like parts."""
+    """A result with an object as its response; media inside it are corrected like parts."""
     given = result.get("response")
     if given is None:
         result = _set(result, "response", {}, path, edits)
@@ -105,7 +104,7 @@ def _inline(inline: Object, path: str, edits: Edits) -> Object:
 
 
 def _file(file: Object, path: str, edits: Edits) -> Object:
-    """A file with a MIME type: by its extension if none is given."""
+    """A file with a MIME type, determined by its extension if none is given."""
     uri, key = file.get(find(file, "fileUri")), find(file, "mimeType")
     if (isinstance(file.get(key), str) and file[key]) or not isinstance(uri, str):
         return file

@@ -1,8 +1,8 @@
 """The schema of a generateContent request, with both spellings of each key.
 
-Source: the REST reference (https://ai.google.dev/api/generate-content, v1beta) and the Vertex one, as google-genai 3.4
-types them. An unknown key is refused: "Invalid JSON payload received. Unknown name"; so is a wrong value: "Invalid
-value at 'generation_config.top_p' (TYPE_FLOAT)". Null is the same as nothing.
+Source: the REST reference (https://ai.google.dev/api/generate-content, v1beta) and the reference of Vertex, as typed in
+google-genai 3.4. An unknown key is refused: "Invalid JSON payload received. Unknown name"; so is a wrong value:
+"Invalid value at 'generation_config.top_p' (TYPE_FLOAT)". Null is the same as a missing value.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SCHEMA = _message(
         "additionalProperties": _INNER,
     },
 )
-"""What a typed schema field (`parameters`, `responseSchema`) takes: a subset of JSON schema."""
+"""The subset of JSON schema that a typed schema field (`parameters`, `responseSchema`) accepts."""
 _INNER_SCHEMA: Shape = Either((SCHEMA, FLAG))
 
 # -- contents ------------------------------------------------------------------------------------

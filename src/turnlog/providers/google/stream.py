@@ -1,7 +1,7 @@
 """Assemble a streamed answer.
 
-A stream is a sequence of responses: texts in pieces, calls whole (Vertex can stream arguments, see
-`partial_calls.py`), usage cumulative, `finishReason` on the last piece, and no end marker.
+A stream is a sequence of responses: texts in fragments, calls whole (Vertex can stream arguments, see
+`partial_calls.py`), cumulative usage, `finishReason` on the last chunk, and no end marker.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .schema import RESPONSE
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
-"""Other keys of a response. A chunk of a stream may hold only these, or nothing."""
-NO_RESPONSE = "no candidates: this is no generateContent response"
+"""Other keys of a response. A chunk of a stream may contain only these, or nothing."""
+NO_RESPONSE = "no candidates: this is not a generateContent response"
 _SOURCES = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
-"""Keys of a candidate that tell its sources: searches and their results, quotes, fetched pages."""
+"""Keys of a candidate that contain its sources: searches and their results, quotes, fetched pages."""
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
 _UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
@@ -54,11 +54,11 @@ class StreamAssembler:
         self._stop = ""
         self._error = ""
         self.begun = False
-        """Whether anything of an answer has arrived."""
+        """Whether any part of an answer has arrived."""
         self._reader.answering()
 
     def feed(self, chunk: Any) -> None:
-        """Take the next chunk: an SDK object, its JSON, or a list of either. Raises FormatError."""
+        """Process the next chunk: an SDK object, its JSON, or a list of either. Raises FormatError."""
         if isinstance(chunk, list):
             for item in chunk:
                 self.feed(item)
@@ -85,9 +85,9 @@ class StreamAssembler:
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
         for key in _SOURCES:
-            told = inner(candidate, key)
-            if told and told not in self._sources.get(key, ()):
-                self._sources.setdefault(key, []).append(told)
+            sources = inner(candidate, key)
+            if sources and sources not in self._sources.get(key, ()):
+                self._sources.setdefault(key, []).append(sources)
         reason = candidate.get("finishReason")
         if reason in _UNREADABLE_CALL and reason != self._stop:
             said = candidate.get("finishMessage") or ""
@@ -109,8 +109,8 @@ class StreamAssembler:
         self._append(self._reader.read(clean))
 
     def _partial_call(self, part: dict[str, Any], inner: dict[str, Any], path: str) -> dict[str, Any] | None:
-        """The whole call once its last piece has arrived, else None."""
-        if self._partial is not None and inner.get("name") and self._partial.name:  # the one before was cut off
+        """The whole call once its last fragment has arrived, else None."""
+        if self._partial is not None and inner.get("name") and self._partial.name:  # the previous call was cut off
             self._cut.append(self._partial.fragment())
             self._partial = None
         self._partial = self._partial or PartialCall()
@@ -121,8 +121,8 @@ class StreamAssembler:
         return whole
 
     def _append(self, part: Part) -> None:
-        """Append a part. Pieces of one text are joined; a signed part stays by itself, since the signature covers only
-        that part."""
+        """Append a part. Fragments of a text are joined; a signed part stays separate, because the signature covers
+        only that part."""
         last = self._parts[-1] if self._parts else None
         joined: Part | None = None
         if isinstance(part, Text) and isinstance(last, Text) and part.form is None and last.form is None:
@@ -135,7 +135,7 @@ class StreamAssembler:
             self._parts.append(part)
 
     def reply(self) -> Reply:
-        """The answer so far; complete once a finish reason (or the prompt's block reason) came."""
+        """The answer so far; complete after a finish reason (or the prompt's block reason)."""
         complete = bool(self._stop) and not self._error and self._partial is None
         error = self._error
         if not complete and not error:
@@ -150,7 +150,7 @@ class StreamAssembler:
             complete=complete,
             error=error,
             fragments=(*self._cut, *(() if self._partial is None else (self._partial.fragment(),))),
-            beside={key: told[0] if len(told) == 1 else [*told] for key, told in self._sources.items()},
+            beside={key: sources[0] if len(sources) == 1 else [*sources] for key, sources in self._sources.items()},
             blobs=dict(self._reader.blobs),
         )
 
@@ -169,8 +169,8 @@ def _plain(chunk: Any) -> dict[str, Any]:
 
 
 def _clean(key: str, value: Any) -> Any:
-    """A value as REST spells it: in camelCase, without nulls, and with enums and bytes of SDK objects as text.
-    Arguments and results are the user's and stay as they are."""
+    """A value in the spelling of REST: in camelCase, without nulls, and with enums and bytes of SDK objects as text.
+    Arguments and results are the user's and are not changed."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (bytes, bytearray)):
@@ -183,7 +183,7 @@ def _clean(key: str, value: Any) -> Any:
 
 
 def _standard(key: str, value: Any) -> Any:
-    """Base64 in the alphabet of REST responses; SDK objects use the other one."""
+    """Base64 in the alphabet of REST responses; SDK objects use the URL alphabet."""
     if key == "thoughtSignature" and isinstance(value, str):
         return value.translate(_URLSAFE)
     if key == "inlineData" and isinstance(value, dict) and isinstance(value.get("data"), str):

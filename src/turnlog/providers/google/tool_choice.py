@@ -9,7 +9,7 @@ from .keys import camel_deep
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is none; the mode `VALIDATED` counts as `auto`."""
+    """The tool choice in common words, None if there is no tool choice; the mode `VALIDATED` counts as `auto`."""
     config = _calling(camel_deep(dict(settings)))
     names = config.get("allowedFunctionNames")
     match config.get("mode"):

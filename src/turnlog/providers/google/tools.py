@@ -1,10 +1,10 @@
 """Tool declarations, read and written.
 
-A body's `tools` is a list of objects that hold function declarations or tools that Google runs.
-By default, consecutive functions share one object and a hosted tool has its own. Form words of a tool: `apart` (starts
-a new object), `joined` (shares the object before it), `snake` (the key is `function_declarations`), `object` (a single
-declaration, not a list); and for its schema `schema` (`parameters`, types in capitals) or `plain` (`parameters`
-unchanged) instead of the default `parametersJsonSchema`, which takes any JSON schema.
+A body's `tools` is a list of objects with function declarations or tools that Google runs. By default, consecutive
+functions share one object and a hosted tool has a separate object. Form words of a tool: `apart` (starts a new object),
+`joined` (shares the object before it), `snake` (the key is `function_declarations`), `object` (a single declaration,
+not a list); and for its schema `schema` (`parameters`, types in capitals) or `plain` (`parameters` unchanged) instead
+of the default `parametersJsonSchema`, which accepts any JSON schema.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ _LISTS = ("anyOf", "any_of", "oneOf", "allOf", "prefixItems")
 
 
 def lower_types(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema with Google's types (in capitals) as a JSON schema."""
+    """A schema with Google's types (in capitals), converted to a JSON schema."""
     return {key: _typed(key, value, str.lower) for key, value in schema.items()}
 
 
@@ -161,7 +161,7 @@ def _upper_types(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(key: str, value: Any, spelling: Callable[[str], str]) -> Any:
-    """A schema's `value` at `key`, with the `type` of each schema inside respelled, and nothing else."""
+    """A schema's `value` at `key`, in which only the `type` of each inner schema is spelled differently."""
     if key == "type" and isinstance(value, str):
         return spelling(value)
     if key in _NESTED:

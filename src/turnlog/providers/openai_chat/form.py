@@ -1,14 +1,14 @@
-"""Forms of this provider: the words that their shapes hold.
+"""Forms of this provider: the words in their shapes.
 
-list, null, empty, absent   content that was a list of one plain text, null, [], not there
+list, null, empty, absent   content that was a list of one plain text, null, [], missing
 developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
                             tool message with a name
 function                    a `function` message that answers no call, read as a user's text
-object, null, absent        a call's arguments that were an object, null, not there
+object, null, absent        a call's arguments that were an object, null, missing
 refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
 transcript                  the text of a spoken answer, sent only if its audio is not
-reasoning                   reasoning under the key `reasoning`, not `reasoning_content`
-plain, literal=HASH         an image_url that was a string; the wire text, kept as a blob
+reasoning                   reasoning with the key `reasoning`, not `reasoning_content`
+plain, literal=HASH         an image_url that was a string; the wire text, stored as a blob
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which parts and tool declarations are those of Chat Completions."""
+"""The parts and tool declarations that belong to Chat Completions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ tool, and keys that only responses have."""
 
 def knows(part: Opaque) -> bool:
     """Whether an opaque part can be sent. Parts that only compatible servers have (`video_url`, `thinking`) are
-    trusted."""
+    accepted."""
     if part.kind in _UNREADABLE or not isinstance(part.data, (dict, list)):
         return False
     if part.kind == "audio":
@@ -27,5 +27,5 @@ def knows(part: Opaque) -> bool:
 
 
 def declares(tool: Mapping[str, Any]) -> bool:
-    """Whether it is a tool declaration of Chat Completions, with what it declares under the name of its type."""
+    """Whether this is a tool declaration of Chat Completions, whose content is under the name of its type."""
     return "function" in tool or (tool.get("type") == "custom" and "custom" in tool)

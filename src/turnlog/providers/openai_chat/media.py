@@ -26,7 +26,7 @@ _EXTENSIONS = {"application/pdf": "pdf", "text/plain": "txt"}
 
 
 def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
-    """The content part of `media`, or None if this API takes none such: audio and files by URL, files of another
+    """The content part of `media`, or None if this API does not accept it: audio and files by URL, files of another
     provider, video."""
     literal = FORMS.value(media.form, "literal")
     text = kept_text(literal, blob) if literal else None
@@ -131,7 +131,7 @@ def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) ->
 
 
 def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *words: str) -> Media:
-    """`media`, with its text on the wire kept as a blob if the bytes do not encode to it again."""
+    """`media`; if its bytes do not encode to the same text again, that text is stored as a blob."""
     literal = "" if seen == ours else f"literal={keep_text(seen, blobs)}"
     return msgspec.structs.replace(media, form=FORMS.shaped(*words, literal))
 

@@ -32,13 +32,13 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
-    """Read a request body. Raises FormatError with the path of what cannot be read."""
+    """Read a request body. Raises FormatError with the path of the value that cannot be read."""
     wires = body.get("messages")
     if not isinstance(wires, Sequence) or isinstance(wires, (str, bytes)):
         raise FormatError(
             "expected a list of messages; is this the body of a Chat Completions request?", path="messages"
         )
-    # A single message may be one of many that an importer hands over one by one: its call may be elsewhere.
+    # An importer may pass messages one by one: the call of a single message may be elsewhere.
     reader = MessageReader(whole=len(wires) > 1)
     try:
         messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
@@ -48,8 +48,8 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 class MessageReader:
-    """Reads wire messages in order and remembers their calls, to match results. `whole` says that it reads the whole
-    conversation: a `function` message that answers no call is then a user's text."""
+    """Reads wire messages in order and remembers their calls, to match results. `whole`: it reads the whole
+    conversation, so a `function` message that answers no call is a user's text."""
 
     def __init__(self, *, whole: bool = False) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -160,7 +160,7 @@ class MessageReader:
 
 def read_call(entry: Mapping[str, Any]) -> ToolCall | None:
     """The call in an entry of `tool_calls`, or None if it is of an unknown kind."""
-    # Compatible servers have types of their own for functions (Moonshot's `builtin_function`).
+    # Compatible servers have their own types for functions (Moonshot's `builtin_function`).
     kind = "custom" if "custom" in entry and "function" not in entry else "function"
     body = entry.get(kind)
     if not isinstance(body, Mapping):

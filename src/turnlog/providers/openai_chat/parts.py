@@ -9,7 +9,7 @@ from .form import FORMS, NAME, spelled
 
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:
-    """A message without its content: the role, and `keys` that have a value."""
+    """A message without its content: the role, and those of `keys` that have a value."""
     return {"role": role, **{key: value for key, value in keys.items() if value}}
 
 
@@ -34,7 +34,7 @@ def function_wire(call: ToolCall) -> dict[str, Any]:
 
 
 def call_wire(call: ToolCall, *, custom: bool) -> dict[str, Any]:
-    """A call as an entry of `tool_calls`; `custom` says whether the model takes custom tools."""
+    """A call as an entry of `tool_calls`; `custom`: the model accepts custom tools."""
     if call.kind == "custom" and custom:
         named = {"name": call.name} if call.name else {}
         entry: dict[str, Any] = {"type": "custom", "custom": {**named, "input": _free_text(call)}}
@@ -46,7 +46,7 @@ def call_wire(call: ToolCall, *, custom: bool) -> dict[str, Any]:
 
 
 def tool_wire(tool: Tool, *, custom: bool) -> dict[str, Any] | None:
-    """A tool as an entry of `tools`, or None if it is another provider's own."""
+    """A tool as an entry of `tools`, or None if another provider runs it."""
     if tool.kind == "hosted":
         return tool.data if tool.provider == NAME else None
     body: dict[str, Any] = {"name": tool.name} if tool.name else {}

@@ -1,4 +1,4 @@
-"""A view as a request body."""
+"""Write a view as a request body."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _tools(tools: Sequence[Tool], losses: Losses, *, custom: bool) -> list[dict[
 
 
 class _Writer:
-    """Writes messages one by one. A tool message takes only text, and nothing may stand between the results of one
-    batch: media of results are held back until the batch ends."""
+    """Writes messages one by one. A tool message accepts only text, and no other message may be between the results of
+    one batch: media of results are held back until the batch ends."""
 
     def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -118,7 +118,7 @@ class _Writer:
         named = legacy or "named" in words
         media = [part for part in result.parts if isinstance(part, Media)]
         contents = self._contents([part for part in result.parts if not isinstance(part, Media)], "tool result")
-        if result.outcome != "ok" and not result.synthetic:  # a synthetic result says so itself
+        if result.outcome != "ok" and not result.synthetic:  # its text contains the outcome
             self.losses.add("outcome", f"call {result.call_id} {result.outcome}: only its text can say so")
         if media:
             kinds = " and ".join(sorted({part.kind for part in media}))
@@ -165,7 +165,7 @@ class _Writer:
         self._add(wire, self._contents(texts, "assistant message"), message)
 
     def _field(self, part: Part, wire: dict[str, Any]) -> bool:
-        """Write a part that is a key of the assistant message. Returns whether it was one."""
+        """Write a part that is a key of the assistant message. Returns whether it is such a part."""
         if isinstance(part, Reasoning):
             if part.provider != NAME:
                 self.losses.add("reasoning", f"reasoning of {part.provider} left out")
@@ -187,14 +187,14 @@ class _Writer:
             else:
                 self.losses.add("opaque", f"a second {part.kind} of one message left out")
         elif part.kind == "audio" and isinstance(part.data, dict):
-            # `expires_at` and `sha256` are for us; a request does not take them.
+            # Only readers use `expires_at` and `sha256`; requests do not accept them.
             wire["audio"] = {key: value for key, value in part.data.items() if key not in ("expires_at", "sha256")}
         elif part.kind in OPAQUE_FIELDS:
             wire[part.kind] = part.data
         return part.kind in OPAQUE_FIELDS or part.kind == "response"
 
     def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
-        """Append a message, unless nothing of it remains."""
+        """Append a message, unless no part of it remains."""
         own = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
         if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
             return
@@ -224,7 +224,7 @@ class _Writer:
         return contents
 
     def _media(self, media: Media) -> dict[str, Any]:
-        """The content part of media, or a text in its place if this API cannot take it."""
+        """The content part of media, or a text in its place if this API does not accept it."""
         self.losses.extras(media.form, media.kind)
         if media.name and media.kind not in ("document", "file"):
             self.losses.add("extra", f"name {media.name!r} of {media.kind} left out")
@@ -237,8 +237,8 @@ class _Writer:
 
 
 def _with_content(wire: dict[str, Any], contents: list[Any], words: list[str], *, bare: bool) -> dict[str, Any]:
-    """`wire` with its content: a string for a single plain text, else a list. With `bare` it may be null, as beside
-    calls."""
+    """`wire` with its content: a string for a single plain text, else a list. With `bare` the content may be null, for
+    example beside calls."""
     content: Any = contents
     if contents:
         only = contents[0] if len(contents) == 1 else None

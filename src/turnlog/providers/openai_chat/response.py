@@ -55,7 +55,7 @@ def parse_response(response: Any) -> Reply:
 
 
 def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The choice with index 0; with n > 1 the others are not part of the conversation."""
+    """The choice with index 0; with n > 1, the others are not part of the conversation."""
     choices = data.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         if isinstance(choice, dict) and not choice.get("index"):
@@ -93,7 +93,7 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
 
 
 def _without_noise(call: Any) -> Any:
-    """A call as it can be sent back. Some servers leave a stream's `index` in whole answers, some omit the type."""
+    """A call in the shape of requests. Some servers leave a stream's `index` in whole answers, some omit the type."""
     if not isinstance(call, Mapping):
         return call
     kept = {key: value for key, value in call.items() if key != "index" and value is not None}
@@ -104,7 +104,7 @@ def _without_noise(call: Any) -> Any:
 def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list[Part], list[Part]]:
     """`parts` without calls that may be incomplete, and those calls, with their arguments as text.
 
-    Arguments that parse as an object are complete. So are empty ones, once another call has begun.
+    Arguments that parse as an object are complete. Empty arguments are complete if another call follows.
     """
     newest = next((part for part in reversed(parts) if isinstance(part, ToolCall)), None)
     kept: list[Part] = []
@@ -124,7 +124,7 @@ def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
     if not isinstance(wire, Mapping):
         return []
     kept = {key: value for key, value in wire.items() if key not in ("data", "transcript") and value is not None}
-    # A stream encodes each piece of audio by itself, so padding may stand anywhere.
+    # A stream encodes each chunk of audio separately, so padding may be anywhere.
     pieces = [decode_base64(piece) for piece in _PADDED.findall(wire.get("data") or "")]
     data = b"".join(piece for piece in pieces if piece)
     if data:
@@ -136,7 +136,7 @@ def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
 
 
 def usage_of(raw: Any) -> Usage | None:
-    """Usage in common terms. `prompt_tokens` includes cached ones, `completion_tokens` reasoning."""
+    """Usage in common terms. `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning."""
     if not isinstance(raw, Mapping):
         return None
     details, answered = inner(raw, "prompt_tokens_details"), inner(raw, "completion_tokens_details")

@@ -1,7 +1,7 @@
 """What Chat Completions accepts, by model.
 
-Sources: the API's own error messages as recorded live or quoted in public issues (the 400s are
-named where a value stands), and the request types of the openai SDK 3.54.
+Sources: the API's own error messages, recorded live or quoted in public issues (the 400s are quoted at the values), and
+the request types of the openai SDK 3.54.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _MIMES = frozenset(
     """image/png image/jpeg image/jpg image/gif image/webp application/pdf
     audio/wav audio/x-wav audio/wave audio/mpeg audio/mp3""".split()
 )
-# 50 MB a request is the documented limit for images and files together; in base64.
+# The documented limit for images and files together is 50 MB a request, in base64.
 _MEDIA_MAX_BASE64 = 50_000_000
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     """What `target` accepts. Settings change nothing here."""
     abilities = target.abilities
-    # "Content blocks are expected to be either text or image_url type." (audio to a model that takes none)
+    # "Content blocks are expected to be either text or image_url type." (audio sent to a model that does not accept it)
     media = (target.input_media & {"image", "document", "audio"}) | set(abilities.chat_media)
     return Rules(
         provider=NAME,
@@ -34,7 +34,8 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         results="adjacent",
         merge_calls=True,
         results_apart=True,
-        # No rule of alternation and none of a first or last role (recorded: assistant first, system last).
+        # There is no rule of alternation and no rule for the first or last role (recorded: assistant first, system
+        # last).
         first="any",
         last="any",
         strip_last=False,
@@ -51,7 +52,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         empty_text=True,
         reasoning="own" if abilities.replays_reasoning else "none",
         user_media=media,
-        # A tool message takes text only; rendering shows media of results in the user message after it.
+        # A tool message accepts only text; rendering puts media of results into the user message after it.
         result_media=media,
         media_mimes=_MIMES,
         media_max_base64=_MEDIA_MAX_BASE64,

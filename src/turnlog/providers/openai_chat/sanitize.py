@@ -10,7 +10,7 @@ from .sanitize_messages import finished, mended, split
 from .schema import BODY, body_shape
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
-"""Sampling settings and the only value that models with fixed sampling take."""
+"""Sampling settings, with the only value that models with fixed sampling accept."""
 
 _FUNCTION = ("name", "description", "parameters", "strict")
 _MISSING = "Missing required parameter."
@@ -18,7 +18,7 @@ _MISSING = "Missing required parameter."
 
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
+    """The request in the form that the API accepts; each change is an edit. Sanitizing again changes nothing."""
     model = target.model or str(body.get("model") or "")
     body = changed(body, "messages", "", lambda message, path: mended(message, path, model, edits))
     body = changed(body, "tools", "", lambda tool, path: _tool(tool, path, model, edits))
@@ -55,7 +55,7 @@ def _model(body: Object, model: str, edits: Edits) -> Object:
 
 
 def _tools(body: Object, model: str, edits: Edits) -> Object:
-    """Drop settings that are allowed only beside tools."""
+    """Drop settings that are allowed only with tools."""
     for key in ("tools", "functions"):
         if body.get(key) == []:
             body = edits.drop(body, key, "Empty array.")
@@ -77,7 +77,7 @@ def _limits(body: Object, model: str, edits: Edits) -> Object:
 
 
 def _habits(body: Object, model: str, edits: Edits) -> Object:
-    """Drop or rename settings that reasoning models do not take."""
+    """Drop or rename settings that reasoning models do not accept."""
     abilities = model_abilities(model)
     # "... Use 'max_completion_tokens' instead."
     if abilities.max_completion_tokens and "max_tokens" in body:

@@ -1,7 +1,7 @@
-"""Messages as Chat Completions takes them, one by one; `repair` cares for their order.
+"""Sanitize single messages for Chat Completions; `repair` handles their order.
 
-Before the schema is applied, `mended` puts understood messages into the documented form; after it, `finished` fills
-what must not be empty and `split` spreads calls that are too many for one message.
+Before the schema is applied, `mended` puts understood messages into the documented form; afterwards, `finished` fills
+values that must not be empty, and `split` distributes calls that are too many for one message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
 _MAX_CALLS = 128
 _INSTEAD = ("tool_calls", "function_call", "audio", "refusal")
-"""What an assistant message may have instead of content."""
+"""Keys that an assistant message may have instead of content."""
 
 
 def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
@@ -55,7 +55,8 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
     """A call with its type, and arguments as text."""
     function = call.get("function")
     kind = "function" if isinstance(function, dict) else "custom"
-    own = model_abilities(model).replays_reasoning and isinstance(call.get("type"), str)  # e.g. `builtin_function`
+    # For example `builtin_function`.
+    own = model_abilities(model).replays_reasoning and isinstance(call.get("type"), str)
     if isinstance(call.get(kind), dict) and call.get("type") != kind and not own:
         call = edits.put(call, "type", kind, "Missing required parameter.", path=path, kind="call")
     if not isinstance(function, dict) or isinstance(function.get("arguments"), str):
@@ -67,7 +68,7 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
 
 
 def finished(message: Object, path: str, edits: Edits) -> Object:
-    """The message with an allowed name, and with content or something that may replace it."""
+    """The message with an allowed name, and with content or a key that may replace it."""
     name, content = message.get("name"), message.get("content")
     if isinstance(name, str):
         fitting = _NOT_IN_NAME.sub("_", name)[:_NAME_MAX] or "_"
@@ -83,8 +84,8 @@ def finished(message: Object, path: str, edits: Edits) -> Object:
 
 
 def split(body: Object, edits: Edits) -> Object:
-    """The request with no more calls in a message than allowed: the surplus goes into further messages, each followed
-    by its own results."""
+    """The request without messages that have more calls than allowed: the surplus is put into further messages, each
+    followed by its own results."""
     messages = body.get("messages")
     if not isinstance(messages, list) or all(len(m.get("tool_calls") or ()) <= _MAX_CALLS for m in messages):
         return body

@@ -21,17 +21,18 @@ from ..schema import (
 )
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Keys of an assistant message in which compatible servers give reasoning as a text:
-`reasoning_content` (DeepSeek, Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM)."""
+"""Keys of an assistant message in which compatible servers return reasoning as a text: `reasoning_content` (DeepSeek,
+Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM)."""
 
 OPAQUE_FIELDS = ("reasoning_details", "audio")
 """Keys of an assistant message that are kept as opaque parts."""
 
 TEXT_TYPES = ("text", "input_text", "output_text")
-"""Types of content parts that hold a text. Only the first is this API's; the others are read and sent as the first."""
+"""Types of content parts that contain a text. Only the first belongs to this API; the others are read, and sent as the
+first."""
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
-"""Types of content parts that hold media, under a key of the same name."""
+"""Types of content parts that contain media, with a key of the same name."""
 
 # -- messages ------------------------------------------------------------------------------------
 
@@ -48,7 +49,7 @@ _PARTS: dict[str, Shape] = {
     "file": record("type!", {"*file!": _FILE, **_CACHED}),
 }
 _UNDERSTOOD = {**_PARTS, **dict.fromkeys(TEXT_TYPES[1:], record("*text"))}
-"""Parts that are read in any message, also where they may not be sent."""
+"""Parts that are read in any message, even where they may not be sent."""
 
 _ARGUMENTS = Read(STRING, (OBJECT,))
 _FUNCTION_CALL = record("*name!", {"*arguments!": _ARGUMENTS})
@@ -56,15 +57,15 @@ _CUSTOM_CALL = record("*name! *input!")
 
 
 def _content(types: str, *, compatible: bool) -> Either:
-    """A text, or a list of parts of these types; `compatible` servers have types of their own."""
+    """A text, or a list of parts of these types; `compatible` servers have additional types."""
     table = {kind: _PARTS[kind] for kind in types.split()}
     return Either((STRING, Many(Tagged("type", table, others=".*" if compatible else "", read=_UNDERSTOOD))))
 
 
 def _message(*, compatible: bool) -> Tagged:
-    """A message; `compatible` servers have part and call types of their own, and accept reasoning."""
+    """A message; `compatible` servers have additional part and call types, and accept reasoning."""
     text = _content("text", compatible=compatible)
-    heard = _content("text image_url input_audio file", compatible=compatible)
+    user_content = _content("text image_url input_audio file", compatible=compatible)
     extra = "extra_content:any" if compatible else ""
     calls: dict[str, Shape] = {
         "function": record(f"*id! type! {extra}", {"*function!": _FUNCTION_CALL}),
@@ -76,7 +77,7 @@ def _message(*, compatible: bool) -> Tagged:
         {
             "system": record("role! *name", {"*content?": text}),
             "developer": record("role! *name", {"*content?": text}),
-            "user": record("role! *name", {"*content?": heard}),
+            "user": record("role! *name", {"*content?": user_content}),
             "assistant": record(
                 "role! *name *refusal?",
                 {
@@ -111,7 +112,7 @@ DELTA = record(
         "*tool_calls": Many(record("*id", {"*function": _PIECE, "*custom": _PIECE})),
     },
 )
-"""A piece of a streamed answer."""
+"""A chunk of a streamed answer."""
 
 # -- tools and settings --------------------------------------------------------------------------
 
@@ -149,11 +150,12 @@ _PENALTY = Value("number", -2, 2)
 _AT_LEAST_ONE = Value("integer", 1)
 _METADATA = Each(Value("string", high=512), most=16, longest=64)
 TOOLS_MAX = 128
-"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
+"""Maximum number of tools in a request ("Invalid 'tools': array too long. Expected an array with maximum length
+128")."""
 
 
 def _body(*, compatible: bool) -> Record:
-    """A request; `compatible` servers have their own values for efforts, tiers and voices."""
+    """A request; `compatible` servers have other values for efforts, tiers and voices."""
 
     def some(of: str) -> Shape:
         return STRING if compatible else words(of)

@@ -16,10 +16,10 @@ from .schema import DELTA
 
 
 class StreamAssembler:
-    """Collects chunks into the message that a whole response would hold.
+    """Collects chunks into the message of a whole response.
 
-    The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage
-    comes after it, in a chunk without choices, if it was asked for (`stream_options.include_usage`).
+    The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage follows in a
+    chunk without choices, if it was requested (`stream_options.include_usage`).
     """
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class StreamAssembler:
         self._model = self._id = self._stop = self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next chunk: an SDK object, or its JSON as a dict. Raises FormatError.
+        """Process the next chunk: an SDK object, or its JSON as a dict. Raises FormatError.
 
-        The SDK's stream helper (`chat.completions.stream`) wraps each chunk in an event and
-        adds events of its own, which hold no choices and are ignored.
+        The SDK's stream helper (`chat.completions.stream`) wraps each chunk in an event and adds events of its own,
+        which have no choices and are ignored.
         """
         if chunk == "[DONE]":
             return
@@ -90,19 +90,19 @@ class StreamAssembler:
                     _grow(self._wire, key, value)
 
     def _call(self, entry: Mapping[str, Any]) -> None:
-        """Take a piece of a call. Pieces of a call share an `index`; some servers give all calls index 0 or none, and
-        tell them apart by id, or send each call whole."""
+        """Add a fragment of a call. Fragments of a call share an `index`; some servers give all calls index 0 or none,
+        and distinguish them by id, or send each call whole."""
         index = entry.get("index")
         number = index if isinstance(index, (int, float, str)) else -1
         at = self._slots.get(number)
         if index is None and not entry.get("id") and not _named(entry) and self._calls:
-            at = len(self._calls) - 1  # it begins no call, so it continues the last one
+            at = len(self._calls) - 1  # it does not begin a call, so it continues the last one
         if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
         call = self._calls[at]
         for key, value in entry.items():
-            # Further pieces may have `"id": ""`, or another id.
+            # Later fragments may have `"id": ""`, or another id.
             if key == "index" or value is None or (call.get(key) and (value == "" or key == "id")):
                 continue
             if key in ("function", "custom") and isinstance(value, Mapping):
@@ -115,7 +115,7 @@ class StreamAssembler:
 
 
 def _as_delta(message: Any) -> Any:
-    """A whole message as a piece of a stream, its calls numbered."""
+    """A whole message as a chunk of a stream, with its calls numbered."""
     calls = message.get("tool_calls") if isinstance(message, Mapping) else None
     if not isinstance(calls, list):
         return message or {}
@@ -124,10 +124,10 @@ def _as_delta(message: Any) -> Any:
 
 
 def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a piece begins another call than the one with its index: it has another id, or it has a name and no id
+    """Whether a fragment begins another call than the one with its index: it has another id, or it has a name and no id
     and the arguments of that call are complete."""
     if entry.get("id"):
-        return bool(call.get("id")) and entry["id"] != call["id"] and not _goes_on(entry, call)
+        return bool(call.get("id")) and entry["id"] != call["id"] and not _continues(entry, call)
     if call.get("id"):
         return False
     new, had = entry.get("function"), call.get("function")
@@ -138,9 +138,9 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     return _is_whole(had["arguments"])
 
 
-def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a piece with another id continues the same call: vLLM gave each piece an id of its own. A new call has a
-    name, and does not begin under the same name while arguments are incomplete."""
+def _continues(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a fragment with another id continues the same call: vLLM gave each fragment a separate id. A new call has
+    a name, and does not begin with the same name while arguments are incomplete."""
     name, had = _named(entry), call.get("function")
     if not name:
         return True
@@ -150,7 +150,7 @@ def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
 
 
 def _named(entry: Mapping[str, Any]) -> Any:
-    """The name in a piece, if it has one."""
+    """The name in a fragment, if it has one."""
     body = entry.get("function") or entry.get("custom")
     return body.get("name") if isinstance(body, Mapping) else None
 
@@ -165,8 +165,8 @@ def _as_parts(content: Any) -> Any:
 
 
 def _joined(parts: list[Any], pieces: list[Any]) -> list[Any]:
-    """`parts` with the next pieces. The first piece is appended to the last part if both are text, or thinking as
-    Mistral has it: otherwise each word would become a part of its own."""
+    """`parts` with the next fragments. The first fragment is appended to the last part if both are text, or thinking in
+    Mistral's form: otherwise each word would become a separate part."""
     for i, piece in enumerate(pieces):
         kind = piece.get("type") if isinstance(piece, Mapping) else None
         last = parts[-1] if parts and i == 0 else None
@@ -188,7 +188,7 @@ def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> 
 
 
 def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
-    """Add the next piece of a value: texts and lists are extended, objects merged, other values replaced."""
+    """Add the next fragment of a value: texts and lists are extended, objects merged, other values replaced."""
     had = into.pop(key, None)
     if isinstance(had, str) and isinstance(piece, str):
         # `had` has no other reference here, so CPython appends in place: the cost stays linear.
@@ -199,7 +199,7 @@ def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
         into[key] = had
     elif isinstance(had, dict) and isinstance(piece, Mapping):
         for name, value in piece.items():
-            if name == "id" or value is None:  # an id may be repeated with every piece
+            if name == "id" or value is None:  # an id may be repeated in every fragment
                 had[name] = had.get(name) or value
             else:
                 _grow(had, name, value)

@@ -9,7 +9,8 @@ _WORDS = ("auto", "none", "required")
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is none. A choice among allowed tools counts as its mode."""
+    """The tool choice in common words, None if there is no tool choice. A choice among allowed tools counts as its
+    mode."""
     value = settings.get("tool_choice", settings.get("function_call"))
     if isinstance(value, str):
         return value if value in _WORDS else None

@@ -79,18 +79,18 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
     return FORMS.formed(call, lambda call: _default_call(call, kind), item, shape, *linked)
 
 
-def call_type(call: ToolCall, told: frozenset[str]) -> str:
+def call_type(call: ToolCall, imageless: frozenset[str]) -> str:
     """The item type that a call is rendered as.
 
-    A call of one of this provider's client-side tools keeps its type only if this provider wrote it, since its action
-    is in this provider's format. A computer call can only be answered by a screenshot: if the view answers it without
-    an image (`told` holds the ids), it becomes a function call.
+    A call of one of this provider's client-side tools keeps its type only if this provider wrote it, because its action
+    is in this provider's format. A computer call can only be answered with a screenshot: if the view answers it without
+    an image (its id is in `imageless`), it becomes a function call.
     """
     if call.kind == "custom":
         return "custom_tool_call"
     for kind, spec in CALLS.items():
         if spec.action and FORMS.says(call.form, kind) and spec.kind == call.kind:
-            return "function_call" if kind == "computer_call" and call.id in told else kind
+            return "function_call" if kind == "computer_call" and call.id in imageless else kind
     return "function_call"
 
 
@@ -141,7 +141,7 @@ def _function_arguments(call: ToolCall) -> Any:
 def read_result(
     item: Mapping[str, Any], called: Mapping[str, ToolCall], path: str, blobs: dict[str, bytes]
 ) -> ToolResult:
-    """The result of an output item; `called` holds the calls that stand before it, by id."""
+    """The result of an output item; `called` contains the calls before it, by id."""
     kind = item["type"]
     call_id = string(item, "id" if kind == "local_shell_call_output" and "call_id" not in item else "call_id")
     call = called.get(call_id)
@@ -155,7 +155,7 @@ def read_result(
 
 
 def _outcome(item: Mapping[str, Any]) -> Outcome:
-    """The outcome of the tool, if the item tells it."""
+    """The outcome of the tool, if the item contains it."""
     if item["type"] == "apply_patch_call_output" and item.get("status") == "failed":
         return "failed"
     if item["type"] == "shell_call_output":
@@ -165,11 +165,11 @@ def _outcome(item: Mapping[str, Any]) -> Outcome:
 
 
 def result_type(result: ToolResult, answered: str) -> str:
-    """The item type that a result is rendered as. `answered` is the type of the rendered call, empty if there is
-    none."""
-    said = said_type(result)
-    if said and (not answered or said in CALLS[answered].results):
-        return said
+    """The item type that a result is rendered as. `answered` is the type of the rendered call, "" if there is no
+    call."""
+    read_as = read_type(result)
+    if read_as and (not answered or read_as in CALLS[answered].results):
+        return read_as
     if answered == "tool_search_call":
         shows_tools = any(isinstance(part, Opaque) for part in result.parts)
         return CALLS[answered].results[0 if shows_tools else 1]
@@ -178,18 +178,18 @@ def result_type(result: ToolResult, answered: str) -> str:
     return "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
 
 
-def said_type(result: ToolResult) -> str:
-    """The item type that a result was read from; empty if it was the usual one."""
+def read_type(result: ToolResult) -> str:
+    """The item type that a result was read from; "" if it was the usual type."""
     return next((word for word in FORMS.words(result.form) if word in RESULTS), "")
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
-    """The item of a result, of type `kind`, and the parts that it cannot hold."""
+    """The item of a result, of type `kind`, and the parts that it cannot contain."""
     default, lost = _default_result(result, kind, blob)
-    same_type = kind == (said_type(result) or "function_call_output")
+    same_type = kind == (read_type(result) or "function_call_output")
     delta = FORMS.delta(result.form) if same_type else None
     if delta and result.parts and "output" in (*delta.get("+", ()), *delta.get("-", ())):
-        # The output was null or absent when it was read, and is not any more.
+        # The output was null or absent when it was read, and has a value now.
         delta = {
             **delta,
             "+": {key: value for key, value in delta.get("+", {}).items() if key != "output"},
@@ -260,7 +260,7 @@ def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[di
 
 
 def _write_streams(texts: list[Text], result: ToolResult) -> list[dict[str, Any]]:
-    """The chunks of a shell's output: a text marked as stderr belongs to the one before it."""
+    """The chunks of a shell's output: a text marked as stderr belongs to the text before it."""
     usual = {"type": "timeout"} if result.outcome == "timeout" else {"type": "exit", "exit_code": 0}
     if result.outcome not in ("ok", "timeout"):
         usual = {"type": "exit", "exit_code": 1}

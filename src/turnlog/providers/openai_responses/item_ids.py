@@ -23,8 +23,8 @@ from .item_types import ID_MAY_GO, RESULTS, id_fits, item_type
 class Entry(Struct):
     """An item to be sent.
 
-    `after` is the id of its reasoning, if its form tells it; `first` says that the item directly followed the
-    reasoning. `open_end` says that the item after it was left out, `renamed` that its id was removed.
+    `after` is the id of its reasoning, if its form contains it; `first`: the item directly followed the reasoning.
+    `open_end`: the item after it was left out. `renamed`: its id was removed.
     """
 
     item: dict[str, Any]
@@ -36,7 +36,7 @@ class Entry(Struct):
 
     @property
     def id(self) -> str:
-        """The item's id, empty if it has none that the provider could have given."""
+        """The item's id, "" if it has none that the provider could have assigned."""
         found = self.item.get("id")
         return found if isinstance(found, str) and self.type not in RESULTS and id_fits(self.item) else ""
 
@@ -47,8 +47,8 @@ class Entry(Struct):
 
 
 def without_refused_ids(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
-    """The entries without ids that would be refused; each removed id is a loss. `stored` says whether the provider
-    stores the response."""
+    """The entries without ids that would be refused; each removed id is a loss. `stored`: the provider stores the
+    response."""
     kept = _without_duplicates(entries, losses)
     known = -1
     while known < len(losses):  # a removed item may have been the reasoning or the follower of another
@@ -80,14 +80,14 @@ def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: b
     for entry in reversed(entries):
         entry.open_end = entry.open_end or gone
         follower = kept[-1] if kept and _is_models(kept[-1]) else None
-        gone = entry.type == "reasoning" and not _may_stand(entry, follower, losses, stored)
+        gone = entry.type == "reasoning" and not _may_precede(entry, follower, losses, stored)
         if not gone:
             kept.append(entry)
     return kept[::-1]
 
 
-def _may_stand(entry: Entry, follower: Entry | None, losses: list[Loss], stored: bool) -> bool:
-    """Whether reasoning may stand before `follower`, the model's next item. Its id may be removed for that."""
+def _may_precede(entry: Entry, follower: Entry | None, losses: list[Loss], stored: bool) -> bool:
+    """Whether reasoning may precede `follower`, the model's next item. Its id may be removed for that."""
     if follower is None:
         if entry.open_end:
             losses.append(

@@ -1,4 +1,4 @@
-"""Types of items: which result answers which call, what their ids begin with, which belong together.
+"""Types of items: which result answers which call, the prefixes of their ids, and which items belong together.
 
 Source: `openai.types.responses.ResponseInputItemParam` (openai 3.54.0) and recorded traffic.
 """
@@ -18,8 +18,8 @@ ELSEWHERE = ("previous_response_id", "conversation", "prompt")
 class CallType(Struct, frozen=True):
     """How one type of call item is written.
 
-    `name` is the tool's name if items have none, `action` the keys that hold the arguments, `results` the output types
-    that may answer the call, the usual one first. `status` says whether items must have a status.
+    `name` is the tool's name if items have none, `action` the keys that contain the arguments, `results` the output
+    types that may answer the call, the usual type first. `status`: items must have a status.
     """
 
     kind: str
@@ -56,7 +56,7 @@ ROLES: dict[str, str] = {
     "compaction_trigger": "user",
     "mcp_approval_response": "user",
 }
-"""Role of item types that have no `role`; those that are not listed are the model's."""
+"""The role of item types that have no `role`; types that are not listed are the model's."""
 
 ID_PREFIX: dict[str, str] = {
     "message": "msg",
@@ -104,7 +104,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def id_fits(item: Mapping[str, Any]) -> bool:
-    """Whether an item has no id, or one that the API could have given to its type."""
+    """Whether an item has no id, or an id that the API could have assigned to its type."""
     item_id = item.get("id")
     if not isinstance(item_id, str):
         return True
@@ -112,11 +112,12 @@ def id_fits(item: Mapping[str, Any]) -> bool:
 
 
 def links(items: list[Any]) -> list[tuple[str, ...]]:
-    """Form words for each item that say which reasoning it belongs to: `first=ID` if it directly followed that
-    reasoning, `after=ID` if other items stood between.
+    """Form words for each item that name the reasoning it belongs to: `first=ID` if it directly followed that
+    reasoning, `after=ID` if other items were between.
 
-    A stored item is refused without its reasoning, and reasoning without its item, so rendering looks at these words
-    before it sends an id. They only look back: the items of a truncated answer have the same words as in the whole one.
+    A stored item is refused without its reasoning, and reasoning without its item, so rendering uses these words before
+    it sends an id. The words refer only to earlier items, so the items of a truncated answer have the same words as
+    those of the whole answer.
     """
     found: list[tuple[str, ...]] = []
     after, word = "", ""

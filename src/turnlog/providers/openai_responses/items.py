@@ -92,8 +92,8 @@ def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, b
 def _read_output_message(
     item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]
 ) -> list[Part]:
-    """The parts of one output message. An answer may hold several messages: the form of the first text of each marks
-    its beginning and keeps its keys."""
+    """The parts of one output message. An answer may contain several messages: the form of the first text of each
+    message marks its beginning and stores its keys."""
     content = item.get("content")
     if item.get("role") not in (None, "assistant"):
         raise FormatError("expected the role 'assistant'", path=f"{path}.role")
@@ -139,7 +139,7 @@ def _opaque(item: Mapping[str, Any], linked: tuple[str, ...]) -> Opaque:
 
 
 def _read_reasoning(item: Mapping[str, Any], linked: tuple[str, ...]) -> Reasoning | None:
-    """The reasoning of an item, or None if a `Reasoning` cannot hold its texts: it is kept whole then."""
+    """The reasoning of an item, or None if a `Reasoning` cannot represent its texts: the item is then kept whole."""
     summary = _texts(item.get("summary"), "summary_text")
     content = _texts(item.get("content"), "reasoning_text")
     if summary is None or content is None:
@@ -172,7 +172,8 @@ def _texts(entries: Any, kind: str) -> list[str] | None:
 
 
 def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | None, list[Part]]:
-    """The item of a message of content parts, and the parts that cannot be sent. The item is None if no part can."""
+    """The item of a message of content parts, and the parts that cannot be sent. The item is None if no part can be
+    sent."""
     default, lost = _default_message(message, blob)
     if lost and not default["content"]:
         return None, lost
@@ -181,7 +182,7 @@ def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | 
     if isinstance(first, Text) and FORMS.value(first.form, "item"):
         delta = (FORMS.delta(first.form) or {}).get("~", {}).get("item")
     elif delta and message.parts:
-        # The content was null or absent when it was read, and is not any more.
+        # The content was null or absent when it was read, and has a value now.
         kept = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
         delta = {**delta, "+": kept, "-": [key for key in delta.get("-", ()) if key != "content"]}
     return spell(default, delta), lost

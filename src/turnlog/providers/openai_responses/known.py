@@ -1,4 +1,4 @@
-"""Which items, parts and tool declarations are those of the Responses API."""
+"""The items, parts and tool declarations that belong to the Responses API."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .schema import ITEM
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an opaque item has a known type and all that the type requires: transcripts hold types that only their
-    own program reads, and redacted values. Content parts and reasoning are kept whole only if they cannot be read."""
+    """Whether an opaque item has a known type and everything that the type requires: transcripts contain types that
+    only their own program reads, and redacted values. Content parts and reasoning are kept whole only if they cannot be
+    read."""
     if FORMS.says(part.form, "part") or part.kind == "reasoning" or not isinstance(part.data, dict):
         return False
     item = {**part.data, "type": item_type(part.data)}
@@ -22,5 +23,6 @@ def knows(part: Opaque) -> bool:
 
 
 def declares(tool: Mapping[str, Any]) -> bool:
-    """Whether it may be a tool declaration of the Responses API. That of another provider may look the same."""
+    """Whether this may be a tool declaration of the Responses API. A declaration of another provider may look the
+    same."""
     return "name" in tool or "type" in tool

@@ -31,7 +31,7 @@ DOCUMENT_ENDINGS = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
 }
-"""File types that models read as documents (OpenAI's guide to file inputs), with their ending."""
+"""File types that models read as documents (OpenAI's guide to file inputs), with their extensions."""
 
 _DATA_URL = re.compile(r"data:([^,]*),", re.IGNORECASE)
 
@@ -65,7 +65,7 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
 
 def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     """The default rendering of media, given the words of its form; None for audio, video and another provider's files,
-    which no input item takes."""
+    which no input item accepts."""
     if media.kind in ("audio", "video") and not FORMS.says(media.form, "file"):
         return None
     if media.file_id and media.provider != NAME:

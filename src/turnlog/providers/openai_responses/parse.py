@@ -20,8 +20,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     """A request body as messages, configuration and media bytes.
 
     `instructions` becomes a leading system message, `input` one message per item. Empty values (no tools, null
-    instructions) stay among the settings. Raises FormatError
-    with the path of what cannot be read.
+    instructions) stay in the settings. Raises FormatError with the path of the value that cannot be read.
     """
     try:
         return _parsed(body)

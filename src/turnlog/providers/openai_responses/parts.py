@@ -47,7 +47,7 @@ def write_part(part: Part, role: str, blob: BlobReader) -> dict[str, Any] | None
 
 
 def text_part(text: str, role: str, *, refusal: bool = False) -> dict[str, Any]:
-    """The default content part of a text that `role` says."""
+    """The default content part of a text with this role."""
     if refusal:
         return {"type": "refusal", "refusal": text}
     if role == "assistant":
@@ -71,7 +71,7 @@ def read_content(
 def write_content(
     parts: tuple[Part, ...], role: str, blob: BlobReader, shape_list: bool
 ) -> tuple[str | list[dict[str, Any]], list[Part]]:
-    """The content of a message or output, a string if it is one plain text, and the parts that cannot be sent."""
+    """The content of a message or output, a string if it is a single plain text, and the parts that cannot be sent."""
     text = plain_texts(parts)
     if text is not None and not shape_list:
         return text, []
@@ -82,7 +82,7 @@ def write_content(
 
 
 def plain_texts(parts: tuple[Part, ...]) -> str | None:
-    """The text of parts that a string can hold: no part, or one text without a form. Else None."""
+    """The text of parts that a string can represent: no part, or one text without a form. Else None."""
     if not parts:
         return ""
     first = parts[0]

@@ -25,7 +25,7 @@ from ...view.types import Edit, Shown
 from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..schema import fits
-from .calls import call_type, result_type, said_type, write_call, write_result
+from .calls import call_type, read_type, result_type, write_call, write_result
 from .form import FORMS, NAME
 from .item_ids import Entry, without_refused_ids
 from .item_types import CALLS, ID_MAY_GO, id_fits
@@ -33,15 +33,16 @@ from .items import write_message, write_reasoning
 from .schema import ITEM
 from .tools import write_tool
 
-# Content that differs from what the provider stored under an item's id must not be sent with that id.
+# Content that differs from the content that the provider stored under an item's id must not be sent with that id.
 _EDITED = frozenset({"cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view. See `Provider.render`.
 
-    System text is an input item of role `system`, wherever it stands: an item keeps the message's parts and boundaries,
-    and a later one does not move the first. `instructions` is used for a leading message that was read from there.
+    System text becomes an input item of role `system`, wherever it is: an item keeps the message's parts and
+    boundaries, and a later item does not move the first. `instructions` is used for a leading message that was read
+    from `instructions`.
     """
     writer = _Writer(view, blob)
     named = target.model and not FORMS.says(configuration.form, "model=absent")
@@ -192,7 +193,7 @@ class _Writer:
                 self._lose_part(strange)
             result = replace(result, parts=tuple(part for part in result.parts if part not in unreadable))
         kind = result_type(result, self._called.get(result.call_id, ""))
-        said = said_type(result)
+        said = read_type(result)
         if said not in ("", kind) and not any(said in c.results for c in CALLS.values() if c.kind == result.kind):
             rule = f"No tool call found for {said} with call_id {result.call_id}."
             self.edits.append(
@@ -249,7 +250,7 @@ class _Writer:
 
 
 def _item_size(part: Part) -> int:
-    """The number of parts of the output message that this part begins; 0 if it begins none."""
+    """The number of parts of the output message that this part begins; 0 if it does not begin one."""
     size = FORMS.value(part.form, "item") if isinstance(part, Text) else ""
     return int(size) if size.isdecimal() else 0
 

@@ -18,7 +18,7 @@ from .item_types import CALLS, RESULTS
 from .items import check_item, read_output
 from .schema import ITEM
 
-# Keys of output items that input items do not take: those that the SDK's `parse` adds, and the maker.
+# Keys of output items that input items do not accept: those that the SDK's `parse` adds, and `created_by`.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
 # Keys that an input item must have even if they are null.
@@ -29,7 +29,8 @@ _UNFINISHED = ("incomplete", "in_progress")
 def parse_response(response: Any) -> Reply:
     """Read a whole response. Raises FormatError, also for an error body.
 
-    A response that failed or is still running is not complete. One that a limit cut off is, and `stop` names the limit.
+    A response that failed or is still running is incomplete. A response that was cut off by a limit is complete, and
+    `stop` names the limit.
     """
     whole = answer_body(response)
     if not isinstance(whole.get("output"), list):
@@ -38,7 +39,7 @@ def parse_response(response: Any) -> Reply:
 
 
 def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), error: str = "") -> Reply:
-    """The reply in a response. `error` says why nothing more came, if known."""
+    """The reply in a response. `error` is the reason why the stream ended early, if known."""
     blobs: dict[str, bytes] = {}
     items, halves = _split(whole["output"])
     parts: list[Part] = read_output(items, blobs)
@@ -75,7 +76,7 @@ def check_output(item: Any, path: str) -> dict[str, Any]:
 
 
 def _clean(item: dict[str, Any]) -> dict[str, Any]:
-    """An output item as it may be sent back: without nulls and response-only keys."""
+    """An output item in the shape of requests: without nulls and response-only keys."""
     kind = item.get("type")
     stays, goes = _NULL_STAYS.get(str(kind), frozenset()), _RESPONSE_ONLY_OF.get(str(kind), frozenset())
     cleaned = {
@@ -103,8 +104,9 @@ def _clean_part(part: Any) -> Any:
 def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
     """The complete items, and the fragments of incomplete ones.
 
-    A truncated call lacks arguments, and truncated reasoning the encrypted content that replays it. A truncated message
-    is sent as far as it came. A result without a complete call before it would be refused: it becomes a fragment.
+    A truncated call lacks arguments, and truncated reasoning lacks the encrypted content that replays it. A truncated
+    message is sent as far as it arrived. A result without a complete call before it would be refused: it becomes a
+    fragment.
     """
     whole: list[Any] = []
     halves: list[Part] = []
@@ -138,7 +140,7 @@ def _half_call(item: dict[str, Any], i: int) -> ToolCall:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    """Usage in common terms. `input_tokens` includes cached ones, `output_tokens` reasoning."""
+    """Usage in common terms. `input_tokens` includes cached tokens, `output_tokens` includes reasoning."""
     read, wrote = inner(usage, "input_tokens_details"), inner(usage, "output_tokens_details")
     return Usage(
         input=tokens_billed(usage.get("input_tokens")),

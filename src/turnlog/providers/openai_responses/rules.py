@@ -13,9 +13,9 @@ from .media import DOCUMENT_ENDINGS
 from .schema_tools import TOOLS_MAX
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
-# OpenAI's guide to images: at most 500 in one request; not seen enforced.
+# OpenAI's guide to images: at most 500 in one request; no refusal has been observed.
 _MOST_IMAGES = 500
-# 50 MB a request is the documented limit for images and files together; in base64.
+# The documented limit for images and files together is 50 MB a request, in base64.
 _MEDIA_MAX_TOTAL = 50_000_000
 
 
@@ -28,7 +28,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     )
     return Rules(
         provider=NAME,
-        # "No tool output found for function call call_x."; the place does not matter.
+        # "No tool output found for function call call_x."; the position does not matter.
         results="later",
         merge_calls=False,
         first="any",
@@ -44,11 +44,11 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         name_max=128,
         arguments="text",
         call_kinds=frozenset(spec.kind for spec in CALLS.values()),
-        # Recorded 200s hold empty assistant and user contents.
+        # Recorded 200s contain empty assistant and user contents.
         empty_text=True,
         blank_text=True,
-        # With `store: false` nothing is kept by id: "Item with id 'rs_x' not found. Items are not
-        # persisted when `store` is set to false." What is absent means true to the API.
+        # With `store: false` items are not stored by id: "Item with id 'rs_x' not found. Items are not persisted when
+        # `store` is set to false." A missing `store` means true.
         reasoning="encrypted" if settings.get("store") is False else "own",
         # "Item 'rs_x' of type 'reasoning' was provided without its required following item."
         reasoning_needs_follower=True,

@@ -16,17 +16,17 @@ from .schema import BODY
 
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
+    """The request in the form that the API accepts; each change is an edit. Sanitizing again changes nothing."""
     body = changed(body, "input", "", lambda item, path: mended(item, path, edits))
     body = changed(body, "tools", "", lambda tool, path: _flat(tool, path, edits))
     body = fit(body, BODY, "", edits)
     model = str(body.get("model") or target.model)
     body = changed(body, "input", "", lambda item, path: finished(item, path, model, edits))
-    return _settings(_told_apart(body, edits), target, edits)
+    return _settings(_without_duplicate_tools(body, edits), target, edits)
 
 
 def _flat(tool: Object, path: str, edits: Edits) -> Object:
-    """A tool whose keys stand at the top, not under `function` as in Chat Completions."""
+    """A tool whose keys are at the top level, not under `function` as in Chat Completions."""
     inner = tool.get("function")
     if "name" in tool or not isinstance(inner, dict):
         return tool
@@ -34,8 +34,8 @@ def _flat(tool: Object, path: str, edits: Edits) -> Object:
     return {"type": "function", **{key: value for key, value in tool.items() if key != "function"}, **inner}
 
 
-def _told_apart(body: Object, edits: Edits) -> Object:
-    """The request without a second tool of a name."""
+def _without_duplicate_tools(body: Object, edits: Edits) -> Object:
+    """The request with only the first of several tools with the same name."""
     tools = body.get("tools") or []
     kept: list[Any] = []
     names: set[str] = set()
@@ -69,7 +69,7 @@ def _settings(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _has_tools(body: Mapping[str, Any]) -> bool:
-    """Whether there are tools to choose from; a prompt, a conversation or an item may add some."""
+    """Whether there are tools to choose from; a prompt, a conversation or an item may add tools."""
     if any(body.get(key) for key in ("tools", *ELSEWHERE)):
         return True
     items = body.get("input")

@@ -1,7 +1,7 @@
-"""Items as the Responses API takes them, one by one; `repair` cares for their order.
+"""Sanitize single items for the Responses API; `repair` handles their order.
 
-Before the schema is applied, `mended` puts understood items into the documented form; after it, `finished` checks what
-the schema does not say: ids, and part types by role.
+Before the schema is applied, `mended` puts understood items into the documented form; afterwards, `finished` checks
+what the schema does not express: ids, and part types by role.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _text_part(part: Object, role: Any, path: str, edits: Edits) -> Object:
 
 
 def finished(item: Object, path: str, model: str, edits: Edits) -> Object:
-    """The item without parts and an id that its type does not allow."""
+    """The item without parts, or an id, that its type does not allow."""
     kind = item_type(item)
     content = item.get("content")
     if kind == "message" and isinstance(content, list):

@@ -1,6 +1,6 @@
 """The schema of a Responses request: the types of openai 3.54.0.
 
-`client_metadata` (Codex sends it) and `stream` are in no parameter type, and accepted.
+`client_metadata` (sent by Codex) and `stream` are in no parameter type, but accepted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DETAIL = words("low high auto original")
 
 
 def _input_parts(*, output: bool) -> dict[str, Shape]:
-    """Parts that the model did not write. In the `output` of a function more of their keys may be null."""
+    """Parts that the model did not write. In the `output` of a function, more of their keys may be null."""
     null = "?" if output else ""
     cached: dict[str, Shape] = {key + null: shape for key, shape in _CACHED.items()}
     file = f"type! *file_data{null} *file_id? *file_url{null} *filename{null}"
@@ -68,7 +68,7 @@ ANSWER_PARTS: dict[str, Shape] = {
 
 _PARTS = {**INPUT_PARTS, **ANSWER_PARTS}
 _UNDERSTOOD = {**_PARTS, "text": record("*text"), "computer_screenshot": record("*image_url *file_id")}
-"""Parts that are read in any content, also where they may not be sent."""
+"""Parts that are read in any content, even where they may not be sent."""
 
 
 def _content(parts: dict[str, Shape]) -> Either:

@@ -81,4 +81,5 @@ TOOL = Tagged(
     },
 )
 TOOLS_MAX = 128
-"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
+"""Maximum number of tools in a request ("Invalid 'tools': array too long. Expected an array with maximum length
+128")."""

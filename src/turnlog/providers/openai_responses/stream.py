@@ -1,8 +1,8 @@
 """Assemble a streamed answer.
 
-Items are taken from `response.output_item.done`, which has them whole (in `output_item.added` the blob of a reasoning
-item may be partial); deltas are used only for an item without that event. The other of the 59 event types of openai
-3.54.0 add nothing.
+Items are taken from `response.output_item.done`, which contains them whole (in `output_item.added` the encrypted
+content of a reasoning item may be partial); deltas are used only for an item without that event. The others of the 59
+event types of openai 3.54.0 add nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class StreamAssembler:
         self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next event. Raises FormatError if it is not an event; unknown types are ignored."""
+        """Process the next event. Raises FormatError if it is not an event; unknown types are ignored."""
         event = plain(chunk, "event")
         kind = event.get("type")
         if not isinstance(kind, str):
@@ -124,7 +124,7 @@ class StreamAssembler:
             self._open.pop(at, None)
 
     def _is_taken(self, at: int, item: dict[str, Any], begins: bool) -> bool:
-        """Whether another item has this number. An open item is closed by the next item under its number, whatever its
+        """Whether another item has this number. An open item is closed by the next item with its number, whatever its
         id: some servers make a new id for each event."""
         opened, there = self._open.get(at), self._done.get(at)
         if opened is not None:
@@ -141,8 +141,8 @@ class StreamAssembler:
         opened.texts[key] = opened.texts.get(key, "") + text if append else text
 
     def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
-        """Items that can be read as they are, and fragments of the others, in order. Items that are not in `whole` are
-        made of their deltas."""
+        """Items that can be read unchanged, and fragments of the others, in order. Items that are not in `whole` are
+        made from their deltas."""
         ids = {_id(item) for item in whole.values()} - {None}
 
         def is_missing(index: int, item: dict[str, Any]) -> bool:

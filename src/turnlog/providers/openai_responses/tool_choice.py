@@ -7,7 +7,7 @@ from typing import Any
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is none."""
+    """The tool choice in common words, None if there is no tool choice."""
     choice = settings.get("tool_choice")
     if isinstance(choice, str):
         return choice if choice in ("auto", "none", "required") else None
@@ -21,7 +21,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with a tool choice in common words; unchanged if they have that choice already."""
+    """`settings` with a tool choice in common words; unchanged if they already have that choice."""
     if tool_choice(settings) == choice:
         return settings
     name = choice.partition(":")[2]

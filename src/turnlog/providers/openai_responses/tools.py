@@ -11,12 +11,12 @@ from .form import FORMS, NAME
 
 
 def read_tools(tools: list[Any]) -> tuple[Tool, ...]:
-    """The tools of a request, as the schema has them."""
+    """The tools of a request, whose types the schema has checked."""
     return tuple(map(_read_tool, tools))
 
 
 def write_tool(tool: Tool) -> dict[str, Any] | None:
-    """A tool's declaration, or None for one that another provider runs."""
+    """A tool's declaration, or None for a tool that another provider runs."""
     if tool.kind == "hosted":
         return dict(tool.data) if tool.provider == NAME and isinstance(tool.data, dict) else None
     return FORMS.spelled(_default(tool), tool.form)
@@ -37,6 +37,6 @@ def _default(tool: Tool) -> dict[str, Any]:
     if tool.kind == "function":
         if tool.parameters is not None:
             result["parameters"] = tool.parameters
-        # If it is absent the API assumes true, and schemas made for other providers are rarely strict.
+        # If `strict` is absent the API assumes true, and schemas made for other providers are rarely strict.
         result["strict"] = False
     return result

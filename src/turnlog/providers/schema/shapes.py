@@ -35,12 +35,12 @@ Check = Callable[[Any], bool]
 
 
 class Shape(Struct, frozen=True, dict=True):
-    """The values that are allowed; the base class allows any JSON."""
+    """The allowed values; the base class allows any JSON."""
 
     @cached_property
     def takes(self) -> Check:
-        """Whether a value can be sent as it is. False for some unusual values that could be sent (a subclass, a tuple);
-        never true for one that could not."""
+        """Whether a value can be sent unchanged. False for some unusual values that could be sent (a subclass, a
+        tuple); never true for a value that could not."""
         return _check(self, reading=False)
 
     @cached_property
@@ -51,7 +51,7 @@ class Shape(Struct, frozen=True, dict=True):
 
 
 class Value(Shape, frozen=True):
-    """A JSON value of one type. Numbers, and the lengths of strings, lie between `low` and `high`; strings match
+    """A JSON value of one type. Numbers, and the lengths of strings, are between `low` and `high`; strings match
     `pattern`. A `quoted` number may be written as a string, as proto3 JSON allows."""
 
     kind: Literal["string", "integer", "number", "boolean", "object", "array", "null"]
@@ -109,10 +109,10 @@ class Many(Shape, frozen=True):
 
 
 class Tagged(Shape, frozen=True):
-    """An object whose value at `tag` picks the shape; without a tag, `missing` is the tag.
+    """An object whose value at `tag` selects the shape; without a tag, `missing` is the tag.
 
-    An object with an unknown tag is left alone if the tag matches the pattern `others`: servers may know more tags
-    than we do. A reader also understands the tags in `read`, which are not sent.
+    An object with an unknown tag is not changed if the tag matches the pattern `others`: servers may know more tags
+    than turnlog. A reader also understands the tags in `read`, which are not sent.
     """
 
     tag: str
@@ -123,7 +123,7 @@ class Tagged(Shape, frozen=True):
 
     @cached_property
     def leaves(self) -> Check:
-        """Whether an object with this unknown tag is left alone."""
+        """Whether an object with this unknown tag is not changed."""
         match = re.compile(self.others).fullmatch
         return lambda tag: bool(self.others) and match(tag) is not None
 
@@ -142,7 +142,7 @@ class Read(Shape, frozen=True):
 
 
 class Named(Shape, frozen=True):
-    """The shape that a function gives: for one that contains itself."""
+    """The shape that a function returns, for a shape that contains itself."""
 
     get: Callable[[], Shape]
 
@@ -151,7 +151,7 @@ class Named(Shape, frozen=True):
 
 
 def _check(shape: Shape, *, reading: bool) -> Check:
-    """Build `takes` or `reads` of a shape: a function that needs the shape no more."""
+    """Build `takes` or `reads` of a shape: a function that does not need the shape any more."""
     inner: Callable[[Shape], Check] = attrgetter("reads" if reading else "takes")
     match shape:
         case Value():
@@ -279,7 +279,7 @@ def _any_check(checks: list[Check]) -> Check:
     return lambda value: any(check(value) for check in checks)
 
 
-# -- shapes in short -----------------------------------------------------------------------------
+# -- short notations -----------------------------------------------------------------------------
 
 ANY = Shape()
 STRING = Value("string")
@@ -298,7 +298,7 @@ TYPES: Mapping[str, Shape] = {
     "text": STRING,
     "texts": Many(STRING),
 }
-"""The names of types in `record`."""
+"""The names of types for `record`."""
 _KEY = re.compile(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
 
 
@@ -322,7 +322,7 @@ def record(
 
 
 CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
-"""Options of an SDK's method, for `record`: they may stand beside a body."""
+"""Options of an SDK's method, for `record`: they may be given beside a body."""
 
 
 def words(some: str) -> Words:

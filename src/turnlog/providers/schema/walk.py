@@ -15,26 +15,26 @@ from ..edits import Edits, at, brief
 from .shapes import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
 
 REFUSED = object()
-"""What `fit` returns for a value that cannot be sent at all."""
+"""The return value of `fit` for a value that cannot be sent at all."""
 
 _DEEPEST = 200
-"""Most levels of nesting of a body or a response: a record can hold no more (docs/format.md)."""
+"""The maximum nesting of a body or a response: a record cannot contain more levels (docs/format.md)."""
 
 
 # -- reading -------------------------------------------------------------------------------------
 
 
 def check_depth(value: Any) -> None:
-    """Raises FormatError for a value that is nested more deeply than a record can hold."""
+    """Raises FormatError for a value that is nested more deeply than a record allows."""
     path = nested_deeper(value, _DEEPEST)
     if path is not None:
         raise FormatError(f"nested more than {_DEEPEST} levels deep", path=path[:80])
 
 
 def check_types(value: Any, shape: Shape, path: str) -> None:
-    """Raises FormatError with the path of a value that a reader relies on and that has a wrong JSON type.
+    """Raises FormatError, with its path, for a value with a wrong JSON type on which a reader relies.
 
-    Nulls, missing keys, unknown keys and unknown words pass: sanitizing takes care of them.
+    Nulls, missing keys, unknown keys and unknown words are accepted: sanitizing handles them.
     """
     if value is None or shape == ANY or shape.reads(value):
         return
@@ -63,7 +63,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
 
 
 def _readable(shape: Shape) -> Shape:
-    """The shape that a reader sees."""
+    """The shape as a reader sees it."""
     if isinstance(shape, Named):
         return _readable(shape.get())
     return Either((shape.sent, *shape.also)) if isinstance(shape, Read) else shape
@@ -136,13 +136,13 @@ def _type_name(value: Any) -> str:
 
 
 def fits(value: Any, shape: Shape) -> bool:
-    """Whether `value` could be sent, if need be with changes."""
+    """Whether `value` could be sent, with changes if necessary."""
     return fit(value, shape, "", Edits()) is not REFUSED
 
 
 def fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
     """`value` without what `shape` does not allow; each removal is an edit with its path. REFUSED if the value cannot
-    be sent at all; `value` itself if nothing had to change."""
+    be sent at all; `value` itself if nothing had to be changed."""
     return value if shape.takes(value) else _fit(value, shape, path, edits)
 
 
@@ -229,7 +229,7 @@ def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: Edits
     kept: dict[str, Any] = {}
     for key, item in value.items():
         inner = shape.keys.get(key)
-        # A list is walked item by item anyway, so it is not checked as a whole first.
+        # The items of a list are checked one by one anyway, so it is not checked as a whole first.
         if inner is not None and (
             (item is None and key in shape.nulls) or (not isinstance(inner, Many) and inner.takes(item))
         ):
@@ -262,7 +262,7 @@ def _drop(value: Any, path: str, edits: Edits) -> None:
 
 
 def prune(value: Any, shape: Shape) -> Any:
-    """`value` without keys that `shape` does not have; itself if there are none."""
+    """`value` without keys that `shape` does not have; `value` itself if there are no such keys."""
     if shape.takes(value):
         return value
     if isinstance(shape, Either):
