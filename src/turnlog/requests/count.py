@@ -69,7 +69,8 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
 
 
 def as_turns(messages: Sequence[Message], speaker: Provider) -> Sequence[Message]:
-    """Messages as they are counted: those of one role on end as one where the provider has a step for each."""
+    """The messages as they are counted: if a body of the provider has a message for each step of a turn, consecutive
+    messages of one role are joined."""
     if not speaker.turns_of_steps:
         return messages
     return [

@@ -32,7 +32,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
 
     `view` are the repaired messages, and `sizes` their tokens if sizes are wanted. `callers` are the messages in `view`
     that call tools, `call_ids` the ids of these calls (`repeated`: some ids occur twice), `called` the names of the
-    tools. `regular`: the piece begins and ends as it did before repair, so other pieces can be repaired without it.
+    tools. `regular`: the piece begins and ends as it did before repair, which is all that its neighbours depend on.
     `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
     `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
     them that are shown without their reasoning.

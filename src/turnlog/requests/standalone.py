@@ -134,9 +134,9 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
         text_given("model", model)
     check_depth(body)
     parsed = speaker.parse(body)
-    goal = aimed(parsed, to, model)
+    destination = aimed(parsed, to, model)
     foreign = parsed.configuration.provider != to
-    ways = plan(parsed.configuration, goal, complete=foreign)
+    ways = plan(parsed.configuration, destination, complete=foreign)
     view = shown_messages(parsed)
     return parsed, build(ways, view, parsed.blob, bindings=given_bindings(view, ways))
 
