@@ -7,7 +7,7 @@ functions: media bytes are passed by hash.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -168,6 +168,10 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     turns_of_steps: bool = False
     """Whether a body has a message for each step of a turn, where the model reads the turn as one: it is counted so."""
+
+    deferred: Literal["", "tool", "schema"] = ""
+    """What of a tool with `defer_loading` is no part of the prompt until a search found it: nothing, all of it, or its
+    schema."""
 
     counted_key: str = ""
     """A key of messages that may occur only a few times in a whole request, for example a cache mark."""

@@ -14,6 +14,7 @@ from ..providers import provider as provider_named
 from ..providers.protocol import Parsed, Provider
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
+from .deferred import found_tools, tools_in_prompt
 from .size import choice_of, schemas_of
 from .standalone import as_json, detect
 
@@ -62,7 +63,8 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
     )
     settings = parsed.configuration.settings
     messages = as_turns(parsed.messages, spoken)
-    tally = tally_of(counts, messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
+    tools = tools_in_prompt(parsed.configuration.tools, spoken, found_tools(messages))
+    tally = tally_of(counts, messages, tools, choice_of(settings, spoken), parsed.blob)
     tally += schemas_of(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
@@ -84,6 +86,8 @@ def count_conversation(
 ) -> TokenCount:
     """The input tokens of canonical messages and tools, as they are. Media are assumed to be of common size."""
     counts = counter_for(provider, model)
+    if provider:
+        tools = tools_in_prompt(tools, provider_named(provider), found_tools(messages))
     tally = tally_of(counts, messages, tools, "auto", None)
     return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
 

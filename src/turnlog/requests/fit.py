@@ -30,6 +30,7 @@ from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 from .build import Builder, conversation_of
 from .count import as_turns, tally_of
+from .deferred import found_tools, tools_in_prompt
 from .fit_history import History
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
@@ -301,9 +302,10 @@ class _ByCounter:
     def request(self, made: Request) -> int:
         """Tokens of a whole request."""
         rules, local = self._ways.rules, self._ways.local
-        tools = as_declared(tools_for(self._ways, made.view)[0], rules)
         spelled = [spelled_as(shown.message, rules) for shown in made.view]
         said = as_turns(spelled, self._ways.provider)
+        declared = as_declared(tools_for(self._ways, made.view)[0], rules)
+        tools = tools_in_prompt(declared, self._ways.provider, found_tools(said))
         choice = choice_of(local.settings, self._ways.provider)
         tally = tally_of(self._counter, said, tools, choice, self.blob)
         return (tally + schemas_of(local.settings, self._counter)).tokens

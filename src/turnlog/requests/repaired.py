@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from operator import attrgetter, is_
@@ -21,6 +21,7 @@ from ..view.repair.media_room import Held, room_for
 from ..view.repair.repair import Closed, close, declare_tools, named_tools
 from ..view.types import Edit, Shown
 from .conversation import Conversation
+from .deferred import found_tools
 from .pieces import Piece, RepairedPiece, repair_piece
 from .size import Sizing, answers_at_once
 from .translate import Plan
@@ -65,6 +66,7 @@ class Run:
         self.sizes: list[int] = []
         self.call_ids: set[str] = set()
         self.called: set[str] = set()
+        self.found: set[str] = set()
         self.callers: list[RepairedPiece] = []
         self.media = Held()
         self.system = False
@@ -88,6 +90,7 @@ class Run:
         self.regular = self.regular and piece.regular
         self.repeated = self.repeated or not self.call_ids.isdisjoint(piece.call_ids) or piece.repeated
         self.call_ids.update(piece.call_ids)
+        self.found |= _found(piece, self.plan)
         if not piece.called <= self.called:
             self.called |= piece.called
             self.callers.append(piece)
@@ -114,7 +117,7 @@ class Repairs:
         self._run: Run | None = None
         self._opening: tuple[Sequence[Item], RepairedPiece] | None = None
         self._tools: tuple[Sequence[Shown], tuple[Tool, ...], list[Edit]] | None = None
-        self._around: dict[tuple[bool, tuple[tuple[str, str], ...]], int] = {}
+        self._around: dict[tuple[bool, tuple[tuple[str, str, bool], ...]], int] = {}
         self._last: RepairedView | None = None
 
     def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
@@ -180,8 +183,10 @@ class Repairs:
         closed = close(view, self.plan.rules)
         tools, declared = self._declared(parts if run is None else (parts[0], *run.callers, parts[-1]))
         system = (run is not None and run.system) or any(map(_has_system, (parts[0], parts[-1])))
-        around = self._tokens_around(tools, system=system)
-        fixed = around if self.plan.local.tools else self._tokens_around((), system=system)
+        ends = parts if run is None else (parts[0], parts[-1])
+        found = set[str]().union(() if run is None else run.found, *(_found(part, self.plan) for part in ends))
+        around = self._tokens_around(tools, found, system=system)
+        fixed = around if self.plan.local.tools else self._tokens_around((), found, system=system)
         if self.sizing is not None:
             sizes = self._sizes(closed, sizes, self.sizing)
         return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
@@ -193,11 +198,11 @@ class Repairs:
             made[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
         return [*made, *sizing.repaired(closed.view[len(made) :], (), rules)]
 
-    def _tokens_around(self, tools: Sequence[Tool], *, system: bool) -> int:
-        """The tokens of a request without its messages; counted once for the same tools."""
-        key = system, tuple((tool.name, tool.kind) for tool in tools)
+    def _tokens_around(self, tools: Sequence[Tool], found: Collection[str], *, system: bool) -> int:
+        """The tokens of a request beside its messages; counted once for the same tools."""
+        key = system, tuple((tool.name, tool.kind, tool.name in found) for tool in tools)
         if key not in self._around and self.sizing is not None:
-            self._around[key] = self.sizing.around(self.plan, tools, system=system)
+            self._around[key] = self.sizing.around(self.plan, tools, system=system, found=found)
         return self._around.get(key, 0)
 
     def tokens(self, view: RepairedView) -> int:
@@ -206,7 +211,8 @@ class Repairs:
             return view.tokens
         target = self.plan.target
         sizing = Sizing(counter_for(target.provider, target.model), self.blob)
-        around = sizing.around(self.plan, view.tools, system=view.system)
+        found = found_tools(shown.message for shown in view.closed.view)
+        around = sizing.around(self.plan, view.tools, system=view.system, found=found)
         return around + sum(sizing.repaired(view.closed.view, (), self.plan.rules))
 
     def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
@@ -258,7 +264,7 @@ class Repairs:
         for tool in sorted(view.tools, key=lambda tool: last_call[tool.name], reverse=True):
             kept.add(tool.name)
             there = [one for one in view.tools if one.name in kept]
-            now = self._tokens_around(there, system=system)
+            now = self._tokens_around(there, (), system=system)
             found[last_call[tool.name]] = found.get(last_call[tool.name], 0) + now - newer
             newer = now
         return found
@@ -338,6 +344,11 @@ def _stand_apart(opening: RepairedPiece, run: Run, tail: RepairedPiece, plan: Pl
     ids = (run.call_ids, opening.call_ids, tail.call_ids)
     apart = all(a.isdisjoint(b) for a, b in combinations(ids, 2))
     return apart and not (run.repeated or opening.repeated or tail.repeated)
+
+
+def _found(piece: RepairedPiece, plan: Plan) -> set[str]:
+    """The deferred tools that searches in a piece found, where that changes what a request is billed."""
+    return found_tools(shown.message for shown in piece.view) if plan.provider.deferred == "tool" else set()
 
 
 def _has_system(piece: RepairedPiece) -> bool:

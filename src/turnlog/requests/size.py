@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ from ..view.repair.clean import is_blank
 from ..view.repair.media_room import Room, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.types import Shown
+from .deferred import tools_in_prompt
 from .translate import Plan
 
 _REMEMBERED = 20_000
@@ -123,10 +124,11 @@ class Sizing:
             self._sides[media.sha256] = longest_side(media, self._blob)
         return self._sides[media.sha256]
 
-    def around(self, plan: Plan, tools: Sequence[Tool], *, system: bool) -> int:
-        """The tokens of a request by a plan without its messages: of these tools, of the schema for its answer, and of
-        the framing. `system`: the request has system text."""
-        declared = as_declared(tools, plan.rules)
+    def around(self, plan: Plan, tools: Sequence[Tool], *, system: bool, found: Collection[str] = ()) -> int:
+        """Tokens of a request by a plan beside its messages: of these tools (deferred ones as far as they were `found`),
+        of the schema that its answer has to keep to, and of what stands around all that, `system` text among it or
+        not."""
+        declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
         return tokens + schemas_of(plan.local.settings, self.counter).tokens

@@ -14,6 +14,7 @@ from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder
 from ..requests.conversation import Conversation
+from ..requests.deferred import found_tools, tools_in_prompt
 from ..requests.size import Sizing, as_declared, given_choice, schemas_of, spelled_as
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction
@@ -101,7 +102,9 @@ class WindowUse:
         builder = Builder(ways, blob, sizing, dict(bindings_of(records)))
         sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
-        declared = counter.tools(as_declared(sent.tools, ways.rules), given_choice(ways))
+        found = found_tools(shown.message for shown in sent.closed.view)
+        shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, found)
+        declared = counter.tools(shown_tools, given_choice(ways))
         around = counter.frame(system=sent.system, tools=bool(sent.tools)) + schemas_of(ways.local.settings, counter)
         shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
         terms = terms or Terms(context.budget, context.strategy)

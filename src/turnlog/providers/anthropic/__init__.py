@@ -40,6 +40,8 @@ PROVIDER = Provider(
     knows=knows,
     mark_cache=mark_cache,
     with_tool_choice=with_tool_choice,
+    # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+    deferred="tool",
     without_thinking=without_thinking,
     required_settings=required_settings,
 )

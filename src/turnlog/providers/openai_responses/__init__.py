@@ -34,6 +34,8 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    # https://developers.openai.com/api/docs/guides/tools-tool-search: name and description of a function stay
+    deferred="schema",
     knows=knows,
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,
