@@ -17,32 +17,32 @@ from turnlog.tokens.families import claude_family
 from turnlog.tokens.typescript import typescript
 
 MODELS = {
-    ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:2",
-    ("openai-chat", "gpt-4"): "gpt-4:2",
-    ("openai-chat", "gpt-4-0613"): "gpt-4:2",
-    ("openai-chat", "gpt-35-turbo"): "gpt-4:2",
-    ("openai-chat", "gpt-4.1"): "gpt-4o:2",
-    ("openai-responses", "gpt-5.2"): "gpt-5-responses:2",
-    ("openai-responses", "gpt-6-astra"): "gpt-5-responses:2",
-    ("openai-responses", "o3-mini"): "o3-responses:2",
-    ("openai-chat", "ft:gpt-4o-mini:acme::x1"): "gpt-4o-mini:2",
-    ("openai-chat", "gpt-9"): "gpt-new:2",
-    ("openai-chat", "llama-4"): "unknown-llama-4:2",
-    ("openai-chat", "google/gemini-3-pro-preview"): "gemini-3:2",
-    ("openai-chat", "anthropic/claude-sonnet-4.5"): "claude-3:2",
-    ("anthropic", "claude-sonnet-4-20250514"): "claude-3-312:2",
-    ("anthropic", "claude-3-5-haiku-latest"): "claude-3-264:2",
-    ("anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"): "claude-3:2",
-    ("anthropic", "claude-opus-4-6"): "claude-3:2",
-    ("anthropic", "claude-opus-4-7"): "claude-4.7:2",
-    ("anthropic", "claude-opus-4-8"): "claude-4.8:2",
-    ("anthropic", "claude-sonnet-5"): "claude-4.8:2",
-    ("anthropic", ""): "claude-4.8:2",
-    ("google", "gemini-2.0-flash-001"): "gemini-2:2",
-    ("google", "gemini-2.5-flash"): "gemini-2.5:2",
-    ("google", "gemini-flash-latest"): "gemini-3:2",
-    ("google-vertex", "gemini-2.5-flash"): "gemini-vertex:2",
-    ("", ""): "unknown:2",
+    ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:3",
+    ("openai-chat", "gpt-4"): "gpt-4:3",
+    ("openai-chat", "gpt-4-0613"): "gpt-4:3",
+    ("openai-chat", "gpt-35-turbo"): "gpt-4:3",
+    ("openai-chat", "gpt-4.1"): "gpt-4o:3",
+    ("openai-responses", "gpt-5.2"): "gpt-5-responses:3",
+    ("openai-responses", "gpt-6-astra"): "gpt-5-responses:3",
+    ("openai-responses", "o3-mini"): "o3-responses:3",
+    ("openai-chat", "ft:gpt-4o-mini:acme::x1"): "gpt-4o-mini:3",
+    ("openai-chat", "gpt-9"): "gpt-new:3",
+    ("openai-chat", "llama-4"): "unknown-llama-4:3",
+    ("openai-chat", "google/gemini-3-pro-preview"): "gemini-3:3",
+    ("openai-chat", "anthropic/claude-sonnet-4.5"): "claude-3:3",
+    ("anthropic", "claude-sonnet-4-20250514"): "claude-3-312:3",
+    ("anthropic", "claude-3-5-haiku-latest"): "claude-3-264:3",
+    ("anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"): "claude-3:3",
+    ("anthropic", "claude-opus-4-6"): "claude-3:3",
+    ("anthropic", "claude-opus-4-7"): "claude-4.7:3",
+    ("anthropic", "claude-opus-4-8"): "claude-4.8:3",
+    ("anthropic", "claude-sonnet-5"): "claude-4.8:3",
+    ("anthropic", ""): "claude-4.8:3",
+    ("google", "gemini-2.0-flash-001"): "gemini-2:3",
+    ("google", "gemini-2.5-flash"): "gemini-2.5:3",
+    ("google", "gemini-flash-latest"): "gemini-3:3",
+    ("google-vertex", "gemini-2.5-flash"): "gemini-vertex:3",
+    ("", ""): "unknown:3",
 }
 PARTS = st.one_of(
     st.builds(Text, st.text(max_size=40)),
@@ -198,7 +198,7 @@ def test_tools_cost_what_providers_add() -> None:
     assert claude.tools([]).tokens == gpt.tools([]).tokens == 0
     assert gpt.frame(system=False, tools=True).tokens - gpt.frame(system=True, tools=True).tokens == 4
     assert count_tools(tools, gpt).tokens == gpt.text(typescript(tools)) + 5
-    assert count_frame(gpt, system=True, tools=True) == Count(3, "gpt-4o:2", "exact")
+    assert count_frame(gpt, system=True, tools=True) == Count(3, "gpt-4o:3", "exact")
 
 
 def test_encoded_blobs_are_no_prose() -> None:
@@ -215,4 +215,4 @@ def test_a_better_tokenizer_can_be_plugged_in() -> None:
     """A tokenizer of one's own counts texts, and its name stands in every count."""
     counter = FactoredCounter(claude_family("claude-opus-4-5"), texts=len, name="letters-1")
     count = count_message(Message("user", (Text("hello"),)), counter)
-    assert count == Count(5 + 3, "claude-3:2+letters-1", "estimated")
+    assert count == Count(5 + 3, "claude-3:3+letters-1", "estimated")

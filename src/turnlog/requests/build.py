@@ -16,6 +16,7 @@ from msgspec import Struct
 from ..log.messages import Tool, unchanged
 from ..log.records import Binding
 from ..providers.protocol import BlobReader
+from ..tokens.protocol import Certainty
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
@@ -79,6 +80,12 @@ class Builder:
         repaired = self.repaired(conversation, fate)
         rendered = self._rendered_apart(repaired, conversation.pieces)
         return self._joined(repaired, rendered or _Rendered(self._framed(repaired, len(repaired.closed.view))))
+
+    @property
+    def certainty(self) -> Certainty:
+        """How far to trust the tokens of its requests."""
+        sizing = self._repairs.sizing
+        return "estimated" if sizing is None else sizing.certainty_for(self.plan)
 
     def binding(self, repaired: RepairedView) -> Binding | None:
         """The binding of reasoning in an answer to this request; None if the model does not bind reasoning."""

@@ -15,7 +15,7 @@ from ..providers.protocol import Parsed, Provider
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
 from .deferred import found_tools, tools_in_prompt
-from .size import choice_of, schemas_of
+from .size import choice_of, settings_tally
 from .standalone import as_json, detect
 
 
@@ -65,7 +65,7 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
     messages = as_turns(parsed.messages, spoken)
     tools = tools_in_prompt(parsed.configuration.tools, spoken, found_tools(messages))
     tally = tally_of(counts, messages, tools, choice_of(settings, spoken), parsed.blob)
-    tally += schemas_of(settings, counts)
+    tally += settings_tally(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
 

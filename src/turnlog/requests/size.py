@@ -23,8 +23,10 @@ from ..log.messages import (
 )
 from ..log.records import Count, MessageRecord, PartialAnswer, Record
 from ..providers.protocol import Provider
+from ..tokens.approximate import FactoredCounter
 from ..tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
-from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
+from ..tokens.openai import OpenAICounter
+from ..tokens.protocol import CERTAINTIES, BlobReader, Certainty, Choice, Counter, Tally
 from ..view.compaction.blocks import Item
 from ..view.fold import as_shown
 from ..view.repair.clean import is_blank
@@ -51,6 +53,13 @@ class Sizing:
     def certainty(self) -> Certainty:
         """How far to trust the counts."""
         return count_frame(self.counter, system=False, tools=False).certainty
+
+    def certainty_for(self, plan: Plan) -> Certainty:
+        """How far to trust what is counted of requests by a plan: less if its settings may change what is billed, or if
+        an unknown server bills it."""
+        if plan.target.base_url or settings_tally(plan.local.settings, self.counter).certainty != "exact":
+            return max(self.certainty, "estimated", key=CERTAINTIES.index)
+        return self.certainty
 
     def message(self, message: Message) -> int:
         """Tokens of a message by itself."""
@@ -124,14 +133,22 @@ class Sizing:
             self._sides[media.sha256] = longest_side(media, self._blob)
         return self._sides[media.sha256]
 
-    def around(self, plan: Plan, tools: Sequence[Tool], *, system: bool, found: Collection[str] = ()) -> int:
-        """Tokens of a request by a plan beside its messages: of these tools (deferred ones as far as they were `found`),
-        of the schema that its answer has to keep to, and of what stands around all that, `system` text among it or
-        not."""
+    def around(
+        self,
+        plan: Plan,
+        tools: Sequence[Tool],
+        *,
+        system: bool,
+        found: Collection[str] = (),
+        thinking_off: bool = False,
+    ) -> int:
+        """Tokens of a request by a plan beside its messages: of these tools (deferred: if they were `found`), of the
+        schema that its answer has to keep to, and of what stands around all that, `system` text among it or not.
+        `thinking_off` says that the request goes without thinking."""
         declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
-        return tokens + schemas_of(plan.local.settings, self.counter).tokens
+        return tokens + settings_tally(sent_settings(plan, thinking_off=thinking_off), self.counter).tokens
 
     def trim(self) -> None:
         """Forget the remembered sizes if there are too many."""
@@ -222,16 +239,39 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
     return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]
 
 
-def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
-    """The tokens of schemas in a request's settings: schemas for the answer, and `functions`, the Chat API's first way
-    to declare tools. If the provider adds content that it has stored, the count is an estimate."""
-    tally = Tally(certainty="estimated" if any(settings.get(key) for key in _ELSEWHERE) else "exact")
+def sent_settings(plan: Plan, *, thinking_off: bool) -> Mapping[str, Any]:
+    """The settings of a request by a plan."""
+    return plan.provider.without_thinking(plan.local.settings) if thinking_off else plan.local.settings
+
+
+def settings_tally(settings: Mapping[str, Any], counter: Counter) -> Tally:
+    """What a request's settings take: schemas that its answer has to keep to, thinking, and functions, as the Chat
+    API's bodies declared tools at first. Exact only where no setting changes what is billed."""
+    tally = Tally(certainty="exact" if all(map(_is_free, settings.items())) else "estimated")
     if functions := _functions(settings):
         around = counter.frame(system=False, tools=True).tokens - counter.frame(system=False, tools=False).tokens
         tally += counter.tools(functions) + Tally(framing=around, certainty="estimated")
-    for schema in _answer_schemas(settings):
+    schemas, thinking = [*_answer_schemas(settings)], settings.get("thinking")
+    if isinstance(counter, (FactoredCounter, OpenAICounter)):
+        kind = str(thinking.get("type")) if isinstance(thinking, Mapping) else ""
+        return tally + counter.settings(schemas, kind)
+    for schema in schemas:
         tally += Tally(framing=counter.text(compact_json(schema)), certainty="estimated")
     return tally
+
+
+def _is_free(setting: tuple[str, Any]) -> bool:
+    """Whether a setting is known to change nothing about the input that is billed."""
+    name, value = setting
+    if name in ("reasoning", "text", "response_format") and isinstance(value, Mapping):
+        kind = value.get("format", value) if name == "text" else value
+        plain = kind.get("type", "text") in ("text", "json_object") if isinstance(kind, Mapping) else False
+        return (
+            value.keys() <= {"effort", "summary"}
+            if name == "reasoning"
+            else plain and value.keys() <= {"format", "type"}
+        )
+    return name in _FREE or value in (None, [], {}, "") or (name, value) in _FREE_VALUES
 
 
 def given_choice(plan: Plan) -> Choice:
@@ -262,8 +302,15 @@ _SCHEMAS = (
 (`response_schema`)."""
 
 
-_ELSEWHERE = ("previous_response_id", "previous_interaction_id", "conversation", "prompt")
-"""Settings with which the provider adds stored content to a request."""
+_FREE = frozenset(
+    """background frequency_penalty include logit_bias logprobs max_completion_tokens max_output_tokens max_tokens
+    metadata n parallel_tool_calls presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
+    reasoning_effort safety_identifier seed service_tier stop store stream stream_options temperature tool_choice
+    top_logprobs top_p user""".split()
+)
+"""Settings that change nothing about the input that is billed: recorded requests of OpenAI's with them are billed as
+those without. All others may (`web_search_options`, `reasoning.mode`, `context_management`, a stored conversation)."""
+_FREE_VALUES = (("truncation", "disabled"), ("modalities", ["text"]))
 
 
 def _functions(settings: Mapping[str, Any]) -> list[Tool]:

@@ -359,7 +359,7 @@ class Context:
         self._count_by(counter_for(aim.provider, aim.model))
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
-        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self._sizing.certainty)
+        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self._builder(aim).certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from math import ceil
+from typing import Any
 
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from .encrypted import texts_in
@@ -56,6 +58,11 @@ class FactoredCounter:
     def frame(self, *, system: bool, tools: bool) -> Tally:
         """The framing of the whole request."""
         return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
+
+    def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
+        """What a request's settings add: schemas that the answer keeps to, and thinking of a type."""
+        kept = sum(self._family.keeping + self._spelled(json.dumps(schema), self._family.kept) for schema in schemas)
+        return Tally(framing=kept + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str, factor: float) -> int:
         if self._texts is not None:

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-VERSION = "2"
+VERSION = "3"
 
 
 class Images(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,8 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
     `reply` is for the answer to come, `message` around each, `assistant` more around an assistant's; `call` around a
     single call and its result's name, `parallel` around parallel calls, `result` around each result of a single call;
     `tools` around all declarations, `alone` more where no system text goes before them; `named` where a tool is forced
-    by name.
+    by name. `schema_chat` and `schema_responses` are the tokens of a schema that the answer keeps to, for each of its
+    compact JSON.
     """
 
     name: str
@@ -48,6 +49,8 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
     tools_responses: int = 3
     alone: int = 4
     named: int = 9
+    schema_chat: float = 0.97
+    schema_responses: float = 0.92
     images: Images
     page: int = 220
     sure: bool = True
@@ -62,7 +65,8 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     declaration, `hidden` the prompt that declared tools bring along, by choice of tool.
     `schema` is how declarations are spelled: as JSON, or as their names and descriptions alone.
     `signature` is the tokens of a character of a call's signature while its turn lasts. `page` is a page
-    of a PDF, `second` one of sound.
+    of a PDF, `second` one of sound. `kept` is the factor of a schema that the answer keeps to, as JSON with spaces, and
+    `keeping` what comes with it; `thinking` is what comes with thinking, by its type.
     """
 
     name: str
@@ -82,6 +86,9 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     images: Images
     page: int
     second: int = 32
+    kept: float = 1.0
+    keeping: int = 0
+    thinking: dict[str, int] = {}
 
 
 _TILES_4O = Images(method="tiles", start=85, each=170)
@@ -125,6 +132,12 @@ def openai_family(model: str) -> OpenAIFamily | None:
     return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
 
 
+def _hidden(auto: int, forced: int) -> dict[str, int]:
+    """The hidden prompt of Claude by choice of tool; without a choice it is that of `auto`, as the table of prices says
+    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview)."""
+    return {"auto": auto, "none": auto, "required": forced, "named": forced}
+
+
 _CLAUDE_3 = FactoredFamily(
     name="claude-3",
     said=1.12,
@@ -136,20 +149,21 @@ _CLAUDE_3 = FactoredFamily(
     argument=4,
     result=15,
     tool=7,
-    hidden={"auto": 496, "required": 588, "named": 588},
+    hidden=_hidden(496, 588),
+    kept=1.49,
+    keeping=98,
+    thinking={"enabled": 28, "adaptive": 16},
     images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
     page=1560,
 )
 _CLAUDE_47 = replace(_CLAUDE_3, name="claude-4.7", said=1.38, data=1.47, base64=1.39, request=8)
-_CLAUDE_48 = replace(
-    _CLAUDE_47, name="claude-4.8", request=4, message=2, hidden={"auto": 355, "required": 487, "named": 487}
-)
+_CLAUDE_48 = replace(_CLAUDE_47, name="claude-4.8", request=4, message=2, hidden=_hidden(355, 487))
 
 # Hidden prompts that differ from those of the family, by pattern of the model's name.
 _HIDDEN: tuple[tuple[str, dict[str, int]], ...] = (
-    (r"claude-3-5-haiku|claude-3-haiku", {"auto": 264, "required": 360, "named": 360}),
-    (r"claude-3-5-sonnet", {"auto": 280, "required": 280, "named": 280}),
-    (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", {"auto": 312, "required": 312, "named": 312}),
+    (r"claude-3-5-haiku|claude-3-haiku", _hidden(264, 360)),
+    (r"claude-3-5-sonnet", _hidden(280, 280)),
+    (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", _hidden(312, 312)),
 )
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
 
@@ -173,6 +187,7 @@ _GEMINI_2 = FactoredFamily(
     schema="names",
     images=Images(method="crops", each=258),
     page=258,
+    kept=0.0,  # a schema constrains the answer and is billed to nobody: recorded bills
 )
 _GEMINI_25 = replace(
     _GEMINI_2,
@@ -180,6 +195,7 @@ _GEMINI_25 = replace(
     data=1.05,
     message=1,
     schema="flat",
+    signature=0.05,
     images=Images(method="tiles", each=258, side=768),
 )
 _GEMINI_3 = replace(_GEMINI_25, name="gemini-3", signature=0.2, images=Images(method="flat", start=1120), page=525)

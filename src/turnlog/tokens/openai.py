@@ -85,6 +85,12 @@ class OpenAICounter:
         alone = self._family.alone if tools and not system and self._api == "chat" else 0
         return Tally(framing=self._family.reply + alone)
 
+    def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
+        """What a request's settings add: schemas that the answer keeps to. Thinking adds nothing."""
+        share = self._family.schema_chat if self._api == "chat" else self._family.schema_responses
+        kept = sum(round(self.text(compact_json(schema)) * share) for schema in schemas)
+        return Tally(framing=kept, certainty="estimated" if schemas else "exact")
+
     def _message(
         self, message: Message, blob: BlobReader | None, *, thinking: bool = False, opens: bool = True
     ) -> Tally:
