@@ -547,7 +547,7 @@ def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
         ("TURNLOG_CONFIG", "/no/such/file", "TURNLOG_CONFIG names this file"),
         ("TURNLOG_CONFIG", "~no-such-user/x", "TURNLOG_CONFIG: '~no-such-user/x' names the home folder"),
         ("TURNLOG_STORE", "~no-such-user/x", "TURNLOG_STORE: store: '~no-such-user/x' names the home folder"),
-        ("TURNLOG_REDACT_PATTERNS", "[" * 9_999, "TURNLOG_REDACT_PATTERNS: redact_patterns: found '[["),
+        ("TURNLOG_REDACT_PATTERNS", "[" * 9_999, "TURNLOG_REDACT_PATTERNS: redact_patterns: '[["),
     ],
 )
 def test_a_mistake_in_the_environment_says_which_variable(
@@ -638,7 +638,7 @@ def test_sizes_are_read_in_every_unit(text: str, size: int) -> None:
 @pytest.mark.parametrize("limit", ["max_size", "max_age"])
 def test_a_limit_beyond_all_numbers_is_named(limit: str) -> None:
     """An OverflowError of Python's own in the place of what is wrong, and where."""
-    with pytest.raises(turnlog.InputError, match=f"{limit}: found"):
+    with pytest.raises(turnlog.InputError, match=f"{limit}: .* is not allowed"):
         turnlog.Limits(**{limit: "9" * 400 + (".0GB" if limit == "max_size" else ".0d")})
 
 
