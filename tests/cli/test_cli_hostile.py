@@ -46,6 +46,8 @@ COMMANDS: list[tuple[str, ...]] = [
     ("check", "request.json"),
     ("fit", "request.json", "--max-tokens", "20000"),
     ("count", "request.json"),
+    ("models", "claude-opus-5-5"),
+    ("models", "--json"),
     *(
         (name, session, *(w.format(session) for w in words))
         for session in ("hostile", "every")
