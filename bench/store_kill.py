@@ -39,7 +39,7 @@ class Way(NamedTuple):
 BATCH = 3
 LONGEST_WAIT_SECONDS = 0.02
 PATIENCE_SECONDS = 60.0
-TORN = "bytes of an unfinished append stand at the end of the log"
+TORN = "bytes of an unfinished append are at the end of the log"
 
 
 def write_until_killed(path: str, session: str, writer: int, way: Way, acknowledge: int) -> None:

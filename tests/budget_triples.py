@@ -18,6 +18,7 @@ import msgspec
 
 import reference_model as model
 import turnlog
+from counted_apart import THINKING
 from judging import errors_of
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.budget import PRESETS, Budget, Strategy, read_strategy
@@ -26,6 +27,7 @@ from turnlog.log.records import Configuration, Decision, Record
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests.build import build
+from turnlog.requests.request import Request
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -192,7 +194,8 @@ class Play:
 
     def fixed(self, lines: Sequence[model.Line]) -> int:
         """Tokens of a request beside its messages."""
-        return _fixed(self.aim.provider, self.aim.model, bool(self.tools), self.built(lines).system)
+        fixed = _fixed(self.aim.provider, self.aim.model, bool(self.tools), self.built(lines).system)
+        return fixed + THINKING * ("thinking" in self.aim.settings)
 
     def counts(self, *, system: bool = True) -> model.Counts:
         """How messages are counted, and tools that are declared beside system text or without."""
@@ -216,10 +219,15 @@ class Play:
     def built(self, lines: Sequence[model.Line]) -> model.Sizes:
         """What each line takes in the request that shows them all."""
         ways = plan(self.session.configuration, self.session.target or self.aim)
-        shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in lines]
-        view = build(ways, shown, self.store.get_blob).view
+        view = self.request(lines).view
         system = any(one.message.role == "system" for one in view)
         return model.sizes_of(lines, view, ways.rules, self.counts(system=system))
+
+    def request(self, lines: Sequence[model.Line]) -> Request:
+        """The request that shows these lines."""
+        ways = plan(self.session.configuration, self.session.target or self.aim)
+        shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in lines]
+        return build(ways, shown, self.store.get_blob)
 
     def size(self, lines: Sequence[model.Line]) -> int:
         return self.fixed(lines) + sum(self.built(lines).tokens)

@@ -1,7 +1,8 @@
 """What a session counts of a request beyond what `turnlog.count` says of its body, told from the body alone.
 
 A session counts messages one by one. Two things are less in a whole body: reasoning and signatures, which stop counting
-once their turn is over, and results of calls made at once, which OpenAI's chat models are sent as one list.
+once their turn is over, and results of calls made at once, which OpenAI's chat models are sent as one list. A body that
+goes without thinking until a tool loop closes lacks what thinking takes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from turnlog.providers import provider
 from turnlog.tokens.counters import count_at_once, counter_for, joins_results
 from turnlog.tokens.protocol import Counter, last_turn
 
-__all__ = ["beyond"]
+__all__ = ["THINKING", "beyond"]
+
+THINKING = 28
+"""Tokens that Claude's prompt has more with thinking enabled."""
 
 _WORD = Message("user", (Text("so"),))
 
@@ -30,6 +34,7 @@ def beyond(body: dict[str, Any], aim: Target) -> int:
 
     earlier = parsed.messages[: last_turn(parsed.messages)]
     over = sum(count(message) + count(_WORD) - count(message, _WORD) for message in earlier)
+    over += THINKING if "thinking" in aim.settings and "thinking" not in body else 0
     return over + sum(_brackets(results, counter) for results in _lists(parsed.messages, counter))
 
 

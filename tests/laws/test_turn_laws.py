@@ -34,7 +34,13 @@ WEATHER = {"name": "weather", "description": "", "parameters": {"type": "object"
 
 BUDGETS = (250, 600, 100_000)
 
-NO_WAY_BACK = ("is open: leave", "rewind(turns=", "lies between tool call", "no rewind is in force", "continued the conversation")
+NO_WAY_BACK = (
+    "is open: leave",
+    "rewind(turns=",
+    "lies between tool call",
+    "no rewind is in force",
+    "continued the conversation",
+)
 """What going back, or undoing that, may be refused with."""
 
 

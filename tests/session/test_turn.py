@@ -356,7 +356,7 @@ def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
         with turn.tool(three) as run:
             run.result("done")
     with session.turn("well?") as turn:
-        for call, said in ((one, "it waits for approval"), (two, "was denied"), (three, "has its result already")):
+        for call, said in ((one, "waits for approval"), (two, "was denied"), (three, "has its result already")):
             with pytest.raises(InputError, match=said), turn.tool(call):
                 pytest.fail("it ran")
         turn.approve(one)

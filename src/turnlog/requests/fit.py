@@ -36,7 +36,7 @@ from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
 from .repaired import tools_for
 from .request import Request
-from .size import Sizing, as_declared, choice_of, sent_settings, settings_tally, spelled_as
+from .size import Sizing, as_declared, choice_of, settings_tally, spelled_as
 from .standalone import aimed, as_json, detect
 from .translate import Plan, plan
 
@@ -307,9 +307,8 @@ class _ByCounter:
         declared = as_declared(tools_for(self._ways, made.view)[0], rules)
         tools = tools_in_prompt(declared, self._ways.provider, found_tools(said))
         choice = choice_of(local.settings, self._ways.provider)
-        settings = sent_settings(self._ways, thinking_off=made.thinking_off)
         tally = tally_of(self._counter, said, tools, choice, self.blob)
-        return (tally + settings_tally(settings, self._counter)).tokens
+        return (tally + settings_tally(local.settings, self._counter)).tokens
 
 
 class _ByFunction:

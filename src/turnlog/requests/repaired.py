@@ -117,7 +117,7 @@ class Repairs:
         self._run: Run | None = None
         self._opening: tuple[Sequence[Item], RepairedPiece] | None = None
         self._tools: tuple[Sequence[Shown], tuple[Tool, ...], list[Edit]] | None = None
-        self._around: dict[tuple[bool, bool, tuple[tuple[str, str, bool], ...]], int] = {}
+        self._around: dict[tuple[bool, tuple[tuple[str, str, bool], ...]], int] = {}
         self._last: RepairedView | None = None
 
     def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
@@ -185,9 +185,8 @@ class Repairs:
         system = (run is not None and run.system) or any(map(_has_system, (parts[0], parts[-1])))
         ends = parts if run is None else (parts[0], parts[-1])
         found = set[str]().union(() if run is None else run.found, *(_found(part, self.plan) for part in ends))
-        off = closed.thinking_off
-        around = self._tokens_around(tools, found, system=system, thinking_off=off)
-        fixed = around if self.plan.local.tools else self._tokens_around((), found, system=system, thinking_off=off)
+        around = self._tokens_around(tools, found, system=system)
+        fixed = around if self.plan.local.tools else self._tokens_around((), found, system=system)
         if self.sizing is not None:
             sizes = self._sizes(closed, sizes, self.sizing)
         return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
@@ -199,13 +198,11 @@ class Repairs:
             made[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
         return [*made, *sizing.repaired(closed.view[len(made) :], (), rules)]
 
-    def _tokens_around(self, tools: Sequence[Tool], found: Collection[str], *, system: bool, thinking_off: bool) -> int:
+    def _tokens_around(self, tools: Sequence[Tool], found: Collection[str], *, system: bool) -> int:
         """The tokens of a request beside its messages; counted once for the same tools."""
-        key = system, thinking_off, tuple((tool.name, tool.kind, tool.name in found) for tool in tools)
+        key = system, tuple((tool.name, tool.kind, tool.name in found) for tool in tools)
         if key not in self._around and self.sizing is not None:
-            self._around[key] = self.sizing.around(
-                self.plan, tools, system=system, found=found, thinking_off=thinking_off
-            )
+            self._around[key] = self.sizing.around(self.plan, tools, system=system, found=found)
         return self._around.get(key, 0)
 
     def tokens(self, view: RepairedView) -> int:
@@ -215,9 +212,7 @@ class Repairs:
         target = self.plan.target
         sizing = Sizing(counter_for(target.provider, target.model), self.blob)
         found = found_tools(shown.message for shown in view.closed.view)
-        around = sizing.around(
-            self.plan, view.tools, system=view.system, found=found, thinking_off=view.closed.thinking_off
-        )
+        around = sizing.around(self.plan, view.tools, system=view.system, found=found)
         return around + sum(sizing.repaired(view.closed.view, (), self.plan.rules))
 
     def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
@@ -265,11 +260,11 @@ class Repairs:
         found: dict[int, int] = {}
         if self.plan.local.tools or not view.tools:
             return found
-        newer, kept, system, off = view.fixed, set[str](), view.system, view.closed.thinking_off
+        newer, kept, system = view.fixed, set[str](), view.system
         for tool in sorted(view.tools, key=lambda tool: last_call[tool.name], reverse=True):
             kept.add(tool.name)
             there = [one for one in view.tools if one.name in kept]
-            now = self._tokens_around(there, (), system=system, thinking_off=off)
+            now = self._tokens_around(there, (), system=system)
             found[last_call[tool.name]] = found.get(last_call[tool.name], 0) + now - newer
             newer = now
         return found

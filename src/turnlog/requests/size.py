@@ -140,15 +140,15 @@ class Sizing:
         *,
         system: bool,
         found: Collection[str] = (),
-        thinking_off: bool = False,
     ) -> int:
         """Tokens of a request by a plan beside its messages: of these tools (deferred: if they were `found`), of the
         schema that its answer has to keep to, and of what stands around all that, `system` text among it or not.
-        `thinking_off` says that the request goes without thinking."""
+        Thinking counts even where a request goes without it until a tool loop closes, so that the size does not depend
+        on which messages are shown."""
         declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
-        return tokens + settings_tally(sent_settings(plan, thinking_off=thinking_off), self.counter).tokens
+        return tokens + settings_tally(plan.local.settings, self.counter).tokens
 
     def trim(self) -> None:
         """Forget the remembered sizes if there are too many."""
@@ -237,11 +237,6 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
     if "custom" in rules.call_kinds:
         return tools
     return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]
-
-
-def sent_settings(plan: Plan, *, thinking_off: bool) -> Mapping[str, Any]:
-    """The settings of a request by a plan."""
-    return plan.provider.without_thinking(plan.local.settings) if thinking_off else plan.local.settings
 
 
 def settings_tally(settings: Mapping[str, Any], counter: Counter) -> Tally:

@@ -15,7 +15,7 @@ from ..models.target import Target
 from ..requests.build import Builder
 from ..requests.conversation import Conversation
 from ..requests.deferred import found_tools, tools_in_prompt
-from ..requests.size import Sizing, as_declared, given_choice, sent_settings, settings_tally, spelled_as
+from ..requests.size import Sizing, as_declared, given_choice, settings_tally, spelled_as
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
@@ -103,10 +103,11 @@ class WindowUse:
         sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
         found = found_tools(shown.message for shown in sent.closed.view)
-        settings = sent_settings(ways, thinking_off=sent.closed.thinking_off)
         shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, found)
         declared = counter.tools(shown_tools, given_choice(ways))
-        around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings_tally(settings, counter)
+        around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings_tally(
+            ways.local.settings, counter
+        )
         shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
         terms = terms or Terms(context.budget, context.strategy)
         return Breakdown(
