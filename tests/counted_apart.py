@@ -34,7 +34,8 @@ def beyond(body: dict[str, Any], aim: Target) -> int:
 
     earlier = parsed.messages[: last_turn(parsed.messages)]
     over = sum(count(message) + count(_WORD) - count(message, _WORD) for message in earlier)
-    over += THINKING if "thinking" in aim.settings and "thinking" not in body else 0
+    goes_without = body.get("thinking", {}).get("type") in (None, "disabled")
+    over += THINKING if "thinking" in aim.settings and goes_without else 0
     return over + sum(_brackets(results, counter) for results in _lists(parsed.messages, counter))
 
 
