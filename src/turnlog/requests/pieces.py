@@ -21,7 +21,7 @@ from ..view.repair.arrange import Fate, with_parts
 from ..view.repair.media_room import Held, held, longest_side, media_of
 from ..view.repair.repair import repair
 from ..view.repair.sniff import sniff
-from ..view.types import Edit, Loss, Shown
+from ..view.types import Edit, Loss, Shown, starts_turn
 from .size import Sizing
 from .translate import Plan
 
@@ -36,6 +36,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
     `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
     them that are shown without their reasoning.
+    `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it.
     """
 
     plan: Plan
@@ -54,6 +55,9 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     needs: int
     thinking: frozenset[int] = frozenset()
     left_out: frozenset[int] = frozenset()
+    early: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    opens_turn: bool = False
 
     def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
         """Whether repairing these messages before a message of the role `follows` gives this same result. If nothing
@@ -151,6 +155,9 @@ def repair_piece(
         needs=-repaired.strays if same_end else 1,
         thinking=thinking,
         left_out=left_out,
+        early=repaired.early,
+        waiting=repaired.waiting,
+        opens_turn=any(map(starts_turn, given)),
     )
 
 

@@ -73,6 +73,12 @@ class Run:
         self.regular = True
         self.wanting = (0, 0)  # the index of the first piece that needs another, and its `needs`
         self.repeated = False
+        self.early: dict[str, int] = {}  # results of this turn that came before their call: the index of their piece
+        self.meeting: tuple[int, int] | None = None  # pieces that such a result and its call stand in
+
+    def claimed(self, piece: RepairedPiece) -> int | None:
+        """The index of the first piece with a result that a call in the next piece may claim; None if there is none."""
+        return min((self.early[call_id] for call_id in piece.waiting if call_id in self.early), default=None)
 
     def begins(self, pieces: Sequence[Piece]) -> bool:
         """Whether the run consists of the first of these pieces."""
@@ -80,8 +86,15 @@ class Run:
 
     def add(self, piece: RepairedPiece) -> None:
         """Add the next piece."""
+        index = len(self.repaired)
         if not self.wanting[1] and (piece.needs > 0 or self.repaired):
-            self.wanting = len(self.repaired), piece.needs
+            self.wanting = index, piece.needs
+        first = self.claimed(piece)
+        if self.meeting is None and first is not None:
+            self.meeting = first, index + 1
+        if piece.opens_turn:
+            self.early.clear()
+        self.early.update(dict.fromkeys(piece.early, index))
         self.repaired.append(piece)
         self.view += piece.view
         self.sizes += piece.sizes
@@ -293,6 +306,12 @@ class Repairs:
         while True:
             run = self._run_of(pieces, fate)
             tail = self._repaired(pieces[-1], fate, None)
+            meeting, claimed = run.meeting, run.claimed(tail)
+            if meeting is None and claimed is not None:
+                meeting = claimed, len(pieces)
+            if meeting is not None:
+                pieces[slice(*meeting)] = [Piece([item for piece in pieces[slice(*meeting)] for item in piece.items])]
+                continue
             at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs)
             if not needs or (at == 0 and needs < 0):  # nothing comes before the first piece
                 return run, tail

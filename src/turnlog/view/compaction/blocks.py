@@ -142,7 +142,8 @@ def _tied(groups: list[list[Item]]) -> list[list[Item]]:
     pairs = pair([item.raw for group in groups for item in group])
     reach = list(range(len(groups)))
     for call, result in pairs.answers.items():
-        reach[owner[call[0]]] = max(reach[owner[call[0]]], owner[result[0]])
+        first, last = sorted((owner[call[0]], owner[result[0]]))
+        reach[first] = max(reach[first], last)
     joined: list[list[Item]] = []
     until = -1
     for i, group in enumerate(groups):

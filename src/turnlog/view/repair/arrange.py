@@ -94,6 +94,7 @@ class _Arranger:
         self.out: list[Shown] = []
         self.edits: list[Edit] = []
         self.answered_at = {result: call for call, result in pairs.answers.items()}
+        self.early = {result for call, result in pairs.answers.items() if result < call}
         self.used_ids: set[str] = set()
         self.new_ids: dict[At, str] = {}
 
@@ -110,6 +111,7 @@ class _Arranger:
             return
         if self.rules.results == "later":
             self._answer_missing(calls)
+            self._place_answers([(at, call) for at, call in calls if self.pairs.answers.get(at) in self.early], zone)
         else:
             self._place_answers(calls, zone)
         for i in zone:
@@ -162,6 +164,8 @@ class _Arranger:
         ]
         answers = [self.pairs.answers.get(at) for at, _ in calls]
         if self.rules.results == "later":
+            if not self.early.isdisjoint([*answers, *results]):
+                return False
             return None not in answers and all(at in self.answered_at or self._may_stay(at) for at in results)
         if None in answers or set(results) != set(answers):
             return False
@@ -263,7 +267,7 @@ class _Arranger:
             if not isinstance(part, ToolResult):
                 parts.append(part)
             elif (i, j) in self.answered_at:
-                if stays:
+                if stays and (i, j) not in self.early:
                     parts.append(self._matching((i, j), part))
             elif self._may_stay((i, j)):
                 parts.append(part)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...log.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
-from ..types import Edit, Loss, Shown, without_extras
+from ..types import Edit, Loss, Shown, starts_turn, without_extras
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
@@ -32,13 +32,16 @@ class Repaired(Struct, frozen=True, gc=False):
     """A view as the rules accept it, and the changes.
 
     `strays`: the view had results without a call, or second results of a call, or results that might be matched to
-    other calls if more of the view were given.
+    other calls if more of the view were given. `early` are the ids of results whose call may
+    follow the view, `waiting` the ids of calls whose result may have come before it.
     """
 
     view: tuple[Shown, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
     strays: bool = False
+    early: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
 
 
 class Closed(Struct, frozen=True, gc=False):
@@ -89,7 +92,9 @@ def repair(
     if leading and follows is None:
         mended = within_room(mended, rules, blob, losses)
     strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
-    return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
+    word = next((i for i, shown in enumerate(cleaned) if starts_turn(shown)), len(cleaned))
+    waiting = frozenset(getattr(cleaned[i].message.parts[j], "id", "") for i, j in pairs.waiting if i < word)
+    return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting)
 
 
 def close(view: Sequence[Shown], rules: Rules) -> Closed:
