@@ -3,6 +3,7 @@ would: used by the law and, in bulk, by bench/bound_thinking.py."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from types import ModuleType
@@ -12,6 +13,7 @@ import turnlog
 from turnlog.errors import BudgetError, InputError
 from turnlog.models.target import Target
 from turnlog.stores import MemoryStore
+from turnlog.testing import damaged_history
 
 MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5-2")
 STRATEGIES = ("auto", "mask", "sliding", "summarise", "spec")
@@ -38,6 +40,7 @@ STEPS = {
     "undo": 1,
     "rewind": 1,
     "pin": 1,
+    "damage": 1,
     "open anew": 1,
 }
 """What may happen, and how often beside the others."""
@@ -111,6 +114,12 @@ class Life:
                 session.rewind(turns=1 + number % 2)
             case "pin":
                 session.pin(1 + number % session.history()[-1].n)
+            case "damage":
+                damaged = damaged_history(random.Random(number), "anthropic")
+                for data in damaged.blobs.values():
+                    self.store.put_blob(data)
+                begin = number % max(1, len(damaged.messages))
+                session.extend(damaged.messages[begin : begin + 1 + number % 4])
             case "open anew":
                 self.session = turnlog.Session(self.store, self.store.info("s"))
 

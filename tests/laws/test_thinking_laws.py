@@ -3,6 +3,7 @@ nothing. The judge is the shared statement of the rule (`binding.py`)."""
 
 from __future__ import annotations
 
+import random
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from judging import numbered
 from thinking_sessions import MODELS, STEPS, STRATEGIES, Life, play
 from turnlog.log.messages import Reasoning
+from turnlog.log.records import Configuration
+from turnlog.providers import provider
+from turnlog.testing import damaged_history
 
 EXAMPLES = max(10, settings.default.max_examples // 3) if settings.default else 20
 _KINDS = [kind for kind, often in STEPS.items() for _ in range(often)]
@@ -71,3 +76,23 @@ def test_a_history_fitted_again_and_again_carries_no_stale_thinking(
         talk.answered(answer)
         result = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": f"result {n} " + "word " * size}
         messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [result]}]
+
+
+@settings(max_examples=EXAMPLES * 3)
+@given(st.integers(0, 1_000_000))
+def test_a_repaired_body_carries_no_stale_thinking(binding: ModuleType, seed: int) -> None:
+    """A body of a damaged conversation would be refused for thinking that was made behind what repair changed."""
+    history = damaged_history(random.Random(seed), "anthropic")
+    aim = turnlog.target("anthropic", MODELS[0], thinking={"type": "adaptive"}, max_tokens=4_000)
+    configuration = Configuration(provider=aim.provider, model=aim.model, settings=aim.settings)
+    speaker = provider("anthropic")
+    body = speaker.render(numbered(history.messages), configuration, aim, history.blobs.__getitem__).body
+    talk = binding.Conversation(aim.model)
+    for n, message in enumerate(body["messages"]):
+        if message["role"] == "assistant":
+            talk.sent({**body, "messages": body["messages"][:n]})
+            talk.answered(binding.blocks_of(message["content"]))
+    repaired = turnlog.repair(body, "anthropic", model=aim.model)
+    assert talk.sent(repaired.body) == []
+    again = turnlog.repair(repaired.body, "anthropic", model=aim.model)
+    assert (again.body, again.edits) == (repaired.body, ())

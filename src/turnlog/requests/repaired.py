@@ -139,14 +139,15 @@ class Repairs:
         now."""
         if self._bindings is None:
             return self._view(conversation, fate)
+        known: frozenset[int] = frozenset()  # digests do not depend on reasoning; if one did, this ends the loop
         while True:
             self._forget_others(conversation.pieces)
             made = self._view(conversation, fate)
             thinking = frozenset().union(*(part.thinking for part in made.parts))
-            unbound = thinking.difference(self._standing(made)[0])
-            if unbound == thinking & self._unbound:  # the digests do not depend on reasoning
+            known |= thinking.difference(self._standing(made)[0])
+            if known == thinking & self._unbound:
                 return made
-            self._unbound = unbound
+            self._unbound = known
 
     def _forget_others(self, pieces: Sequence[Piece]) -> None:
         """Have pieces repaired again if they show reasoning that has to be left out now, or the other way round."""
