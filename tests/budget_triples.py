@@ -96,7 +96,9 @@ def random_budget(chance: random.Random, size: int) -> Budget:
     """A limit around the size of what has to fit, and marks."""
     limit = max(1, int(size * chance.choice((0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2))))
     return Budget(
-        max_tokens=limit, trigger=chance.choice((1.0, 1.0, 0.8, 0.5, 350.0)), goal=chance.choice((0.5, 0.5, 0.2, 0.9))
+        max_tokens=limit,
+        trigger=chance.choice((None, None, 0.8, 0.5, 350.0)),
+        goal=chance.choice((None, None, 0.2, 0.9)),
     )
 
 

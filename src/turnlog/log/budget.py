@@ -35,15 +35,15 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
 
     A request that would have more tokens than `trigger` is made smaller, down to `goal`. A number greater than 1 is a
     number of tokens, a smaller one a share: for `trigger` a share of the limit; for `goal`, the parts that cannot be
-    left out plus this share of the rest up to the trigger.
+    left out plus this share of the rest up to the trigger. None: that of the strategy, or else 1.0 and 0.5.
     """
 
     max_tokens: int = 0
     system: int = 2_000
     answer: int = 4_000
     safety: float = 0.10
-    trigger: float = 1.0
-    goal: float = 0.5
+    trigger: float | None = None
+    goal: float | None = None
 
     def marks(self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True) -> Marks:
         """The limit, trigger and goal in a counter's tokens.
@@ -56,12 +56,14 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
         if not limit or (known and limit > window):
             limit = int(window * (1 - self.safety)) - self.answer - max(0, self.system - fixed)
         limit = max(0, int(limit / scale))
-        trigger = int(self.trigger * limit if self.trigger <= 1 else self.trigger / scale)
+        share = 1.0 if self.trigger is None else self.trigger
+        trigger = int(share * limit if share <= 1 else share / scale)
         if not known and not self.max_tokens:
             trigger = min(trigger, int(_UNKNOWN_TRIGGER / scale))
         trigger = min(trigger, limit)
         room = max(0, trigger - floor)
-        goal = floor + int(room * self.goal) if self.goal <= 1 else int(self.goal / scale)
+        share = 0.5 if self.goal is None else self.goal
+        goal = floor + int(room * share) if share <= 1 else int(share / scale)
         return Marks(limit, trigger, min(goal, trigger))
 
 
@@ -91,7 +93,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     - `horizon`: the number of coming requests over which a decision must save more (at prompt-cache prices) than it
       costs; otherwise it is put off until the limit forces it.
     - `cache_marks`: requests get prompt-cache marks if the provider uses them and the conversation has none.
-    - `trigger`, `goal`: used instead of the budget's.
+    - `trigger`, `goal`: used where the budget does not say.
     """
 
     name: str = ""
@@ -116,9 +118,10 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     goal: float | None = None
 
     def applied_to(self, budget: Budget) -> Budget:
-        """The budget with this strategy's own trigger and goal."""
-        own = {"trigger": self.trigger, "goal": self.goal}
-        return msgspec.structs.replace(budget, **{key: value for key, value in own.items() if value is not None})
+        """The budget with this strategy's trigger and goal where it has none itself."""
+        trigger = self.trigger if budget.trigger is None else budget.trigger
+        goal = self.goal if budget.goal is None else budget.goal
+        return msgspec.structs.replace(budget, trigger=trigger, goal=goal)
 
 
 _STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")

@@ -10,13 +10,14 @@ import msgspec
 import pytest
 
 from turnlog.config.settings import Settings
-from turnlog.errors import BudgetError
-from turnlog.log.budget import PRESETS, Strategy
+from turnlog.errors import BudgetError, InputError
+from turnlog.log.budget import PRESETS, Budget, Strategy, read_strategy
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.models.target import target
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Digest, Material, Summarizer
+from turnlog.view.compaction.steps import STEPS
 
 CHAT = target("openai-chat", "gpt-4o")
 
@@ -321,3 +322,26 @@ def test_a_giant_output_needs_the_step_cap(name: str) -> None:
         session.request()
     session.configure(strategy=msgspec.structs.replace(preset, steps=("cap", *preset.steps)))
     assert session.request().edits[0].kind == "cap"
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
+def test_what_a_budget_says_counts_before_what_a_strategy_has(preset: Strategy) -> None:
+    """A goal that somebody sets would have no effect with the default strategy, and nobody would say so."""
+    own = preset.applied_to(Budget(max_tokens=10_000, trigger=0.5, goal=0.2))
+    assert own == Budget(max_tokens=10_000, trigger=0.5, goal=0.2)
+    left_out = preset.applied_to(Budget(max_tokens=10_000))
+    assert left_out == Budget(max_tokens=10_000, trigger=preset.trigger, goal=preset.goal)
+    marks = left_out.marks(100_000, 0, 1_000)
+    trigger = 10_000 if preset.trigger is None else preset.trigger
+    assert marks.trigger == (trigger if trigger > 1 else 10_000 * trigger)
+    share = 0.5 if preset.goal is None else preset.goal
+    assert marks.goal == 1_000 + int((marks.trigger - 1_000) * share)
+
+
+def test_every_step_has_a_name_in_strategies_and_every_name_a_step() -> None:
+    """A strategy could name a step that nobody carries out, or a step could not be named."""
+    for name in STEPS:
+        assert read_strategy(Strategy(steps=(name,))).steps == (name,)
+    with pytest.raises(InputError) as raised:
+        read_strategy(Strategy(steps=("else",)))
+    assert sorted(str(raised.value).rpartition("there are ")[2].split(", ")) == sorted(STEPS)
