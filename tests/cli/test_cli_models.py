@@ -57,4 +57,11 @@ def test_a_guess_is_said_to_be_one(turnlog: Any, name: str, said: str) -> None:
 def test_nothing_is_known(turnlog: Any) -> None:
     """An empty page for a mistyped name."""
     ended = turnlog("models", "nova-1")
-    assert ended.code == 2 and "nothing is known of the model 'nova-1'; write what it has to" in ended.err
+    assert ended.code == 2 and "nothing is known about the model 'nova-1'; add an entry to" in ended.err
+
+
+@pytest.mark.parametrize("name", ["nova-1", 'nova "one"', "nova\\1", "nova'1"])
+def test_advice_for_an_unknown_model_is_json(turnlog: Any, name: str) -> None:
+    """A quotation mark or a backslash in the name makes the entry to copy invalid, or changes its name."""
+    said = turnlog("models", name).err
+    assert json.loads(said[said.index("{") :]) == {"models": {name: {"input": 128_000}}}

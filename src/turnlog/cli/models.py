@@ -1,7 +1,8 @@
-"""`models`: what is known of models, and where that comes from."""
+"""`models`: the known facts about models, and their sources."""
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -19,8 +20,8 @@ _PRICES = ("input", "cached", "cache_write", "cache_write_1h", "output")
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("models", help="what is known of models: limits, prices, abilities, and their sources")
-    parser.add_argument("name", metavar="NAME", nargs="?", default="", help="a model: all that is known, with sources")
+    parser = commands.add_parser("models", help="show facts about models: limits, prices, abilities, and their sources")
+    parser.add_argument("name", metavar="NAME", nargs="?", default="", help="a model: show all known facts about it")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_models)
 
@@ -45,15 +46,15 @@ def _models(arguments: Namespace) -> int:
 
 
 def _one(name: str, *, as_json: bool) -> int:
-    """All about one model."""
+    """Print all known facts about one model. Raises InputError if there are none."""
     facts, found = model_origins(name), find_model(name)
     if not facts:
-        wanted = f'write what it has to {own_file()}, e.g. {{"models": {{"{name}": {{"input": 128000}}}}}}'
-        raise InputError(f"nothing is known of the model {name!r}; {wanted}")
+        entry = json.dumps({"models": {name: {"input": 128_000}}})
+        raise InputError(f"nothing is known about the model {name!r}; add an entry to {own_file()}, e.g. {entry}")
     taken_for = found.taken_for if found else ""
     if as_json:
-        told = {fact.name: {"value": to_builtins(fact.value), "source": fact.source} for fact in facts}
-        out_json({"model": name, "known": found is not None, "taken_for": taken_for, "facts": told})
+        sourced = {fact.name: {"value": to_builtins(fact.value), "source": fact.source} for fact in facts}
+        out_json({"model": name, "known": found is not None, "taken_for": taken_for, "facts": sourced})
         return 0
     if found is None:
         out_line(f"{name} is not in the table of models, only its family is known.")
@@ -65,16 +66,16 @@ def _one(name: str, *, as_json: bool) -> int:
 
 
 def _by_source(facts: Iterable[Origin]) -> Iterator[str]:
-    """The facts below the source of each."""
+    """Lines of facts, grouped by source: the source, then its facts."""
     sources: dict[str, list[Origin]] = {}
     for fact in facts:
         sources.setdefault(fact.source, []).append(fact)
-    for source, told in sources.items():
+    for source, listed in sources.items():
         yield f"{source}:"
-        yield from (f"  {fact.name}: {_said(fact.value)}" for fact in told)
+        yield from (f"  {fact.name}: {_value_text(fact.value)}" for fact in listed)
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     if isinstance(value, bool):
