@@ -177,11 +177,12 @@ def test_an_unknown_model_is_warned_of_once_where_it_was_named() -> None:
     assert (like.known, like.taken_for, guess.known, guess.taken_for) == (True, "gpt-4o", False, "")
 
 
-def test_the_warning_says_how_to_end_it(own: Callable[[Any], Path]) -> None:
+@pytest.mark.parametrize("name", ["nova-advised", 'nova "advised"', "nova\\advised", "nova'advised"])
+def test_the_warning_says_how_to_end_it(own: Callable[[Any], Path], name: str) -> None:
     """Advice that does not work: the entry in the warning, written to the file, makes the model known."""
-    doubt = turnlog.target("openai-chat", "nova-advised").doubt
+    doubt = turnlog.target("openai-chat", name).doubt
     own(doubt[doubt.index("{") :])
-    known = turnlog.target("openai-chat", "nova-advised")
+    known = turnlog.target("openai-chat", name)
     assert (known.known, known.doubt, known.input_limit, known.output_limit) == (True, "", 128_000, 16_384)
 
 
@@ -234,7 +235,7 @@ def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
         ({"nova": {"prices": {"input": True}}}, "model 'nova': Expected `decimal | null`, got `bool`"),
         ({"nova": {"cache": {"mode": "magic"}}}, "model 'nova': Invalid enum value 'magic' - at `$.cache.mode`"),
         ({"nova": 5}, "model 'nova': Expected `object`, got `int`"),
-        ('{"models": {"nova": {"prices": {"input": NaN}}}}', "not JSON: NaN is no number"),
+        ('{"models": {"nova": {"prices": {"input": NaN}}}}', "not JSON: NaN is not a JSON number"),
         ('{"models": ', "not JSON: Expecting value"),
         ('{"nova": {}}', 'expected {"models": {NAME: {...}}}'),
         ("[]", 'expected {"models": {NAME: {...}}}'),

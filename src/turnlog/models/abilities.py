@@ -1,7 +1,7 @@
-"""What models can do and what they refuse, by the families of their names.
+"""What models accept and refuse, by the families that their names belong to.
 
-`data/families.json` is written by hand, with a source for each entry. It also tells of models that are in no table: a
-new model is most often like others of its name.
+`data/families.json` is written by hand, with a source for each entry. It also covers models that are not in the table
+of models: a new model is most often like the others of its family.
 """
 
 from __future__ import annotations
@@ -18,58 +18,59 @@ _FAMILIES = Path(__file__).parent / "data" / "families.json"  # importlib.resour
 
 
 class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a model takes and refuses. The defaults are those of a model that nothing is known of."""
+    """What a model accepts and refuses. The defaults are for a model about which nothing is known."""
 
     bound_thinking: bool = False
-    """Whether its thinking is valid only behind what it was sent when it thought."""
+    """Whether its thinking is valid only if everything before it is as it was when the model produced it."""
 
     reads_thinking_of: tuple[str, ...] = ()
-    """Models whose thinking it reads beside its own."""
+    """Other models whose thinking it accepts."""
 
     thinking: tuple[Literal["adaptive", "enabled", "disabled", "between_tools"], ...] | None = None
-    """The types of Anthropic's setting `thinking` that it takes; None: any."""
+    """The types of Anthropic's setting `thinking` that it accepts; None: any."""
 
     forced_tools: bool = True
     """Whether a tool choice may force a call."""
 
     prefill: bool = True
-    """Whether an assistant's message may be last."""
+    """Whether a request may end with an assistant's message."""
 
     sampling: Literal["any", "one", "default", "none"] = "any"
-    """Which sampling settings it takes: any, not `temperature` and `top_p` together, none but the defaults, none."""
+    """The sampling settings that it accepts. `any`: all; `one`: `temperature` or `top_p`, not both; `default`: default
+    values only; `none`: none."""
 
     stop: bool = True
-    """Whether it takes stop sequences."""
+    """Whether it accepts stop sequences."""
 
     system_midway: bool = False
-    """Whether system text may stand in the middle of a conversation, where its provider takes that of some models."""
+    """Whether system text may be in the middle of a conversation, if its provider allows that for some models only."""
 
     system_role: bool = True
-    """Whether it takes system text at all."""
+    """Whether it accepts system text at all."""
 
     max_completion_tokens: bool = False
-    """Whether its limit on the answer is called `max_completion_tokens` in Chat Completions."""
+    """Whether Chat Completions calls its limit on the answer `max_completion_tokens`."""
 
     custom_tools: bool = True
-    """Whether it takes tools whose input is free text."""
+    """Whether it accepts tools whose input is free text."""
 
     deferred_tools: bool = False
-    """Whether tools may be declared that it finds by search only."""
+    """Whether it accepts deferred tools, which it sees only after it has found them by search."""
 
     server_compaction: bool = False
-    """Whether its provider can replace a conversation by a summary on demand."""
+    """Whether its provider can replace a conversation with a summary on demand."""
 
     chat_media: tuple[Literal["image", "audio"], ...] = ()
-    """Media that Chat Completions takes for it, though the table of models may not say so."""
+    """Media that Chat Completions accepts for it, beside those in the table of models."""
 
     replays_reasoning: bool = False
     """Whether its own reasoning may be sent back as text."""
 
     signed_calls: bool = False
-    """Whether the first call of each step must be signed, and results may hold media inside."""
+    """Whether the first call of each step must be signed, and results may contain media."""
 
     empty_text: bool = False
-    """Whether Google takes empty texts for it."""
+    """Whether Google accepts empty texts for it."""
 
 
 def family_entries(model: str) -> list[tuple[dict[str, Any], str]]:
@@ -80,5 +81,5 @@ def family_entries(model: str) -> list[tuple[dict[str, Any], str]]:
 
 @cache
 def _families() -> tuple[tuple[re.Pattern[str], dict[str, Any], str], ...]:
-    held = json.loads(_FAMILIES.read_bytes())["families"]
-    return tuple((re.compile(each["names"]), each["facts"], each["source"]) for each in held)
+    entries = json.loads(_FAMILIES.read_bytes())["families"]
+    return tuple((re.compile(each["names"]), each["facts"], each["source"]) for each in entries)

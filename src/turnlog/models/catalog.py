@@ -1,9 +1,8 @@
-"""What each model takes and costs: what is known of its family, the shipped table over it, and the user's own file over
-both.
+"""The facts about each model: limits, prices, cache rules and abilities.
 
-`data/models.json` is written by `scripts/models_table.py` and carries its date and source. The user's
-file has the same format and wins, entry by entry and field by field (docs/models.md). All are read when a model is
-first looked up.
+They come from three sources, each of which overrides the ones before it, field by field: the model's family, the
+shipped table, and the user's own file (docs/models.md). `scripts/models_table.py` writes the table, `data/models.json`,
+with its date and source; the user's file has the same format. All are read when a model is first looked up.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _SHIPPED = Path(__file__).parent / "data" / "models.json"  # importlib.resources
 
 
 class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """US dollars per million tokens; None where a price is not known.
+    """US dollars per million tokens; None if a price is unknown.
 
-    `input` is what a model reads, `cached` what of it comes from its cache, `cache_write` what is written
-    there for the usual time (five minutes with Anthropic), `cache_write_1h` for an hour. `output` is
-    what it writes, reasoning included.
+    `input` is the price of input, `cached` of input that is read from the cache, `cache_write` of input that is written
+    to the cache for the usual time (five minutes with Anthropic), `cache_write_1h` for an hour. `output` is the price
+    of the answer, reasoning included.
     """
 
     input: Decimal | None = None
@@ -51,9 +50,9 @@ class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """How a model's prompt cache works.
 
-    An `automatic` cache finds repeated prefixes itself, in a `marked` one the request marks where they end; None: no
+    An `automatic` cache finds repeated prefixes itself; for a `marked` one, the request marks where they end; None: no
     cache, or unknown. Prefixes of fewer than `minimum` tokens are not cached. With `breakpoints`, an automatic cache
-    finds only prefixes that end where a request before had a breakpoint, which a request may set itself.
+    finds only prefixes that end at a breakpoint of an earlier request; a request may set breakpoints itself.
     """
 
     mode: Literal["automatic", "marked"] | None = None
@@ -63,8 +62,8 @@ class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 @ready
 class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is known of a model. `provider` made it; `input` and `output` are its limits in tokens, `media` the kinds
-    that it reads. None: not known."""
+    """The facts about a model. `provider` is its maker; `input` and `output` are its limits in tokens, `media` the
+    kinds of media that it reads. None: not known."""
 
     provider: Literal["openai", "anthropic", "google"] | None = None
     input: _Tokens | None = None
@@ -76,8 +75,8 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 
 class Found(NamedTuple):
-    """The facts of a model, and the name that the table has them under if that is not the model's own; `newer` than
-    that model or not."""
+    """The facts about a model. If they are those of another model, `taken_for` is its name in the table, and `newer`
+    says whether the model is a newer version of it."""
 
     facts: ModelFacts
     taken_for: str
@@ -85,7 +84,7 @@ class Found(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """A fact about a model, such as `prices.input`, and where it comes from."""
+    """A fact about a model, such as `prices.input`, and its source."""
 
     name: str
     value: Any
@@ -96,46 +95,46 @@ _HIGHEST_PRICE = 1_000_000
 """Highest accepted price: a dollar per token. A higher one is a mistake."""
 
 _NESTED: dict[str, Struct] = {"cache": CacheRules(), "prices": Prices(), "abilities": Abilities()}
-"""The fields with facts of their own, as they are where nothing is known."""
+"""The fields that contain several facts, with their values if nothing is known."""
 
 _VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
 _AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
-_TUNED = re.compile(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has a price of its own
+_TUNED = re.compile(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has its own price
 _EDITION = re.compile(r"-v\d+(:\d+)?$")
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
 
 
 def model_facts(model: str) -> ModelFacts | None:
-    """What is known of a model, as `find_model` finds it; None if nothing is. Raises InputError."""
+    """The facts about a model, as `find_model` finds them; None if nothing is known. Raises InputError."""
     found = find_model(model)
     return found.facts if found else None
 
 
 def model_abilities(model: str) -> Abilities:
-    """What a model can do, as far as it is known. Raises InputError."""
+    """What is known about the abilities of a model. Raises InputError."""
     return _abilities(model, os.environ.get(VARIABLE, ""))
 
 
 def known_models() -> dict[str, ModelFacts]:
-    """The facts of all models of the table and of the user's file, by name. Raises InputError."""
+    """The facts about all models in the table and in the user's file, by name. Raises InputError."""
     return {name: _facts(name, entry) for name, entry in sorted(_table(os.environ.get(VARIABLE, "")).items())}
 
 
 def find_model(model: str) -> Found | None:
-    """A model's `facts`, and in `taken_for` the name they stand under: empty if that is its own.
+    """The facts about a model. `taken_for` names the model that they belong to; empty if it is the model itself.
 
-    A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
-    model. A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it goes on from; a tuned model to the one that it was made of, and a newer version to the newest known of
-    the same name, both but for prices. Raises InputError if the
-    user's own file cannot be used, and for a model that is no text.
+    The prefix of a gateway or vendor (`openrouter/anthropic/`, `us.anthropic.`) is ignored. A dated or preview name
+    falls back to the name without its suffix. An unknown version gets the facts of the newest known version
+    before it, without prices; any other name gets those of the longest known name that it begins with; a tuned model
+    gets those of its base model, without prices. Raises InputError if the user's own file cannot be used or `model` is
+    not a string.
     """
     return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
 
 
 def model_origins(model: str) -> list[Origin]:
-    """All that is known of a model, and where each fact comes from. Raises InputError."""
+    """All known facts about a model, each with its source. Raises InputError."""
     found = find_model(model)
     facts = found.facts if found else _facts(model, {})
     sources: dict[str, str] = {}
@@ -143,17 +142,16 @@ def model_origins(model: str) -> list[Origin]:
         for key, value in entry.items():
             names = [f"{key}.{name}" for name in value] if key in _NESTED else [key]
             sources |= dict.fromkeys(names, source)
-    told = []
+    origins = []
     for key in ModelFacts.__struct_fields__:
         value = getattr(facts, key)
         inner = [(f"{key}.{name}", fact) for name, fact in asdict(value).items()] if key in _NESTED else [(key, value)]
-        told += [Origin(name, fact, sources[name]) for name, fact in inner if name in sources and fact is not None]
-    return told
+        origins += [Origin(name, fact, sources[name]) for name, fact in inner if name in sources and fact is not None]
+    return origins
 
 
 def own_file() -> Path:
-    """The user's own file: what TURNLOG_MODELS names, else `models.json` beside the user's configuration
-    (see `places`)."""
+    """The user's own file: the one that TURNLOG_MODELS names, else `models.json` beside the user's configuration."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -190,15 +188,15 @@ def _abilities(model: str, named: str) -> Abilities:
 
 
 def _facts(model: str, entry: dict[str, Any]) -> ModelFacts:
-    """An entry of the table, laid over what is known of the families of the model."""
-    laid: dict[str, Any] = {}
+    """The facts of a table entry, which override those of the model's families."""
+    merged: dict[str, Any] = {}
     for facts in (*(facts for facts, _ in family_entries(model)), entry):
-        laid = _laid_over(facts, laid)
-    return msgspec.convert(laid, ModelFacts)
+        merged = _merged(facts, merged)
+    return msgspec.convert(merged, ModelFacts)
 
 
 def _spellings(model: str) -> tuple[str, ...]:
-    """A name as given, without the path of a gateway, and without the additions of other sellers."""
+    """The name as given, without the path of a gateway, and in the maker's spelling instead of other sellers'."""
     last = model.rsplit("/", 1)[-1]
     bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
     return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
@@ -220,18 +218,18 @@ _VERSION = re.compile(r"(?<=-)\d+(?:[-.]\d{1,2})*(?![\d\w])")
 
 
 def _older(name: str, table: dict[str, dict[str, Any]]) -> str:
-    """The newest known model of an older version that is called like this one otherwise; empty if there is none."""
+    """The newest known model whose name differs only in having the same or an older version; empty if there is none."""
     family, version = _versioned(name)
     if not version:
         return ""
     alike = ((known, key) for key in table for kind, known in [_versioned(key)] if kind == family and known <= version)
-    # Of previews with a name of their own (`-preview-tts`), what they are previews of comes first.
+    # Of equal versions, the shortest name wins: `-preview-tts` and other special previews come after the model itself.
     return max(alike, key=lambda each: (each[0], -len(each[1])), default=((), ""))[1]
 
 
 @lru_cache(maxsize=1024)
 def _versioned(name: str) -> tuple[str, tuple[int, ...]]:
-    """A name without date and version, and its version: `claude-opus-#` and (5, 5)."""
+    """A name with `#` in place of its version and without its date, and the version: `claude-opus-#` and (5, 5)."""
     short = _undated(name)
     found = _VERSION.search(short)
     numbers = tuple(map(int, re.split(r"[-.]", found[0]))) if found else ()
@@ -240,38 +238,38 @@ def _versioned(name: str) -> tuple[str, tuple[int, ...]]:
 
 @cache
 def _shipped() -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(_SHIPPED.read_bytes())
-    return held
+    document: dict[str, Any] = json.loads(_SHIPPED.read_bytes())
+    return document
 
 
 @cache
 def _table(named: str) -> dict[str, dict[str, Any]]:
-    """All entries by name, the user's laid over ours. `named` is the file that the environment names, part of the cache
-    key."""
-    ours: dict[str, dict[str, Any]] = _shipped()["models"]
+    """All entries by name; the user's override the shipped ones. `named` is the file that the environment names: it is
+    part of the cache key."""
+    shipped: dict[str, dict[str, Any]] = _shipped()["models"]
     path = own_file()
     try:
         text = path.read_bytes()
     except OSError as error:
         if named:
             raise InputError(f"{path}: cannot be read ({error.strerror}); {VARIABLE} names this file") from error
-        return ours
-    return {**ours, **{name: _over(name, entry, ours) for name, entry in _own(path, text).items()}}
+        return shipped
+    return {**shipped, **{name: _over(name, entry, shipped) for name, entry in _own(path, text).items()}}
 
 
-def _over(name: str, entry: dict[str, Any], ours: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A user's entry laid over our entry of that name, or of the closest name."""
-    return _laid_over(entry, ours.get(name) or ours.get(_closest(name, ours)) or {})
+def _over(name: str, entry: dict[str, Any], shipped: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A user's entry, completed from the shipped entry of the same name, or else of the closest name."""
+    return _merged(entry, shipped.get(name) or shipped.get(_closest(name, shipped)) or {})
 
 
-def _laid_over(entry: dict[str, Any], below: dict[str, Any]) -> dict[str, Any]:
-    """An entry laid over another one, field by field."""
+def _merged(entry: dict[str, Any], below: dict[str, Any]) -> dict[str, Any]:
+    """`entry`, completed from `below`, field by field."""
     nested = {key: {**below.get(key, {}), **entry.get(key, {})} for key in _NESTED if key in below or key in entry}
     return {**below, **entry, **nested}
 
 
 def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, Any], str]]:
-    """The entries of the shipped table and of the user's file that a model's facts come from."""
+    """The entries that a model's facts come from, in the shipped table and in the user's file, each with its source."""
     if found is None:
         return
     shipped = _shipped()
@@ -289,16 +287,16 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
 def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
     """The entries of the user's file. Raises InputError with file, model and field."""
     try:
-        held = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
+        document = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from error
-    models = held.get("models") if isinstance(held, dict) else None
+    models = document.get("models") if isinstance(document, dict) else None
     if not isinstance(models, dict):
         raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
     for name, entry in models.items():
-        for key, nothing in _NESTED.items():
-            if isinstance(entry, dict) and entry.get(key, ...) is None:  # none of it is known
-                entry[key] = asdict(nothing)
+        for key, unknown in _NESTED.items():
+            if isinstance(entry, dict) and entry.get(key, ...) is None:  # null: nothing of it is known
+                entry[key] = asdict(unknown)
         try:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:
@@ -319,4 +317,4 @@ def _wanted_price(price: Decimal) -> str:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a JSON number")

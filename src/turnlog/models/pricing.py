@@ -1,8 +1,8 @@
 """What usage costs in US dollars, at the list prices in the table of models.
 
 Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not included, because
-usage does not tell them: surcharges for long prompts, batch discounts, regional prices, tool fees, separate prices for
-media.
+usage does not report them: surcharges for long prompts, batch discounts, regional prices, tool fees, separate prices
+for media.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _Amount = Decimal | None
 
 
 class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """US dollars, by what they were paid for.
+    """A cost in US dollars, by what was paid for.
 
     `input` is input that was neither read from the cache (`cached`) nor written to it (`cache_write`), `output` what
-    the model wrote. A part is None if its price is not known. `at_least` is the sum of all known parts. `unpriced`
+    the model wrote. A part is None if its price is unknown. `at_least` is the sum of all known parts. `unpriced`
     names the models with a missing price, `assumed` those with the prices of another model because they are not in the
     table. Costs can be added.
     """
@@ -41,7 +41,7 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def total(self) -> Decimal | None:
-        """The total; None if a part is not known."""
+        """The sum of all parts; None if one of them is unknown."""
         return None if self.unpriced else self.at_least
 
     def __add__(self, other: Cost) -> Cost:
@@ -66,7 +66,7 @@ def cost(usage: Usage, model: str) -> Cost:
         )
     found = find_model(model)
     prices = found.facts.prices if found else Prices()
-    # If a cache is automatic and has no price for writing, written tokens are plain input.
+    # Tokens written to an automatic cache cost what input costs, unless the table has a price for writing.
     plain = prices.input if found and found.facts.cache.mode == "automatic" else None
     cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
     long = min(max(usage.cache_write_1h, 0), written)
@@ -94,7 +94,7 @@ def total_cost(bills: Bills) -> Cost:
 
 
 def _price(tokens: int, per_million: _Amount) -> _Amount:
-    """The price of `tokens` in dollars; 0 for none, even if the price is not known."""
+    """The price of `tokens` in dollars; 0 for no tokens, even if the price is unknown."""
     if tokens <= 0:
         return _ZERO
     return None if per_million is None else tokens * per_million / _MILLION

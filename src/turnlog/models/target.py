@@ -23,7 +23,7 @@ DEFAULT_MODELS = {
     "google": "gemini-2.5-pro",
     "google-interactions": "gemini-2.5-pro",
 }
-"""A widely available model of each provider, for bodies and callers that name none."""
+"""A widely available model of each provider, used if neither the body nor the caller names a model."""
 
 
 _MAKERS = {
@@ -33,11 +33,11 @@ _MAKERS = {
     "google": "google",
     "google-interactions": "google",
 }
-"""Who makes the models of a provider, as the table of models has it."""
+"""The maker of each provider's models, as the table of models calls it."""
 
 
 class UnknownModelWarning(UserWarning):
-    """A model is in no table: its limits are another's, or its provider's common ones."""
+    """A model is not in the table of models: the limits of a similar model or its provider's common limits are used."""
 
 
 _TEXT = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction")
@@ -48,10 +48,10 @@ _ELSEWHERE = {
     "settings": "an argument for each of them, such as temperature=0, or **settings",
     **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "turnlog.load_settings() for open()"),
 }
-"""Names that are no settings of a request, and what to use instead."""
+"""Names that are not settings of a request, and what to use instead."""
 
 NOT_SETTINGS = frozenset(_ELSEWHERE)
-"""Names that are no settings of a request, although the bodies of some providers have such keys."""
+"""Names that are not settings of a request, although the bodies of some providers have such keys."""
 
 
 def check_settings(names: Iterable[str]) -> None:
@@ -69,8 +69,8 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     `document`, `audio`, `video`). `taken_for`: the similarly named model whose limits are used, if the model itself is
     not in the table. `known` is False if no similar model was found either; then the common limits of the provider are
     used. `settings` are top-level keys of the provider's request; they override those of the conversation. `base_url`
-    is the address of another server with the provider's API. A model there, a model of another maker, or
-    one newer than the table is `compatible`: settings that turnlog does not know are passed on as they are.
+    is the address of another server with the provider's API. `compatible` is true for a model on such a server, of
+    another maker, or newer than the table: settings that turnlog does not know are then passed on unchanged.
     """
 
     provider: str
@@ -86,32 +86,31 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def abilities(self) -> Abilities:
-        """What the model takes and refuses, as far as it is known."""
+        """What is known about what the model accepts and refuses."""
         return model_abilities(self.model)
 
     def __str__(self) -> str:
         return f"{self.provider} {self.model}" + (f" at {self.base_url}" if self.base_url else "")
 
     def with_settings(self, **settings: Any) -> Target:
-        """This target with more request settings laid over it."""
+        """This target with more request settings, which override those that it has. Raises InputError."""
         check_settings(settings)
         return msgspec.structs.replace(self, settings={**self.settings, **settings})
 
     @property
     def doubt(self) -> str:
-        """The limits assumed for a model that is not in the table, and how to correct them; empty if it is there."""
+        """The limits assumed for a model that is not in the table, and how to correct them; else empty."""
         if self.known and not self.taken_for:
             return ""
         limits = f"the limits of {self.taken_for!r}" if self.taken_for else "the common limits of its provider"
         entry = json.dumps({"models": {self.model: {"input": self.input_limit, "output": self.output_limit}}})
         return (
             f"model {self.model!r} is not in the table of models; {limits} are used: {self.input_limit:,} input and "
-            f"{self.output_limit:,} output tokens. If they are wrong, put the right ones into {own_file()}, such as "
-            f"{entry}"
+            f"{self.output_limit:,} output tokens. If they are wrong, add the right ones to {own_file()}, e.g. {entry}"
         )
 
 
-# Assumed limits of an unknown model: the smallest of current chat models in the table, to be on the safe side.
+# Assumed limits of an unknown model: the smallest among the current chat models in the table, to be safe.
 _OPENAI = (128_000, 16_384, frozenset({"image"}))
 _GOOGLE = (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"}))
 _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
@@ -127,7 +126,7 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
     `settings` are top-level request keys of that provider. `base_url` is another server that speaks the provider's API,
-    if there is one (see `Target`). Warns once of a model that is not in the table (UnknownModelWarning). Raises
+    if there is one (see `Target`). Warns once about a model that is not in the table (UnknownModelWarning). Raises
     UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
