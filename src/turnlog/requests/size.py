@@ -37,7 +37,7 @@ from .deferred import tools_in_prompt
 from .translate import Plan
 
 _REMEMBERED = 20_000
-"""How many sizes are remembered for records that do not have a count of this counter."""
+"""Most remembered sizes of records that do not have a count of this counter."""
 
 
 class Sizing:
@@ -55,8 +55,8 @@ class Sizing:
         return count_frame(self.counter, system=False, tools=False).certainty
 
     def certainty_for(self, plan: Plan) -> Certainty:
-        """How far to trust what is counted of requests by a plan: less if its settings may change what is billed, or if
-        an unknown server bills it."""
+        """How far to trust the counts of requests by a plan: not exact if its settings may change what is billed, or if
+        another server bills them."""
         if plan.target.base_url or settings_tally(plan.local.settings, self.counter).certainty != "exact":
             return max(self.certainty, "estimated", key=CERTAINTIES.index)
         return self.certainty
@@ -66,7 +66,7 @@ class Sizing:
         return count_message(message, self.counter, self._blob).tokens
 
     def at_once(self, message: Message) -> int:
-        """The tokens of a message with results of parallel calls."""
+        """The tokens of a message that contains results of parallel calls."""
         return (count_at_once if self.joins_results else count_message)(message, self.counter, self._blob).tokens
 
     def count(self, message: Message, earlier: Iterable[Message]) -> Count:
@@ -77,9 +77,9 @@ class Sizing:
 
     def record(self, record: Record) -> int:
         """The tokens of a message record. The recorded count is used if this counter made it."""
-        kept = self._kept(record)
-        if kept is not None:
-            return kept.tokens
+        count = self._recorded_count(record)
+        if count is not None:
+            return count.tokens
         if not isinstance(record.body, (MessageRecord, PartialAnswer)):
             return 0
         key = record.n, len(record.raw or b"")
@@ -89,10 +89,10 @@ class Sizing:
 
     def item(self, shown: Shown, record: Record) -> Item:
         """A message that is shown as recorded, with its size."""
-        kept = self._kept(record)
-        return Item(shown, self.record(record), shown, record.n, counted_at_once=kept is not None and kept.at_once)
+        count = self._recorded_count(record)
+        return Item(shown, self.record(record), shown, record.n, counted_at_once=count is not None and count.at_once)
 
-    def _kept(self, record: Record) -> Count | None:
+    def _recorded_count(self, record: Record) -> Count | None:
         count = record.body.count if isinstance(record.body, MessageRecord) else None
         return count if count is not None and count.counter == self.counter.id else None
 
@@ -120,7 +120,7 @@ class Sizing:
         return tuple(sizes)
 
     def room(self, media: Sequence[Media], rules: Rules) -> Room:
-        """The limits on these media in one request. The bytes of each are read only once."""
+        """The limits that apply to these media in one request. Each image is read only once."""
         return room_for(held(media, rules, self._side), rules)
 
     def has_room(self, media: Sequence[Media], rules: Rules) -> bool:
@@ -141,10 +141,10 @@ class Sizing:
         system: bool,
         found: Collection[str] = (),
     ) -> int:
-        """Tokens of a request by a plan beside its messages: of these tools (deferred: if they were `found`), of the
-        schema that its answer has to keep to, and of what stands around all that, `system` text among it or not.
-        Thinking counts even where a request goes without it until a tool loop closes, so that the size does not depend
-        on which messages are shown."""
+        """Tokens of a request by a plan except its messages: those of the tools (of deferred tools only if they were
+        `found`), of settings, such as a schema that the answer must match, and of the framing, which depends on whether
+        there is `system` text. Thinking is always counted, although a request may be sent without it until a tool loop
+        ends: so the size does not depend on which messages are shown."""
         declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
@@ -187,8 +187,8 @@ def _part(part: Part, rules: Rules) -> Part:
 
 
 def apart(message: Message, rules: Rules) -> list[Message]:
-    """The messages as which a user message with results is sent. It is split if each result has to be a message of its
-    own, or if other content comes before a result and must not; else it is the only one."""
+    """The messages that a user message with results is sent as. It is split if each result has to be a separate
+    message, or if other content comes before a result where the provider forbids it; else it stays one message."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
     if message.role != "user" or not results or (led and not rules.results_apart):
@@ -211,7 +211,7 @@ def _beside(result: ToolResult) -> tuple[Part, ...]:
 
 
 def _bare(result: ToolResult) -> ToolResult:
-    """A result without its media; with a text in their place if it has no other content."""
+    """A result without its media; if it has no other content, with a text in their place."""
     left = tuple(part for part in result.parts if not isinstance(part, Media))
     if len(left) == len(result.parts):
         return result
@@ -231,8 +231,8 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
 
 
 def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
-    """Tools as requests by these rules declare them: no more than allowed, and tools that take free text as functions
-    with a text argument if the provider does not support free text."""
+    """Tools as requests by these rules declare them: no more than allowed. If the provider does not support tools with
+    free text as input, they become functions with a text argument."""
     tools = tools[: rules.tools_max]
     if "custom" in rules.call_kinds:
         return tools
@@ -240,8 +240,8 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
 
 
 def settings_tally(settings: Mapping[str, Any], counter: Counter) -> Tally:
-    """What a request's settings take: schemas that its answer has to keep to, thinking, and functions, as the Chat
-    API's bodies declared tools at first. Exact only where no setting changes what is billed."""
+    """The tokens of a request's settings: schemas that the answer must match, thinking, and `functions`, in which Chat
+    Completions used to declare tools. Exact only if no setting can change what is billed."""
     tally = Tally(certainty="exact" if all(map(_is_free, settings.items())) else "estimated")
     if functions := _functions(settings):
         around = counter.frame(system=False, tools=True).tokens - counter.frame(system=False, tools=False).tokens
@@ -256,27 +256,25 @@ def settings_tally(settings: Mapping[str, Any], counter: Counter) -> Tally:
 
 
 def _is_free(setting: tuple[str, Any]) -> bool:
-    """Whether a setting is known to change nothing about the input that is billed."""
+    """Whether a setting is known not to change the billed input."""
     name, value = setting
-    if name in ("reasoning", "text", "response_format") and isinstance(value, Mapping):
-        kind = value.get("format", value) if name == "text" else value
-        plain = kind.get("type", "text") in ("text", "json_object") if isinstance(kind, Mapping) else False
-        return (
-            value.keys() <= {"effort", "summary"}
-            if name == "reasoning"
-            else plain and value.keys() <= {"format", "type"}
-        )
+    if name == "reasoning" and isinstance(value, Mapping):
+        return value.keys() <= {"effort", "summary"}
+    if name in ("text", "response_format") and isinstance(value, Mapping):
+        form = value.get("format", value) if name == "text" else value
+        is_plain = isinstance(form, Mapping) and form.get("type", "text") in ("text", "json_object")
+        return is_plain and value.keys() <= {"format", "type"}
     return name in _FREE or value in (None, [], {}, "") or (name, value) in _FREE_VALUES
 
 
 def given_choice(plan: Plan) -> Choice:
-    """The tool choice of requests by a plan; `auto` if no tools are given, as no choice concerns tools that are only
-    declared because they were called."""
+    """The tool choice of requests by a plan; `auto` if no tools are given, because a choice does not apply to tools
+    that are declared only because they were called."""
     return choice_of(plan.local.settings, plan.provider) if plan.local.tools else "auto"
 
 
 def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:
-    """The tool choice in a request's settings, as counters know it."""
+    """The tool choice in a request's settings, in the words of counters."""
     words = speaker.tool_choice(settings) or "auto"
     if words.startswith("tool:"):
         return "named"
@@ -293,7 +291,7 @@ _SCHEMAS = (
     ("generationConfig", "responseJsonSchema"),
     ("generationConfig", "responseFormat", "text", "schema"),
 )
-"""The places of the schema for the answer in requests. Keys may also be spelled with underscores
+"""Where requests have the schema for the answer, as paths of keys. Keys may also be spelled with underscores
 (`response_schema`)."""
 
 
@@ -303,8 +301,8 @@ _FREE = frozenset(
     reasoning_effort safety_identifier seed service_tier stop store stream stream_options temperature tool_choice
     top_logprobs top_p user""".split()
 )
-"""Settings that change nothing about the input that is billed: recorded requests of OpenAI's with them are billed as
-those without. All others may (`web_search_options`, `reasoning.mode`, `context_management`, a stored conversation)."""
+"""Settings that do not change the billed input: OpenAI billed recorded requests with them like requests without them.
+All others may change it (`web_search_options`, `reasoning.mode`, `context_management`, a stored conversation)."""
 _FREE_VALUES = (("truncation", "disabled"), ("modalities", ["text"]))
 
 
@@ -318,7 +316,7 @@ def _functions(settings: Mapping[str, Any]) -> list[Tool]:
 
 
 def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas for the answer: the bill is about that of their compact JSON."""
+    """The schemas for the answer; they are billed about like their compact JSON."""
     for path in _SCHEMAS:
         found: Any = settings
         for key in path:
