@@ -1,6 +1,6 @@
 """Count tokens: counters by model family, and corrections learned from bills.
 
-Takes canonical messages and tools. Imported by `view` and above; needs only `log`.
+Counts the messages and tools of the log. Imported by `view` and above; imports only `log` and what is below it.
 """
 
 from .approximate import FactoredCounter

@@ -1,4 +1,4 @@
-"""Counts for models whose vocabulary is not public: o200k's count times what was measured."""
+"""Counts for models whose vocabulary is not public: o200k's count times a measured factor."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .vocabulary import count_pieces
 
 _VOCABULARY = "o200k_base"
 
-# A run this long without a space is treated as encoded data: no word of any language is so long.
+# A run of so many characters without a space is treated as encoded data: no language has words of that length.
 _BLOB = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 
 
 class FactoredCounter:
     """Counts for one family of models by factors. Never exact.
 
-    `texts`, if given, counts texts instead: a tokenizer of the family's own, with `name` as its name and version.
-    Framing, tools and media are counted as before.
+    `texts`, if given, is a tokenizer that counts texts instead; `name` is its name and version. Framing, tools and
+    media are counted in the same way with it.
     """
 
     def __init__(self, family: FactoredFamily, texts: Callable[[str], int] | None = None, *, name: str = "") -> None:
@@ -49,7 +49,7 @@ class FactoredCounter:
         return total
 
     def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
-        """All declarations, and the hidden prompt that declared tools add."""
+        """All declarations, and the hidden prompt that the provider adds to requests with tools."""
         if not tools:
             return Tally(certainty="estimated")
         each = sum(self._declared(tool) + self._family.tool for tool in tools)
@@ -60,9 +60,9 @@ class FactoredCounter:
         return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
 
     def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
-        """What a request's settings add: schemas that the answer keeps to, and thinking of a type."""
-        kept = sum(self._family.keeping + self._spelled(json.dumps(schema), self._family.kept) for schema in schemas)
-        return Tally(framing=kept + self._family.thinking.get(thinking, 0), certainty="estimated")
+        """The tokens that a request's settings add: schemas that the answer must match, and the type of thinking."""
+        matched = sum(self._family.keeping + self._spelled(json.dumps(schema), self._family.kept) for schema in schemas)
+        return Tally(framing=matched + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str, factor: float) -> int:
         if self._texts is not None:
@@ -95,7 +95,7 @@ class FactoredCounter:
         return Tally(**counts, certainty="estimated")
 
     def _signatures(self, message: Message) -> Tally:
-        """Signatures of calls: the reasoning behind them is billed again while the turn lasts."""
+        """The signatures of calls: until the turn ends, the reasoning that led to them is billed again."""
         length = sum(len(part.signature) for part in message.parts if isinstance(part, ToolCall))
         return Tally(assistant=ceil(length * self._family.signature), certainty="estimated")
 

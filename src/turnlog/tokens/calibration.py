@@ -1,6 +1,6 @@
-"""Counts corrected by bills: the last bill, plus the content since then times a learned ratio.
+"""Counts corrected by bills: the last bill, plus the count of the content since then times a learned ratio.
 
-A fold over a log's usage records; the cost of a step does not depend on the length of the log.
+Learns from one usage record of a log at a time; the time for each does not depend on the length of the log.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _REMEMBERED = 20
 """Number of latest requests that the ratio is learned from."""
 
 _PRIOR = 3_000
-"""Weight of the ratio 1, in tokens: the learned ratio counts for more once more than this was billed."""
+"""Weight of the initial ratio, 1, in tokens: once more than this was counted, the bills weigh more than it."""
 
 _LEAST, _MOST = 0.5, 3.0
-"""Bounds of the ratio. A bill outside them is for something other than the counted text."""
+"""Bounds of the ratio. A bill outside them covers something other than the counted text."""
 
 _VOID = 0.9
 """If less than this share of the last billed request is left (after compaction or clearing), its bill is not used."""
@@ -34,7 +34,7 @@ _STRIKES = 3
 
 
 class Prediction(Struct, frozen=True):
-    """The expected bill of a request and how much higher it may be, in tokens."""
+    """The expected bill of a request, and how much higher it may be (`margin`), in tokens."""
 
     tokens: int
     certainty: Certainty
@@ -42,7 +42,7 @@ class Prediction(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """Three predictions in a row were off by more than 5 %: the counter does not fit the model.
+    """A warning: three predictions in a row were off by more than 5 %, so the counter may not fit the model.
 
     `off` is the error of the last one as a share of the bill, positive if the prediction was too low.
     """
@@ -89,7 +89,7 @@ class _Learned(Struct, frozen=True):
 class Calibration(Struct, frozen=True):
     """What was learned from bills so far. Start with an empty one; `observe` returns the next.
 
-    Bills are grouped by provider and counter, which means by vocabulary: the bill of a dated model also serves its
+    Bills are grouped by provider and counter, not by model: the bills of a dated model also calibrate counts for its
     undated name.
     """
 
@@ -108,17 +108,17 @@ class Calibration(Struct, frozen=True):
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
 
     def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
-        """Tokens that may be billed per counted token, margin included: at first the counter's own margin, less as more
-        is billed."""
+        """Tokens that may be billed per counted token, margin included. The margin is at first that of `certainty`, and
+        shrinks as more is billed."""
         known = self.learned.get((provider, counter))
         if known is None or not known.samples:
             return MARGINS[certainty]
-        untaught = _PRIOR / (_PRIOR + sum(counted for _, counted in known.samples))
-        taught = MARGINS["exact" if certainty == "exact" else "calibrated"]
-        return max(1.0, known.ratio) * (taught + (MARGINS[certainty] - taught) * untaught)
+        unlearned = _PRIOR / (_PRIOR + sum(counted for _, counted in known.samples))
+        learned_margin = MARGINS["exact" if certainty == "exact" else "calibrated"]
+        return max(1.0, known.ratio) * (learned_margin + (MARGINS[certainty] - learned_margin) * unlearned)
 
     def observe(self, record: UsageRecord) -> Calibration:
-        """The calibration after a bill. Records without a count of their request or without input are ignored."""
+        """The calibration after one more bill. Records without a count of the request or without input are ignored."""
         counted = record.counted
         if counted is None or not counted.tokens or record.usage.input <= 0:
             return self
@@ -128,7 +128,7 @@ class Calibration(Struct, frozen=True):
         return Calibration({**self.learned, key: after})
 
     def drift(self, provider: str, counter: str) -> Drift | None:
-        """A warning if counts and bills differ, else None."""
+        """A warning if the last predictions were off, else None."""
         known = self.learned.get((provider, counter))
         if known is None or known.strikes < _STRIKES:
             return None
@@ -143,10 +143,10 @@ def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool
         growth = (billed - known.billed, counted - known.counted)
         if _LEAST <= growth[0] / growth[1] <= _MOST:
             samples = (*samples, growth)[-_REMEMBERED:]
-    kept = max(0, record.usage.output - record.usage.reasoning) if record.answer else 0
+    answer = max(0, record.usage.output - record.usage.reasoning) if record.answer else 0
     return replace(
         known,
-        billed=billed + kept,
+        billed=billed + answer,
         counted=counted + record.answer,
         samples=samples,
         strikes=known.strikes + 1 if abs(off) > _OFF else 0,

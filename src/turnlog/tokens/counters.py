@@ -1,4 +1,4 @@
-"""The counter for a model, and the counts that sessions keep."""
+"""The counter for a model, and the counts that are recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .openai import OpenAICounter
 from .protocol import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_said
 
 WORD = Message("user", (Text("a word"),))
-"""A message to try counters on."""
+"""A message to test counters with."""
 
 _CALLS = Message("assistant", (ToolCall("1", "f", {}), ToolCall("2", "f", {})))
 _RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),)),))
@@ -25,8 +25,8 @@ _RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),
 def counter_for(provider: str, model: str = "") -> Counter:
     """The counter for a model, chosen by its name first and by the provider second.
 
-    `provider` is the name of a provider, or `google-vertex`, which has framing of its own. The model's name may begin
-    with a region or a vendor. The vocabulary is loaded at the first count.
+    `provider` is the name of a provider, or `google-vertex`, whose framing differs from that of `google`. The model's
+    name may begin with a region or a vendor. The vocabulary is loaded at the first count.
     """
     name = model.lower().rsplit("/", 1)[-1]
     if "claude" in name:
@@ -44,8 +44,8 @@ def counter_for(provider: str, model: str = "") -> Counter:
 
 
 def checked_counter(counter: Any, wanted: str) -> Counter:
-    """Try a counter on one word. Raises InputError if it cannot count; `wanted` is the text for an object that is not a
-    counter."""
+    """The counter, tested with one word. Raises InputError if it does not work; `wanted` begins the error text if
+    `counter` is not a counter."""
     missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
     if missing or isinstance(counter, type):
         lacks = f"has no {', '.join(map(repr, missing))}" if missing else "is a class; give an instance of it"
@@ -60,7 +60,7 @@ def checked_counter(counter: Any, wanted: str) -> Counter:
 
 
 class _Checked:
-    """A counter given by the user. Each of its answers is checked: a wrong one would cause errors far from here."""
+    """A counter given by the user. Everything it returns is checked: a wrong value would cause an error elsewhere."""
 
     def __init__(self, counter: Any) -> None:
         self._counter = counter
@@ -83,7 +83,7 @@ class _Checked:
         return self._tally("tools", self._counter.tools(tools, choice))
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """The tokens beside messages and tools."""
+        """The tokens of a request except its messages and tools."""
         return self._tally("frame", self._counter.frame(system=system, tools=tools))
 
     def _tally(self, name: str, said: Any) -> Tally:
@@ -98,14 +98,14 @@ class _Checked:
 
 
 def count_message(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:
-    """A message's count as its record keeps it, framing included. `blob` reads media bytes, for their size in pixels or
-    pages."""
+    """The count of a message, framing included, as it is recorded. `blob` reads media bytes, to find their size in
+    pixels or pages."""
     tally = counter.messages((message,), blob)
     return Count(tally.tokens, counter.id, tally.certainty)
 
 
 def count_at_once(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:
-    """The count of a message with results of parallel calls: some providers bill those as one."""
+    """The count of a message with results of parallel calls, which some providers bill as one item."""
     whole = counter.messages((_CALLS, message), blob)
     tokens = whole.tokens - counter.messages((_CALLS,), blob).tokens
     return Count(tokens, counter.id, whole.certainty, at_once=True)
@@ -123,6 +123,6 @@ def count_tools(tools: Sequence[Tool], counter: Counter, choice: Choice = "auto"
 
 
 def count_frame(counter: Counter, *, system: bool, tools: bool) -> Count:
-    """The count of the tokens of a request beside its messages and tools."""
+    """The count of a request except its messages and tools."""
     tally = counter.frame(system=system, tools=tools)
     return Count(tally.tokens, counter.id, tally.certainty)

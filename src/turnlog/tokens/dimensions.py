@@ -1,4 +1,4 @@
-"""Width and height of an image, read from its first bytes.
+"""Width and height of an image, read from its first bytes, and the number of pages of a PDF.
 
 Sources: PNG (RFC 2083, IHDR), GIF89a, JPEG (ITU T.81, SOFn), WebP (RFC 9649). Nothing is decoded.
 """
@@ -9,7 +9,7 @@ import struct
 
 
 def dimensions(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels, or None if `data` is no PNG, JPEG, GIF or WebP, or ends too early."""
+    """Width and height in pixels, or None if `data` is not a PNG, JPEG, GIF or WebP image, or ends too early."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return _sides(data, 16, ">II")
     if data.startswith((b"GIF87a", b"GIF89a")):
@@ -36,12 +36,12 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
         marker = data[at + 1]
         if marker == 0xFF:  # a fill byte
             at += 1
-        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # stands alone
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # a marker without data
             at += 2
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a start of frame
             sides = _sides(data, at + 5, ">HH")
             return sides and (sides[1], sides[0])
-        elif marker in (0xD9, 0xDA):  # end, or the picture itself: no frame came before it
+        elif marker in (0xD9, 0xDA):  # the end or the pixels, without a start of frame before them
             return None
         else:
             at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4], "big"))
@@ -62,7 +62,7 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 
 def pages(data: bytes) -> int:
-    """Pages of a PDF as far as its plain objects tell, at least 1."""
+    """The number of pages of a PDF, at least 1. Pages in compressed objects are not counted."""
     found = data.count(b"/Type /Page") + data.count(b"/Type/Page")
     groups = data.count(b"/Type /Pages") + data.count(b"/Type/Pages")
     return max(1, found - groups)

@@ -1,5 +1,5 @@
-"""What a model reads of opaque items and blocks: results of hosted tools, documents made of pieces, compacted
-conversations. How they are shown to the model is not documented; their texts are most of it.
+"""The texts that a model reads in opaque items and blocks: results of hosted tools, documents made of blocks,
+compacted conversations. How they are shown to the model is not documented; texts are most of it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
-"""Base64 data: no word is so long."""
+"""Base64 data: no word has so many characters."""
 
 _NOT_TEXT = ("type", "id", "status", "signature", "cache_control", "media_type", "mimeType", "effort")
-"""Keys whose values are not text for a model, like those that end in `_id` or begin with `encrypted`."""
+"""Keys whose values the model does not read as text; others end in `_id` or begin with `encrypted`."""
 
 
 def texts_in(data: Any, key: str = "") -> Iterator[str]:
@@ -31,5 +31,5 @@ def encrypted_in(data: Any) -> int:
     """The number of encrypted characters in the data of an item."""
     if not isinstance(data, dict):
         return 0
-    held = data.get("encrypted_content")
-    return len(held) if isinstance(held, str) else 0
+    encrypted = data.get("encrypted_content")
+    return len(encrypted) if isinstance(encrypted, str) else 0

@@ -1,8 +1,9 @@
 """Facts for counting, by family of models.
 
 Vocabularies and framing of OpenAI's models were confirmed by billed requests; factors and constants of the others were
-fitted to bills. docs/counting.md says to which, and how reliable they are. If you change a number here, or what is
-counted and how, raise VERSION: it is part of the name of every count, and logs are read by that name.
+fitted to bills. docs/counting.md names these bills, and says how reliable the numbers are. If you change a number here,
+or what is counted and how, raise VERSION: it is part of the id of every counter, and recorded counts with another id
+are not used.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ VERSION = "3"
 
 
 class Images(Struct, frozen=True, kw_only=True):
-    """How an image is billed: `flat`, in tiles of pixels (`tiles` as OpenAI lays them, `crops` as Google
-    does), or in `patches` of `side` pixels: `start` plus `each` a piece, at most `most` pieces."""
+    """How an image is billed: `start` tokens, plus `each` tokens for every piece.
+
+    `method` says what the pieces are: none (`flat`), tiles by OpenAI's rules (`tiles`) or by Google's (`crops`), or at
+    most `most` squares of `side` pixels (`patches`). With a `side`, `tiles` are squares of that size."""
 
     method: Literal["flat", "tiles", "crops", "patches"]
     start: int = 0
@@ -28,13 +31,14 @@ class Images(Struct, frozen=True, kw_only=True):
 
 
 class OpenAIFamily(Struct, frozen=True, kw_only=True):
-    """Framing of a generation of OpenAI's models, in tokens. `chat` and `responses` stand for the two APIs.
+    """Framing of a generation of OpenAI's models, in tokens. `chat` and `responses` are the two APIs.
 
-    `reply` is for the answer to come, `message` around each, `assistant` more around an assistant's; `call` around a
-    single call and its result's name, `parallel` around parallel calls, `result` around each result of a single call;
-    `tools` around all declarations, `alone` more where no system text goes before them; `named` where a tool is forced
-    by name. `schema_chat` and `schema_responses` are the tokens of a schema that the answer keeps to, for each of its
-    compact JSON.
+    `reply` is added once, for the answer to come; `message` for each message, and `assistant` more for an assistant's.
+    `call` is added for a single call and the name in its result, `parallel` for parallel calls together, `result` for
+    each result of a single call. `tools_chat` and `tools_responses` are added for all declarations together, `alone`
+    more if there is no system text before them, `named` if a tool is forced by name. `schema_chat` and
+    `schema_responses` are the tokens of a schema that the answer must match, per token of its compact JSON. `page` is
+    the tokens of a page of a PDF. `sure` says whether texts are counted exactly.
     """
 
     name: str
@@ -59,14 +63,14 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
 class FactoredFamily(Struct, frozen=True, kw_only=True):
     """Models whose vocabulary is not public: o200k's count of a text times a factor.
 
-    `said` is the factor of what people and models write, `data` that of calls, results and
-    declarations, `base64` that of such runs anywhere. `request`, `message`, `system` frame a request,
-    a message, system text; `call`, `argument`, `result` what stands around them; `tool` each
-    declaration, `hidden` the prompt that declared tools bring along, by choice of tool.
-    `schema` is how declarations are spelled: as JSON, or as their names and descriptions alone.
-    `signature` is the tokens of a character of a call's signature while its turn lasts. `page` is a page
-    of a PDF, `second` one of sound. `kept` is the factor of a schema that the answer keeps to, as JSON with spaces, and
-    `keeping` what comes with it; `thinking` is what comes with thinking, by its type.
+    `said` is the factor for what people and models write, `data` for calls, results and declarations, `base64` for runs
+    of base64 anywhere, `kept` for a schema that the answer must match, as JSON with spaces. The other numbers are
+    tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool` are added for each request, message,
+    system text, call, argument of a call, result and declaration. `hidden` is the prompt that the provider adds to
+    requests with tools, by tool choice. `schema` is how declarations are spelled: as JSON (`spaced`, `flat`), or as
+    names and descriptions only (`names`). `signature` is added for each character of a call's signature until the turn
+    ends, `page` for a page of a PDF, `second` for a second of audio, `keeping` for each schema that the answer must
+    match, `thinking` for thinking, by its type.
     """
 
     name: str
@@ -107,7 +111,7 @@ _O = OpenAIFamily(
 )
 _FIVE = replace(_O, name="gpt-5", tools_chat=90, tools_responses=9, alone=0)
 
-# The first pattern that a model's name begins with. cl100k belongs to gpt-3.5 and the first gpt-4 alone.
+# The first pattern that matches the beginning of a model's name decides. Only gpt-3.5 and the first gpt-4 use cl100k.
 _OPENAI: tuple[tuple[str, OpenAIFamily], ...] = (
     (r"gpt-3\.?5|gpt-4$|gpt-4-", _FIRST),
     (r"gpt-4o-mini", replace(_OMNI, name="gpt-4o-mini", images=_TILES_4O_MINI)),
@@ -124,16 +128,16 @@ _OPENAI: tuple[tuple[str, OpenAIFamily], ...] = (
 
 
 def openai_family(model: str) -> OpenAIFamily | None:
-    """The family of one of OpenAI's models, by the name it is sold under; None if it is none of theirs.
+    """The family of an OpenAI model, by its name; None if the name is not one of OpenAI's.
 
-    A model that is newer than this table counts as its newest generation.
+    A model that is newer than this table counts as one of the newest generation in it.
     """
     name = model.removeprefix("ft:")
     return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
 
 
 def _hidden(auto: int, forced: int) -> dict[str, int]:
-    """The hidden prompt of Claude by choice of tool; without a choice it is that of `auto`, as the table of prices says
+    """Claude's hidden prompt by tool choice; for `none` it is that of `auto`, as the table of prices says
     (https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview)."""
     return {"auto": auto, "none": auto, "required": forced, "named": forced}
 
@@ -187,7 +191,7 @@ _GEMINI_2 = FactoredFamily(
     schema="names",
     images=Images(method="crops", each=258),
     page=258,
-    kept=0.0,  # a schema constrains the answer and is billed to nobody: recorded bills
+    kept=0.0,  # a schema for the answer is not billed, as recorded bills show
 )
 _GEMINI_25 = replace(
     _GEMINI_2,
@@ -203,7 +207,7 @@ _VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", 
 
 
 def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
-    """The family of a Gemini model; Vertex AI bills the same models with less framing."""
+    """The family of a Gemini model; with `vertex`, as billed by Vertex AI, which adds less framing."""
     if re.search(r"gemini-(1|2\.0)", model):
         return _GEMINI_2
     if vertex:
@@ -227,8 +231,8 @@ _UNKNOWN = FactoredFamily(
 
 
 def unknown_family(model: str = "") -> FactoredFamily:
-    """The family of a model with an unknown vocabulary: its counts are rather too high than too low.
+    """The family for a model with an unknown vocabulary: counts are more likely too high than too low.
 
-    The model is part of the name, so that its bills calibrate no other model.
+    The family's name contains the model, so that the model's bills do not calibrate other models.
     """
     return replace(_UNKNOWN, name=f"unknown-{model}" if model else "unknown")

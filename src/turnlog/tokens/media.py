@@ -15,10 +15,10 @@ _COMMON = (1024, 768)
 
 _BYTES_A_PAGE = 50_000
 _BYTES_A_SECOND = 16_000
-"""Audio at 128 kbit/s: a guess, if only the number of bytes is known."""
+"""Bytes of audio at 128 kbit/s: a guess, used if only the number of bytes is known."""
 
 _FRAME = 70
-"""Tokens of a second of video beside its audio (Gemini 3, low resolution, as billed)."""
+"""Tokens of a second of video without its audio (Gemini 3, low resolution, as billed)."""
 
 
 def image_tokens(images: Images, width: int, height: int) -> int:
@@ -49,7 +49,8 @@ def _shorter_side(width: int, height: int, side: int) -> tuple[int, int]:
 
 
 def _crops(width: int, height: int) -> int:
-    """Google's tiles: one for a small image, else the whole and squares of 2/3 of its shorter side."""
+    """The number of Google's tiles: one for a small image, else one for the whole image and one for each square with a
+    side of 2/3 of the image's shorter side."""
     if max(width, height) <= 384:
         return 1
     unit = min(768, max(256, int(min(width, height) / 1.5)))
@@ -57,7 +58,7 @@ def _crops(width: int, height: int) -> int:
 
 
 def _patches(images: Images, width: int, height: int) -> int:
-    """Patches of the image, scaled down until there are no more than allowed."""
+    """The number of patches of the image, which is scaled down until there are no more than allowed."""
     longest = images.side * 56 if images.side == 28 else max(width, height)  # Claude's 1,568 pixels
     width, height = _inside(width, height, longest)
     pieces = ceil(width / images.side) * ceil(height / images.side)
@@ -65,10 +66,10 @@ def _patches(images: Images, width: int, height: int) -> int:
 
 
 def count_media(media: Media, images: Images, *, page: int, second: int, blob: BlobReader | None) -> int:
-    """Tokens of one media part. Its bytes are read if `blob` has them."""
+    """Tokens of one media part; `blob` reads its bytes. Without bytes, the size in pixels or pages is assumed."""
     data = _bytes(media, blob)
-    told = media_kind(media.mime)
-    match media.kind if told == "file" else told:  # providers go by the type
+    kind = media_kind(media.mime)
+    match media.kind if kind == "file" else kind:  # providers go by the MIME type
         case "image":
             sides = dimensions(data) if data else None
             return image_tokens(images, *(sides or _COMMON))
@@ -81,7 +82,7 @@ def count_media(media: Media, images: Images, *, page: int, second: int, blob: B
 
 
 def media_text(media: Media, blob: BlobReader | None) -> str | None:
-    """The text of a plain-text document, which is billed as text; None for any other media."""
+    """The text of a text document, which is billed as text; None for other media, or if its bytes are missing."""
     if media.kind in ("document", "file") and media.mime.startswith("text/"):
         data = _bytes(media, blob)
         return None if data is None else data.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Counts for OpenAI's models, with their own vocabulary and framing."""
+"""Counts for OpenAI's models, by their own vocabulary and framing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .vocabulary import count_pieces
 
 
 class OpenAICounter:
-    """Counts for one family of OpenAI's models, over the chat or the Responses API. As recorded bills show, Responses
-    bills each call as an item of its own, as part of the answer before it; chat bills parallel calls as one, and their
-    results too.
+    """Counts for one family of OpenAI's models, with Chat Completions or the Responses API. As recorded bills show, the
+    Responses API bills each call separately, as part of the answer before it; Chat Completions bills parallel calls as
+    one item, and their results too.
 
-    Messages of text are exact; calls, tools and media, whose spelling is not documented, are estimates that are mostly
-    exact.
+    Counts of text messages are exact. Calls, tools and media are estimates that are mostly exact: how they are shown to
+    the model is not documented.
     """
 
     def __init__(self, family: OpenAIFamily, api: Literal["chat", "responses"] = "chat") -> None:
@@ -81,21 +81,21 @@ class OpenAICounter:
         return Tally(tools=declared + hosted + around + forced, certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """The opening of the answer, and a message for the tools if there is no system text to hold them."""
+        """The beginning of the answer, and the message that contains the tools if there is no system text."""
         alone = self._family.alone if tools and not system and self._api == "chat" else 0
         return Tally(framing=self._family.reply + alone)
 
     def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
-        """What a request's settings add: schemas that the answer keeps to. Thinking adds nothing."""
+        """The tokens that a request's settings add: schemas that the answer must match. Thinking adds none."""
         share = self._family.schema_chat if self._api == "chat" else self._family.schema_responses
-        kept = sum(round(self.text(compact_json(schema)) * share) for schema in schemas)
-        return Tally(framing=kept, certainty="estimated" if schemas else "exact")
+        matched = sum(round(self.text(compact_json(schema)) * share) for schema in schemas)
+        return Tally(framing=matched, certainty="estimated" if schemas else "exact")
 
     def _message(
         self, message: Message, blob: BlobReader | None, *, thinking: bool = False, opens: bool = True
     ) -> Tally:
-        """The tokens of a message beside its calls and results; its framing if it `opens` an item; reasoning if it is
-        still counted (`thinking`)."""
+        """The tokens of a message without its calls and results. Framing is counted if the message `opens` an item,
+        reasoning if it is still billed (`thinking`)."""
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "images": 0}
         certainty: Certainty = "exact" if family.sure else "estimated"
@@ -115,7 +115,7 @@ class OpenAICounter:
         return Tally(**counts, framing=framing, certainty=certainty)
 
     def _part(self, part: Part, message: Message, blob: BlobReader | None) -> tuple[str, int, bool]:
-        """The kind, the tokens and whether they are certain."""
+        """The kind of a part (a field of Tally), its tokens, and whether they are exact."""
         match part:
             case Text(text=text):
                 return message.role, self.text(text), True
@@ -154,8 +154,8 @@ class OpenAICounter:
                 total += Tally(tool_results=seen.user, images=seen.images, certainty="estimated")
                 label, instead = shown_apart(result)
                 if self._api == "chat" and label:
-                    beside = self.text(label) + (0 if texts[-1] else self.text(instead))
-                    total += Tally(tool_results=beside, framing=seen.framing)
+                    label_tokens = self.text(label) + (0 if texts[-1] else self.text(instead))
+                    total += Tally(tool_results=label_tokens, framing=seen.framing)
         if calls > 1:
             listed = json.dumps([_item(text) for text in texts], ensure_ascii=False)
             return total + Tally(tool_results=self.text(listed), certainty="estimated")
@@ -173,7 +173,8 @@ def _says_something(message: Message) -> bool:
 
 
 def _goes_on(message: Message) -> int:
-    """How often a message continues with text after a call or after reasoning in its middle: each is another item."""
+    """How many texts of a message follow a call, or reasoning that is not at its beginning: each is billed as another
+    item."""
     others = (ToolCall, Reasoning)
     kinds = [part for part in message.parts if isinstance(part, (Text, *others))]
     while kinds and isinstance(kinds[0], Reasoning):
@@ -186,7 +187,7 @@ def _arguments(call: ToolCall) -> Any:
 
 
 def _item(text: str) -> Any:
-    """A result in the list that results of parallel calls are billed as: a JSON object stays an object."""
+    """A result as an element of the list by which parallel results are counted: a JSON object stays an object."""
     if not text.startswith("{"):
         return text
     try:

@@ -1,4 +1,4 @@
-"""The Counter protocol, and tallies: the counts that it returns."""
+"""The protocol of counters, and the tallies that they return."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..errors import InputError
 from ..log.messages import Message, Tool, ToolResult
 
 Certainty = Literal["exact", "calibrated", "estimated"]
-"""`exact`: equal to every bill seen so far. `calibrated`: an estimate corrected by earlier bills. `estimated`:
-neither."""
+"""`exact`: all recorded bills are equal to the count. `calibrated`: an estimate corrected by earlier bills.
+`estimated`: neither."""
 
 BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
@@ -40,13 +40,13 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """The sum."""
+        """The sum of all kinds."""
         said = self.system + self.user + self.assistant
         return said + self.tools + self.tool_results + self.images + self.framing
 
     @property
     def parts(self) -> dict[str, int]:
-        """Tokens by kind, in the order in which providers take them."""
+        """Tokens by kind, in the order of a request."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "certainty"}
 
     def __add__(self, other: Tally) -> Tally:
@@ -74,9 +74,9 @@ def tokens_said(said: Any, call: str) -> int:
 
 
 def last_turn(messages: Sequence[Message]) -> int:
-    """The index after the last message in which a user speaks: there the last turn begins.
+    """The index after the last user message that contains no tool results: the model's last turn begins there.
 
-    Tool results do not end a turn. Providers that bill reasoning drop that of earlier turns, so it is not counted.
+    Providers that bill reasoning drop the reasoning of earlier turns, so it is not counted.
     """
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -109,7 +109,8 @@ class Counter(Protocol):
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
         """Messages as part of a request, with their framing.
 
-        Parallel calls and their results are best counted together; a single message is counted as if it stood alone.
+        Parallel calls and their results are best counted together; a single message is counted as if there were no
+        others.
         Without `blob`, media are assumed to have a common size.
         """
 
@@ -117,5 +118,5 @@ class Counter(Protocol):
         """Tool declarations, with the tokens that a provider adds to a request with tools."""
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """The tokens of a request beside its messages and tools. They depend on whether it has system text and
+        """The tokens of a request except its messages and tools. They depend on whether it has system text and
         tools."""

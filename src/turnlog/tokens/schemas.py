@@ -17,8 +17,8 @@ def mapping(value: Any) -> Mapping[str, Any]:
 class References:
     """The references of one schema document.
 
-    A recursive schema has no end, and a small one can unfold to millions: after 6 nested references or 5,000 schemas,
-    `may_enter` says no, and the reader treats the schema as unknown.
+    A recursive schema never ends, and a small schema can expand to millions: after 6 nested references or 5,000
+    schemas, `may_enter` is false, and the caller treats the schema as unknown.
     """
 
     def __init__(self, root: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tool declarations as models of Anthropic and Google probably see them."""
+"""Tool declarations as Anthropic's and Google's models probably see them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _UNSEEN = frozenset(
     "$defs definitions $schema additionalProperties title pattern minLength maxLength minItems maxItems uniqueItems "
     "minimum maximum prefixItems".split()
 )
-"""Keys of a schema that Gemini is not shown, judging by bills."""
+"""Keys of a schema that Gemini does not see, judging by bills."""
 
 
 def spaced_json(tool: Tool) -> str:
-    """A declaration as JSON with spaces: Claude."""
+    """A declaration as JSON with spaces, for Claude."""
     if tool.kind == "hosted":
         return compact_json(tool.data)
     return json.dumps({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
 
 
 def flat_json(tool: Tool) -> str:
-    """A declaration as compact JSON without titles, references resolved: Gemini 2.5 and later."""
+    """A declaration as compact JSON with references resolved and without titles, for Gemini 2.5 and later."""
     if tool.kind == "hosted":
         return compact_json(tool.data)
     return compact_json({"name": tool.name, "description": tool.description, "parameters": _flat(tool)})
@@ -36,23 +36,23 @@ def nested_objects(tool: Tool) -> str:
 
 
 def names_only(tool: Tool) -> str:
-    """Names and descriptions of a tool and its parameters: Gemini 2.0, and Vertex AI."""
+    """Names and descriptions of a tool and its parameters, for Gemini 2.0 and Vertex AI."""
     return "\n".join(filter(None, (tool.name, tool.description, *_names(_flat(tool)))))
 
 
 def _flat(tool: Tool) -> Any:
-    """A tool's schema with its references resolved, without keys that models are not shown."""
+    """A tool's schema with its references resolved, without keys that models do not see."""
     return _unfolded(tool.parameters, References(tool.parameters), 0)
 
 
 def _unfolded(schema: Any, references: References, depth: int, *, names: bool = False) -> Any:
-    """With `names`, the keys are names of properties, not keywords."""
+    """A schema with its references resolved. With `names`, its keys are names of properties, not keywords."""
     if isinstance(schema, list):
         return [_unfolded(item, references, depth) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema and not names:
-        depth += 2  # Gemini unfolds a recursive schema no more than three times
+        depth += 2  # Gemini expands a recursive schema at most three times
         if not references.may_enter(depth):
             return {}
         schema = {**references.resolved(schema), **{key: value for key, value in schema.items() if key != "$ref"}}

@@ -14,7 +14,7 @@ from .schemas import References, mapping
 
 
 def typescript(tools: Sequence[Tool]) -> str:
-    """The namespace of these tools."""
+    """The namespace that declares these tools."""
     lines = ["namespace functions {\n"]
     for tool in tools:
         lines += _comment(tool.description)
@@ -47,7 +47,7 @@ class _Declaration:
         self._references = References(schema)
 
     def properties(self, schema: Mapping[str, Any], depth: int) -> str:
-        """A line for each property, its title and description before it."""
+        """A line for each property, after comments with its title and description."""
         required = schema.get("required")
         required = required if isinstance(required, list) else []
         lines: list[str] = []
@@ -64,7 +64,7 @@ class _Declaration:
         return "\n".join(lines)
 
     def _type(self, schema: Mapping[str, Any], depth: int) -> str:
-        """The type of a schema; `any` if it is not understood."""
+        """The type of a schema; `any` if the type is unknown."""
         if not self._references.may_enter(depth):
             return "any"
         schema = self._references.resolved(schema)

@@ -1,7 +1,7 @@
 """OpenAI's published vocabularies, shipped with turnlog and loaded at the first count.
 
-tiktoken would download them; here it is given the shipped ones. `scripts/vocabulary.py` packed them from
-the published files and checked their digests.
+tiktoken would download the vocabularies, but is given the shipped ones. `scripts/vocabulary.py` packed them from the
+published files and checked their digests.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ VOCABULARIES = {
         r"|\s+(?!\S)|\s"
     ),
 }
-"""Name -> the pattern that splits a text before pieces are merged."""
+"""The pattern that splits a text before pieces are merged, by vocabulary."""
 
 _LONGEST = 64_000
-"""Characters handed to the tokenizer at once: at most 256 KB of UTF-8. It crashes at a million spaces
-(tiktoken 0.14, openai/tiktoken #15), and may have other limits."""
+"""Most characters that the tokenizer gets at once, at most 256 KB of UTF-8. A million spaces crash it (tiktoken 0.14,
+openai/tiktoken #15), and it may have other limits."""
 
 _LONG = range(10_000, 250_000)
-"""Lengths of texts whose count takes a millisecond or more and is remembered."""
+"""Lengths of texts whose counts are remembered because they take a millisecond or more."""
 
 _SHORT = 160
-"""Longest text that is likely to come again, such as the name of a tool."""
+"""Length of the longest texts that are likely to be counted again, such as the name of a tool."""
 
 _LINE = 1_000
-"""Length from which a line is not remembered."""
+"""Counts of lines of this length or longer are not remembered."""
 
 _REMEMBERED_LINES = 2_048
-"""Lines whose counts are remembered. The largest summary of `auto`, 20,000 tokens, has up to 1,500 lines: a smaller
-cache would drop each line before it is needed again."""
+"""Number of lines whose counts are remembered. The largest summary of `auto`, 20,000 tokens, has up to 1,500 lines: a
+smaller cache would drop each line before it is needed again."""
 
 _NEAR = 2_000
-"""How far before the end of the longest piece to look for a safe place to cut."""
+"""Number of characters before the end of the longest piece in which a safe place to cut is looked for."""
 
 # No token spans these places: neither pattern matches a line end together with what follows (except a slash or more
 # space), nor a letter together with the space after it.
@@ -64,7 +64,7 @@ _SAFE = re.compile(rf"{_LINES.pattern}|(?<=[A-Za-z])(?= [A-Za-z])")
 
 
 def cut(text: str) -> Iterator[str]:
-    """`text` in pieces whose tokens add up to those of the whole.
+    """`text` in pieces. Their tokens add up to those of the whole text.
 
     If there is no safe place to cut (a long run without spaces), a cut may add a token or two per 64,000 characters.
     """
@@ -90,7 +90,7 @@ def count_pieces(vocabulary: str, text: str) -> int:
 
 
 def _count(vocabulary: str, text: str) -> int:
-    # `encode` would look for special tokens, character by character, though it is given none.
+    # `encode` would look for special tokens character by character, even without any.
     encode = _encoding(vocabulary).encode_ordinary
     if len(text) <= _LONGEST:
         return len(encode(text))
@@ -99,8 +99,8 @@ def _count(vocabulary: str, text: str) -> int:
 
 @lru_cache(maxsize=4)
 def _count_again(vocabulary: str, text: str) -> int:
-    """Remembers the last texts and their lines: a summary is counted several times, and most of its lines were in the
-    summary before it."""
+    """`_count` with a memory of the last texts and their lines: a summary is counted several times, and most of its
+    lines were already in the summary before it."""
     return sum((_count_line if len(line) < _LINE else _count)(vocabulary, line) for line in _LINES.split(text))
 
 
