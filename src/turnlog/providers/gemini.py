@@ -1,4 +1,4 @@
-"""Google's models and files: what its two APIs, generateContent and Interactions, have in common."""
+"""What Google's two APIs, generateContent and Interactions, have in common: models, media, files, base64."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .protocol import BlobReader
 from .spelling import Forms
 
 FILES = "google"
-"""The provider that file ids belong to. Both APIs take files of the Files API and of Cloud Storage."""
+"""The provider that file ids belong to. Both APIs accept files of the Files API and of Cloud Storage."""
 
 # https://ai.google.dev/gemini-api/docs/{image-understanding,audio,video-understanding,document-processing};
-# the aliases are those that recorded requests used. Others: "Unsupported MIME type: ...".
+# aliases as in recorded requests. Other types are refused: "Unsupported MIME type: ...".
 INLINE_MAX = 100 * 1024 * 1024
-"""Inline data of one request, in characters of base64 (Gemini API)."""
+"""Most inline data of one request, in characters of base64 (Gemini API)."""
 IMAGES_MAX = 3_600
-"""Images of one request (image-understanding guide)."""
+"""Most images of one request (image-understanding guide)."""
 MIMES = frozenset(
     """
     image/png image/jpeg image/jpg image/webp image/heic image/heif image/gif
@@ -39,13 +39,13 @@ NAME_MAX = 128
 
 
 def input_media(kinds: frozenset[str]) -> frozenset[str]:
-    """The media kinds that a model reads; a file is a document of any other type."""
+    """The media kinds that may be sent to a model that reads `kinds`: if it reads documents, also `file`."""
     return kinds | {"file"} if "document" in kinds else kinds
 
 
 def arguments_of(call: ToolCall, *, bare: bool) -> object:
-    """The arguments as an object: free text and other values become `{"input": ...}`. With `bare`, other values stay as
-    they are."""
+    """The arguments as an object: free text and other values become `{"input": ...}`. With `bare`, other values are not
+    wrapped."""
     if isinstance(call.arguments, dict) or bare:
         return call.arguments
     if call.raw is not None and (call.arguments is None or call.kind == "custom"):
@@ -61,7 +61,7 @@ _STEP = re.compile(
     "url_context)_result|"
     "(code_execution|google_maps|google_search|mcp_server_tool|processing|retrieval|url_context)_call"
 )
-"""Types of steps that no other API has for its items."""
+"""Types of steps that items of other APIs do not have."""
 _CONTENTS = frozenset({"text", "image", "audio", "video", "document"})
 _KEYS = frozenset(
     {
@@ -76,11 +76,11 @@ _KEYS = frozenset(
         "webhook_config",
     }
 )
-"""Keys of a request that no other API with an `input` has."""
+"""Keys that requests of other APIs with an `input` do not have."""
 
 
 def is_interaction(body: Mapping[str, Any]) -> bool:
-    """Whether a request body with an `input` is one of the Interactions API, not of OpenAI's Responses."""
+    """Whether a request body with an `input` is for the Interactions API, not for OpenAI's Responses API."""
     given = body.get("input")
     if isinstance(given, Mapping) or not _KEYS.isdisjoint(body):
         return True
@@ -91,7 +91,7 @@ def is_interaction(body: Mapping[str, Any]) -> bool:
 
 
 def is_step(item: Any) -> bool:
-    """Whether a JSON value is a step of an interaction: by its type, or as a call in this API's spelling."""
+    """Whether a JSON value is a step of an interaction, by its type; for a call, by this API's spelling."""
     if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
         return False
     if item["type"] == "function_call":
@@ -128,7 +128,7 @@ _EXTENSIONS = {
     "webm": "video/webm",
     "webp": "image/webp",
 }
-# The MIME type to declare if it is unknown; a request without one is refused.
+# The MIME type to declare if it is unknown: a request without a MIME type is refused.
 _OF_KIND: dict[str, str] = {
     "image": "image/jpeg",
     "document": "application/pdf",
@@ -146,8 +146,8 @@ def plain_mime(mime: str) -> str:
 
 
 def mime_of(media: Media) -> str:
-    """The MIME type to declare: the media's own, else by the extension of its name or URL, else the commonest of its
-    kind."""
+    """The MIME type to declare: the media's own, else that of the extension of its name or URL, else the most common
+    one of its kind."""
     if media.mime:
         return media.mime
     path = (media.name or media.url or media.file_id).split("?", 1)[0].rsplit("/", 1)[-1]
@@ -169,19 +169,19 @@ def file_media(uri: str, mime: str) -> Media:
 
 
 def file_uri(file_id: str) -> str:
-    """The URI of a file id, which is a URI or a name in the Files API (`files/abc`); empty for anything else.
-    "Invalid or unsupported file uri: files/abc"."""
+    """The URI of a file id, which is a URI or a name in the Files API (`files/abc`); empty for anything else. A name by
+    itself is refused: "Invalid or unsupported file uri: files/abc"."""
     if _FILE_NAME.fullmatch(file_id):
         return f"https://generativelanguage.googleapis.com/v1beta/{file_id}"
     return file_id if file_id.startswith(("https://", "http://", "gs://")) else ""
 
 
 def unsendable(media: Media) -> str:
-    """Why Google has no place for a media part, as a sentence; empty if it has one."""
+    """Why a media part cannot be sent to Google, as a sentence; empty if it can be sent."""
     if media.file_id and media.provider != FILES:
         return f"a file of {media.provider or 'another provider'} cannot be sent to Google"
     if media.file_id and not file_uri(media.file_id):
-        return f"file {media.file_id!r} left out: it is no address and no name of a file"
+        return f"file {media.file_id!r} left out: it is neither a URI nor the name of a file"
     if not (media.sha256 or media.url or media.file_id):
         return f"a {media.kind} without bytes, URL or file id left out"
     return ""
@@ -205,7 +205,7 @@ def is_base64(text: str) -> bool:
 
 
 def base64_words(text: str, data: bytes, blobs: dict[str, bytes]) -> list[str]:
-    """How `text` spells `data` in base64, as form words; a text that no encoder writes is put into `blobs`."""
+    """How `text` spells `data` in base64, as form words; a text that no encoder produces is put into `blobs`."""
     for words in ([], ["urlsafe"], ["unpadded"], ["urlsafe", "unpadded"]):
         if _encode(data, words) == text:
             return words

@@ -1,4 +1,4 @@
-"""Deferred tools: declared, but not part of the prompt before the model finds them by search."""
+"""Deferred tools: declared, but not part of the prompt until the model finds them by search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..providers.protocol import Provider
 
 
 def is_deferred(tool: Tool, provider: str) -> bool:
-    """Whether a request of this provider declares the tool as one to be found."""
+    """Whether requests to this provider declare the tool as deferred."""
     if tool.kind == "hosted":
         return isinstance(tool.data, dict) and tool.data.get("defer_loading") is True
     form = tool.form
@@ -21,7 +21,8 @@ def is_deferred(tool: Tool, provider: str) -> bool:
 
 
 def tools_in_prompt(tools: Sequence[Tool], provider: Provider, found: Collection[str] = ()) -> Sequence[Tool]:
-    """The declarations that the model is shown, without those, or those parts of them, that it has not `found`."""
+    """The declarations that are in the prompt: without the deferred tools, or their schemas, that the model has not
+    `found`."""
     if not provider.deferred:
         return tools
     shown = (
@@ -36,14 +37,14 @@ def found_tools(messages: Iterable[Message]) -> set[str]:
 
 
 def _shown(tool: Tool, provider: Provider) -> Tool | None:
-    """What is shown of a tool that was not found."""
+    """What the prompt contains of a tool that was not found; None if nothing."""
     if is_deferred(tool, provider.name):
         return replace(tool, parameters=None) if provider.deferred == "schema" and tool.kind == "function" else None
     inner = tool.data.get("tools") if tool.kind == "hosted" and isinstance(tool.data, dict) else None
     if provider.deferred != "schema" or not isinstance(inner, list):
         return tool
-    kept = [each for each in inner if not (isinstance(each, dict) and each.get("defer_loading") is True)]
-    return tool if len(kept) == len(inner) else replace(tool, data={**tool.data, "tools": kept})
+    shown = [each for each in inner if not (isinstance(each, dict) and each.get("defer_loading") is True)]
+    return tool if len(shown) == len(inner) else replace(tool, data={**tool.data, "tools": shown})
 
 
 def _found(part: Any) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _found(part: Any) -> Iterator[str]:
 
 
 def _referred(data: Any) -> Iterator[str]:
-    """The names in references to tools, wherever they stand in an item of the provider's own."""
+    """The names in all references to tools in one of the provider's own items."""
     if isinstance(data, dict):
         if data.get("type") == "tool_reference" and isinstance(name := data.get("tool_name"), str):
             yield name

@@ -30,8 +30,8 @@ from .translate import Plan, plan
 
 
 class Violation(Struct, frozen=True, repr_omit_defaults=True):
-    """Something that the provider would refuse: a stable `kind`, a sentence, the messages concerned, and the JSON path
-    inside the body ("messages[3].content[0]") if it is known. As a string, it is one sentence."""
+    """Something that the provider would refuse: a stable `kind`, a sentence (`detail`), the numbers of the messages
+    concerned, and the JSON path in the body ("messages[3].content[0]") if known. As a string, it is one sentence."""
 
     kind: str
     detail: str
@@ -43,11 +43,12 @@ class Violation(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> list[Violation]:
-    """What is wrong with a request body; `[]` if the provider would accept it.
+    """The violations in a request body; `[]` if the provider would accept it.
 
-    `provider` is detected from the body if not given, and `model` defaults to the body's own. A violation is something
-    that the provider would refuse and `repair` would change. Changes that `repair` makes although the provider would
-    accept the body are not listed. Raises InputError if no provider is given and none can be detected from the body.
+    `provider` is detected from the body if not given, and `model` defaults to the one in the body. A violation is
+    something that the provider would refuse and `repair` would change. Changes that `repair` makes although the
+    provider would accept the body are not listed. Raises InputError if no provider is given and none can be detected
+    from the body.
     """
     try:
         parsed, prepared = _repaired(body, provider, model)
@@ -67,7 +68,7 @@ def _broken(parsed: Parsed, prepared: Request) -> list[Loss]:
     turn = _current_turn(prepared.view)
 
     def is_refused(loss: Loss) -> bool:
-        if loss.kind == "signature":  # added to every step, but required only in the current turn
+        if loss.kind == "signature":  # added to every step, although required only in the current turn
             return not turn.isdisjoint(loss.records)
         if loss.kind == "media_type":  # some providers accept any type that they know
             declared = {media.mime for n in loss.records for media in media_parts(parsed.messages[n - 1])}
@@ -102,8 +103,8 @@ def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parse
 
 
 def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
-    """The changes that requests of a session do not list, as they are not mistakes there: records may contain empty
-    texts, and parallel calls in several messages."""
+    """The changes that requests of a session do not list, because they correct no mistake there: records may contain
+    empty texts, and parallel calls in several messages."""
     edits: list[Edit] = []
     for shown in view:
         if shown.treatment == "joined":
@@ -119,8 +120,8 @@ def _empty_texts(message: Message) -> int:
 
 
 def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:
-    """The request for another provider, `to`, valid there. `provider` is the provider of the body, detected if not
-    given; `model` is a model of the other provider. Raises UnknownProvider (an InputError) for an unknown provider,
+    """The body as a valid request for the provider `to`. `provider` is the provider of the body, detected from it if
+    not given; `model` is the model of the new request. Raises UnknownProvider (an InputError) for an unknown provider,
     FormatError if `body` is not a request of its provider, InputError if no provider can be detected."""
     with as_json(body) as plain:
         return _made_of(plain, to, model, provider or detect(plain))[1]
@@ -142,7 +143,7 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
 
 
 def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
-    """The bindings of reasoning in a body, which is bound to the body as given; {} if the model does not bind it."""
+    """The bindings of the reasoning in a body: it is bound to the body as given. {} if the model binds none."""
     if not ways.rules.reasoning_bound:
         return {}
     return bindings_as_given(view, beginning(ways.target.model, ways.local.tools), ways.rules.provider)
@@ -151,8 +152,8 @@ def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
 @contextmanager
 def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """A context for code that reads a body as JSON: gives the body with SDK objects converted to dicts. Raises
-    FormatError, which says what and where, for anything else that is not JSON; for keys that are not texts only if that
-    makes the code fail."""
+    FormatError, which says what and where, for any other value that is not JSON; for keys that are not strings, only if
+    the code fails because of them."""
     if not isinstance(body, Mapping):
         raise FormatError(f"a request body must be a dict, not {type(body).__name__}")
     plain = plain_body(body)
@@ -180,13 +181,14 @@ _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_
 
 
 def _declares_schemas(body: Mapping[str, Any]) -> bool:
-    """Whether tools are declared in Anthropic's format; read in another format they would not be recognised."""
+    """Whether tools are declared in Anthropic's format, which the other formats would not recognise."""
     tools = body.get("tools")
     return isinstance(tools, list) and any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools)
 
 
 def detect(body: Mapping[str, Any]) -> str:
-    """The provider in whose format a body is. Raises InputError if the body has none of the five formats."""
+    """The provider that a body is meant for, detected from its format. Raises InputError if it is in none of the five
+    formats."""
     if not isinstance(body, Mapping):
         raise InputError(f"a request body must be a dict, not {type(body).__name__}")
     if "contents" in body:

@@ -1,12 +1,13 @@
-"""Forms of this provider: the words that their shapes hold.
+"""Forms of this provider: the words in their shapes.
 
-absent, null                    content or a result that was not there, or null
-string, object, list            content that was a text or one content; a result that was a list of one text, or empty
-bare                            content among steps, in no step; a call's arguments that were no object
+absent, null                    content or a result that was absent, or null
+string, object, list            content that was a string or a single content; a result that was an empty list, or a
+                                list of one text
+bare                            content among steps, without a step around it; arguments that were not an object
 step                            the content that begins another step of the same answer
-part                            a content part that was kept whole
-json                            a result that was no text and no list, kept as its JSON
-urlsafe, unpadded, literal=HASH how base64 was spelled; a text of its own, kept as a blob
+part                            a content that could not be read, recorded unchanged
+json                            a result that was neither a string nor a list, recorded as JSON text
+urlsafe, unpadded, literal=HASH how base64 was spelled; a spelling that no encoder produces is a blob
 input=string, model=absent, ... how a body spelled its input, and that it named no model
 """
 

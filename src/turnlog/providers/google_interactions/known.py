@@ -1,4 +1,4 @@
-"""Which steps and tool declarations are those of the Interactions API."""
+"""Which steps and tool declarations belong to the Interactions API."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from .form import FORMS
 from .schema import OWN_CALLS, OWN_RESULTS, STEP, TOOL
 
 _ELSEWHERE = ("file_search", "function", "tool_search")
-"""Types of tools that the Responses API has, too."""
+"""Types of tools that the Responses API has as well."""
 _STORES = "file_search_store_names"
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an opaque part is a step of a tool that Google runs, or a thought that shows an image, with all that its
-    type requires. Contents are kept whole only if they cannot be read."""
+    """Whether an opaque part is a step that may be sent: of a tool that Google runs, or a thought with an image, with
+    all required keys. Opaque contents may not be sent: they are contents that could not be read."""
     known = part.kind in OWN_CALLS or part.kind in OWN_RESULTS or part.kind == "thought"
     return known and not FORMS.says(part.form, "part") and fits(part.data, STEP)
 
 
 def declares(tool: Mapping[str, Any]) -> bool:
-    """Whether it is a tool that Google runs, by its type. A function is declared as the Responses API has it, too."""
+    """Whether a declaration is of a tool that Google runs, by its type. Functions do not count: the Responses API
+    declares them in the same way."""
     kind = tool.get("type")
     return isinstance(kind, str) and kind in TOOL.shapes and (kind not in _ELSEWHERE or _STORES in tool)

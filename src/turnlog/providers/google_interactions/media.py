@@ -19,8 +19,8 @@ _Kind = Literal["image", "document", "audio", "video", "file"]
 
 
 def read_media(content: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
-    """The media of a content whose type is in `MEDIA`; its bytes go to `blobs`. None if it has neither base64 nor a
-    URI."""
+    """The media of a content whose type is in `MEDIA`; its bytes are put into `blobs`. None if it has neither base64
+    nor a URI."""
     kind: _Kind = content["type"]
     mime = plain_mime(string(content, "mime_type"))
     if kind == "document" and mime and media_kind(mime) == "file":
@@ -30,7 +30,7 @@ def read_media(content: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | N
     words: list[str] = []
     if isinstance(data, str) and raw is not None:
         media = Media(kind, mime, keep(raw, blobs), len(raw))
-        if not mime:  # it may be left out
+        if not mime:  # optional
             media = replace(media, mime=(image_type(raw) if kind == "image" else "") or mime_of(media))
         words = base64_words(data, raw, blobs)
     elif uri and not uri.startswith("data:"):

@@ -20,9 +20,9 @@ from .tools import read_tools
 def parse(body: Mapping[str, Any]) -> Parsed:
     """A request body as messages, configuration and media bytes.
 
-    `system_instruction` becomes a leading system message, `input` one message for each step, or one for contents that
-    stand in no step. Empty values (no tools, null instructions) stay among the settings. Raises FormatError with the
-    path of what cannot be read.
+    `system_instruction` becomes a leading system message, `input` one message for each step, or a single message for
+    contents without steps. Empty values (no tools, null instructions) stay among the settings. Raises FormatError with
+    the path of what cannot be read.
     """
     if not isinstance(body, Mapping):
         raise FormatError("expected the body of an interaction, an object", path="body")
@@ -48,7 +48,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 def _read_input(given: Any, shape: str, blobs: dict[str, bytes]) -> tuple[list[Message], str]:
-    """The messages of an input, and the word for how it was spelled."""
+    """The messages of an input, and the form word for its spelling."""
     if given is None:
         return [], shape or "null"
     if isinstance(given, str):

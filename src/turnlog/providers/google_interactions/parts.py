@@ -19,8 +19,8 @@ def text_content(part: Text) -> dict[str, Any]:
 
 
 def read_part(content: dict[str, Any], path: str, blobs: dict[str, bytes]) -> Text | Media | Opaque:
-    """The part of a content; media bytes go to `blobs`. A content of another type is kept whole. Raises FormatError if
-    it has no type."""
+    """The part of a content; media bytes are put into `blobs`. A content that cannot be read becomes an opaque part.
+    Raises FormatError if it has no type."""
     kind = content.get("type")
     if kind is None:
         raise FormatError("expected a content with a 'type'", path=path)
@@ -31,7 +31,7 @@ def read_part(content: dict[str, Any], path: str, blobs: dict[str, bytes]) -> Te
 
 
 def read_parts(content: Any, path: str, blobs: dict[str, bytes]) -> tuple[Text | Media | Opaque, ...]:
-    """The parts of a list of contents, of a text or of a single content. Raises FormatError."""
+    """The parts of a list of contents, of a string or of a single content. Raises FormatError."""
     if isinstance(content, str):
         return (Text(content),)
     if isinstance(content, dict):
@@ -40,7 +40,7 @@ def read_parts(content: Any, path: str, blobs: dict[str, bytes]) -> tuple[Text |
 
 
 def write_part(part: Part, blob: BlobReader) -> dict[str, Any] | None:
-    """The content of a part; None if it is none."""
+    """The content of a part; None if the part is not a content."""
     if isinstance(part, Text):
         return FORMS.spelled(text_content(part), part.form)
     if isinstance(part, Media):
@@ -49,12 +49,12 @@ def write_part(part: Part, blob: BlobReader) -> dict[str, Any] | None:
 
 
 def is_content(part: Part) -> bool:
-    """Whether a part is a content, not a step of its own."""
+    """Whether a part is sent as a content, not as a step."""
     if isinstance(part, Opaque):
         return part.provider == NAME and FORMS.says(part.form, "part")
     return isinstance(part, (Text, Media))
 
 
 def is_plain(parts: Sequence[Part]) -> bool:
-    """Whether parts are one text without a form, which can be sent without a list."""
+    """Whether the parts are a single text without a form of this provider, which can be sent as a string."""
     return len(parts) == 1 and isinstance(parts[0], Text) and FORMS.own(parts[0].form) is None

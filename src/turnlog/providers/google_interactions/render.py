@@ -53,7 +53,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
 
 
 def _put_input(body: dict[str, Any], steps: list[dict[str, Any]], said: list[Message], form: Form | None) -> None:
-    """The steps, or what one user's words are spelled as by the form of the body."""
+    """Put the steps into the body, or the content of a single user message in the spelling of the body's form."""
     shape = FORMS.value(form, "input")
     alone = len(steps) == 1 and len(said) == 1 and said[0].role == "user" and steps[0].keys() == {"type", "content"}
     if alone and steps[0]["type"] == "user_input" and FORMS.own(said[0].form) is None:
@@ -79,7 +79,7 @@ class _Writer:
         self._blob = blob
 
     def system(self, messages: Sequence[Shown]) -> str:
-        """All leading system text, which the API takes as one string."""
+        """All leading system text, which the API accepts as one string."""
         texts: list[str] = []
         for shown in messages:
             self._begin(shown)
@@ -120,7 +120,7 @@ class _Writer:
         self.losses.author(shown.message.name)
 
     def _is_lost(self, part: Part) -> bool:
-        """Whether a content cannot be sent, and what of it cannot."""
+        """Whether a content cannot be sent. Adds losses for it, or for what of it cannot be sent."""
         if not isinstance(part, Opaque):
             self.losses.extras(getattr(part, "form", None), f"a {type(part).__name__.lower()}")
         if not isinstance(part, Media):
@@ -133,7 +133,7 @@ class _Writer:
         return bool(refusal)
 
     def _add_said(self, message: Message, run: list[Part]) -> None:
-        """Add contents as one step. The form of the message is used only if they are the whole message."""
+        """Add contents as one step. The message's form is used only if they are all of the message."""
         if run:
             whole = len(run) == len(message.parts)
             self.steps.append(self._said(replace(message, parts=tuple(run)), message if whole else None))
@@ -169,12 +169,12 @@ class _Writer:
 
     def _add_result(self, result: ToolResult) -> None:
         self.losses.extras(result.form, f"the result of {result.call_id!r}")
-        kept: list[Any] = []
+        sent: list[Any] = []
         for part in result.parts:
             if not is_content(part):
                 kind, by = part.kind, getattr(part, "provider", "") or "a newer turnlog"  # type: ignore[union-attr]
                 self.losses.add("opaque", f"{kind} of {by} in a result left out")
             elif not self._is_lost(part):
-                kept.append(part)
-        result = result if len(kept) == len(result.parts) else replace(result, parts=tuple(kept))
+                sent.append(part)
+        result = result if len(sent) == len(result.parts) else replace(result, parts=tuple(sent))
         self.steps.append(FORMS.spelled(result_step(result, self._blob), result.form))

@@ -17,13 +17,14 @@ from .schema import RESPONSE
 from .steps import read_answer
 
 _ENDED = frozenset({"completed", "requires_action", "incomplete", "budget_exceeded"})
-"""Statuses of an answer to which nothing is added: a limit that cut it off is told by `stop`."""
+"""Statuses of an answer that has ended. If a limit cut it off, `stop` says so."""
 
 
 def parse_response(response: Any) -> Reply:
     """Read a whole response: an Interaction of the SDK, or its JSON. Raises FormatError, also for an error body.
 
-    An interaction that failed or is still running is not complete. One that a limit cut off is, and `stop` says so.
+    An interaction that failed or is still running is not complete. An interaction that a limit cut off is complete, and
+    `stop` says so.
     """
     whole = answer_body(response)
     if not isinstance(whole.get("status"), str) and not isinstance(whole.get("steps"), list):
@@ -36,7 +37,7 @@ def parse_response(response: Any) -> Reply:
 def read_response(
     whole: Mapping[str, Any], steps: Sequence[Any], fragments: tuple[Part, ...] = (), error: str = ""
 ) -> Reply:
-    """The reply of an interaction with these steps. `error` says why nothing more came, if known."""
+    """The reply of an interaction with these steps. `error`, if known, says why the interaction stopped early."""
     blobs: dict[str, bytes] = {}
     parts = read_answer([clean(step) for step in steps], blobs)
     stop = string(whole, "status")
@@ -59,8 +60,8 @@ def read_response(
 
 
 def clean(step: Any) -> Any:
-    """A step as it may be sent back: without nulls, which the SDK's objects have, and without the error that broke it
-    off."""
+    """A step that may be sent back: without nulls, which the SDK's objects contain, and without the error that ended
+    it."""
     cleaned = _without_nulls(step)
     if isinstance(cleaned, dict) and cleaned.get("type") == "model_output":
         cleaned.pop("error", None)
@@ -68,7 +69,7 @@ def clean(step: Any) -> Any:
 
 
 _USERS = frozenset({"arguments", "result"})
-"""Keys that hold the user's own JSON."""
+"""Keys whose values are the user's own JSON."""
 
 
 def _without_nulls(value: Any) -> Any:
@@ -80,13 +81,13 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _failed(whole: Mapping[str, Any], steps: Sequence[Any]) -> str:
-    """What went wrong, as the interaction or one of its outputs says."""
+    """The errors of the interaction and of its outputs, as one text."""
     errors = [*(whole.get("errors") or ()), *(step.get("error") for step in steps if isinstance(step, dict))]
     return "; ".join(filter(None, map(error_text, errors)))
 
 
 def fragment(step: Mapping[str, Any], arguments: str) -> Part:
-    """What has come of a step that is not whole; of a call also the text of its `arguments` so far."""
+    """The part for a step that is not complete. `arguments` is the text of a call's arguments so far."""
     kind = string(step, "type")
     if kind == "thought":
         summary = [content.get("text") for content in step.get("summary") or () if isinstance(content, dict)]
@@ -97,8 +98,8 @@ def fragment(step: Mapping[str, Any], arguments: str) -> Part:
 
 
 def _usage(raw: Mapping[str, Any]) -> Usage:
-    """Usage in common terms. The input includes cached tokens, the output excludes thoughts; what tools of Google put
-    into the prompt is counted separately."""
+    """Usage in common terms. The API's input tokens include cached tokens, its output tokens exclude thoughts, and the
+    tokens that Google's tools put into the prompt are reported separately."""
 
     def count(key: str) -> int:
         return tokens_billed(raw.get(key))

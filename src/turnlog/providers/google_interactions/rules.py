@@ -1,4 +1,4 @@
-"""What the Interactions API accepts, and where the shared settings stand."""
+"""What the Interactions API accepts, and where requests have the shared settings."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ _MIMES = MIMES | frozenset(
     audio/alaw audio/mulaw image/bmp image/tiff
     """.split()
 )
-"""What generateContent takes, and what google-genai 3.4.0 names for this API alone (`mime_type` of contents)."""
+"""The types that generateContent accepts, and those that google-genai 3.4.0 has for this API only (`mime_type` of
+contents)."""
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     """What this model accepts, given the request's settings.
 
-    No recorded refusal of this API is known. What the SDK's types do not say is that of generateContent, which serves
-    the same models: the order of calls and results, the beginning and the end.
+    No refusal of this API has been recorded. Rules that the SDK's types do not show are those of generateContent, which
+    serves the same models: the order of calls and results, and the roles of the first and the last message.
     """
     media = input_media(target.input_media)
     return Rules(

@@ -15,22 +15,22 @@ from .schema import BODY
 
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
+    """The request as the API accepts it; each change is an edit. Sanitizing again changes nothing."""
     body = in_steps(body, edits)
     body = changed(body, "input", "", lambda step, path: mended(step, path, edits))
     body = fit(body, BODY, "", edits)
     body = finished(body, edits)
-    for step in (_told_apart, _calling, _cached, _stored):
+    for step in (_unique_functions, _possible_choice, _drop_beside_cache, _stored_background):
         body = step(body, edits)
     if not body.get("model") and target.model:
         body = edits.put(body, "model", target.model, "model: Field required")
     return body
 
 
-def _told_apart(body: Object, edits: Edits) -> Object:
-    """The request without a second function of a name."""
+def _unique_functions(body: Object, edits: Edits) -> Object:
+    """The request with at most one function of each name."""
     tools = body.get("tools") or []
-    kept: list[Any] = []
+    declared: list[Any] = []
     names: set[str] = set()
     for i, tool in enumerate(tools):
         name = tool["name"] if tool["type"] == "function" else ""
@@ -39,12 +39,12 @@ def _told_apart(body: Object, edits: Edits) -> Object:
             edits.add("tool", f"tools[{i}]", f"dropped: a second {name!r}", rule)
             continue
         names |= {name} if name else set()
-        kept.append(tool)
-    return body if unchanged(kept, tools) else {**body, "tools": kept}
+        declared.append(tool)
+    return body if unchanged(declared, tools) else {**body, "tools": declared}
 
 
-def _calling(body: Object, edits: Edits) -> Object:
-    """Forced calling requires tools, and may name only declared functions."""
+def _possible_choice(body: Object, edits: Edits) -> Object:
+    """The request without a forced call if no tools are declared, and without undeclared names in its tool choice."""
     config = body.get("generation_config")
     if not isinstance(config, dict) or config.get("tool_choice") is None:
         return body
@@ -57,10 +57,10 @@ def _calling(body: Object, edits: Edits) -> Object:
         rule = "Function calling config is set without function_declarations."
         config = edits.drop(config, "tool_choice", rule, path=path, reason="no tool is declared")
     elif names and not names.issuperset(listed):
-        kept = [name for name in listed if name in names]
+        declared = [name for name in listed if name in names]
         rule = "allowed_tools: not declared in tools"
-        if kept:
-            choice = {**choice, "allowed_tools": {**allowed, "tools": kept}}
+        if declared:
+            choice = {**choice, "allowed_tools": {**allowed, "tools": declared}}
             config = edits.put(config, "tool_choice", choice, rule, path=path, detail="undeclared names dropped")
         else:
             config = edits.drop(config, "tool_choice", rule, path=path, reason="none is declared")
@@ -69,22 +69,22 @@ def _calling(body: Object, edits: Edits) -> Object:
     return {**body, path: config} if config else {key: value for key, value in body.items() if key != path}
 
 
-def _cached(body: Object, edits: Edits) -> Object:
-    """Cached content brings its own instruction and tools."""
+def _drop_beside_cache(body: Object, edits: Edits) -> Object:
+    """The request without instruction and tools if it has cached content, which contains its own."""
     for key in ("system_instruction", "tools") if body.get("cached_content") else ():
         if body.get(key):
             rule = "CachedContent can not be used with a request setting system_instruction, tools"
-            body = edits.drop(body, key, rule, reason="the cached content brings its own")
+            body = edits.drop(body, key, rule, reason="the cached content contains its own")
     return body
 
 
-def _stored(body: Object, edits: Edits) -> Object:
-    """What runs in the background is stored."""
+def _stored_background(body: Object, edits: Edits) -> Object:
+    """The request without `background` if `store` is false: what runs in the background must be stored."""
     if body.get("background") and body.get("store") is False:
         return edits.drop(body, "background", "background: requires `store` to be true", reason="nothing is stored")
     return body
 
 
 def required_settings(target: Target) -> dict[str, Any]:
-    """Nothing is stored at the provider: each request holds the whole conversation."""
+    """`store` is false: each request contains the whole conversation, so the provider need not store it."""
     return {"store": False}

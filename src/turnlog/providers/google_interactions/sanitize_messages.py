@@ -1,14 +1,14 @@
-"""Steps as the Interactions API takes them, one by one; `repair` cares for their order.
+"""Steps as the Interactions API accepts them, one by one; `repair` corrects their order.
 
-Before the schema is applied, `mended` puts understood steps into the documented form; after it, `finished` sees to
-steps that say nothing.
+Before the schema is applied, `mended` puts steps into the documented form; after that, `finished` removes or fills
+empty steps.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...log.messages import compact_json
+from ...log.messages import compact_json, unchanged
 from ...view.repair.clean import BLANK
 from ..edits import Edits, Object, changed
 from ..gemini import is_base64
@@ -30,7 +30,7 @@ def mended(step: Object, path: str, edits: Edits) -> Object:
     if kind == "thought":
         signature = step.get("signature")
         if isinstance(signature, str) and not is_base64(signature):
-            step = edits.drop(step, "signature", _NO_BASE64, path=path, reason="it is no base64", kind="signature")
+            step = edits.drop(step, "signature", _NO_BASE64, path=path, reason="it is not base64", kind="signature")
     elif kind == "function_call":
         given = step.get("arguments")
         if not isinstance(given, dict):
@@ -62,7 +62,7 @@ def changed_list(step: Object, key: str, path: str, edits: Edits) -> Object:
 
 
 def _content(content: Object, path: str, edits: Edits) -> Object:
-    """Media with bytes in valid base64."""
+    """The content; media bytes that are not valid base64 are encoded again."""
     data = content.get("data")
     if string(content, "type") not in MEDIA or not isinstance(data, str) or is_base64(data):
         return content
@@ -74,17 +74,17 @@ def _content(content: Object, path: str, edits: Edits) -> Object:
 
 
 def in_steps(body: Object, edits: Edits) -> Object:
-    """The request with contents among steps as steps of a user. Contents alone need none."""
+    """The request with contents among steps as `user_input` steps. Contents without any steps are allowed."""
     steps = body.get("input")
     if not isinstance(steps, list) or all(_is_content(step) for step in steps):
         return body
-    kept: list[Any] = []
+    sent_steps: list[Any] = []
     for i, step in enumerate(steps):
         if _is_content(step):
             edits.add("value", f"input[{i}]", "sent as a user_input step", "contents and steps cannot be mixed")
             step = {"type": "user_input", "content": [step]}
-        kept.append(step)
-    return {**body, "input": kept} if any(map(_is_content, steps)) else body
+        sent_steps.append(step)
+    return {**body, "input": sent_steps} if any(map(_is_content, steps)) else body
 
 
 def _is_content(step: Any) -> bool:
@@ -92,11 +92,11 @@ def _is_content(step: Any) -> bool:
 
 
 def finished(body: Object, edits: Edits) -> Object:
-    """The request without outputs that hold nothing; a user's step that holds nothing says so."""
+    """The request without empty outputs, and with a placeholder in empty steps of the user."""
     steps = body.get("input")
     if not isinstance(steps, list):
         return body
-    kept: list[Any] = []
+    sent_steps: list[Any] = []
     for i, step in enumerate(steps):
         says = step.get("content") or step.get("error")
         if step["type"] == "user_input" and not says:
@@ -105,12 +105,5 @@ def finished(body: Object, edits: Edits) -> Object:
         elif step["type"] == "model_output" and not says:
             edits.add("empty", f"input[{i}]", "dropped: it is empty", "content must not be empty")
             continue
-        kept.append(step)
-    return (
-        body
-        if len(kept) == len(steps) and all(a is b for a, b in zip(kept, steps, strict=True))
-        else {
-            **body,
-            "input": kept,
-        }
-    )
+        sent_steps.append(step)
+    return body if unchanged(sent_steps, steps) else {**body, "input": sent_steps}

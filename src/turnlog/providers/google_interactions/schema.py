@@ -1,7 +1,7 @@
 """The schema of a request to the Interactions API: `CreateModelInteraction` and its step types of google-genai 3.4.0.
 
-A null is refused where the SDK's type does not allow one, which is everywhere. Types of media and resolutions are open
-lists.
+A null is refused everywhere, as the SDK's types do not allow it. Media types and resolutions are not checked: their
+lists are open.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _CONTENT = Tagged("type", CONTENTS)
 _SAID = Read(Many(_CONTENT), (STRING, _CONTENT))
 _FUNCTION_KEYS = "type! *description defer_loading:flag *parameters:any short_description"
 _FUNCTION_NAME = Value("string", 1, NAME_MAX, pattern=NAME_PATTERN)
-_FOUND = record(_FUNCTION_KEYS, {"name": _FUNCTION_NAME})  # as a search for tools tells it
+_FOUND = record(_FUNCTION_KEYS, {"name": _FUNCTION_NAME})  # as in the result of a tool search
 _RESULT = Either((Many(Tagged("type", {**CONTENTS, "function": _FOUND})), STRING, OBJECT))
 
 # -- steps ---------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ BODY = record(
         "generation_config": GENERATION,
         "*input": Either((STRING, Many(Tagged("type", {**STEP.shapes, **CONTENTS})), _CONTENT)),
         "labels": Each(Value("string", high=63), longest=63),
-        "response_format": Either((OBJECT, Many(OBJECT))),  # a format, or a JSON schema as it is
+        "response_format": Either((OBJECT, Many(OBJECT))),  # a format, or a JSON schema by itself
         "response_modalities": Many(words("text image audio video document")),
         "safety_settings": Many(SAFETY),
         "*tools": Many(TOOL),

@@ -44,8 +44,8 @@ def read_steps(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Mes
 
 
 def read_answer(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Part]:
-    """The parts of an answer's steps, in order. Where one output follows another, the form of its first part says so.
-    Raises FormatError."""
+    """The parts of an answer's steps, in order. If an output directly follows another output, the form of its first
+    part says so. Raises FormatError."""
     parts: list[Part] = []
     spoke = False
     for i, step in enumerate(steps):
@@ -56,7 +56,7 @@ def read_answer(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Pa
             contents = read_parts(step.get("content") or (), f"{path}.content", blobs)
             found: list[Part] = [_beginning(contents[0]), *contents[1:]] if spoke and contents else list(contents)
         elif kind == "user_input":
-            continue  # what was asked, said again
+            continue  # the user's input, repeated in the answer
         else:
             found = [_read_part(step, path, blobs)]
         parts += found
@@ -65,7 +65,7 @@ def read_answer(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Pa
 
 
 def _beginning(part: Text | Media | Opaque) -> Part:
-    """The part with a form that says that it begins another step."""
+    """The part, with a form word for the beginning of another step."""
     words = " ".join(filter(None, (FORMS.shape(part.form), "step")))
     return replace(part, form=Form(NAME, words, FORMS.delta(part.form)))
 
@@ -79,7 +79,7 @@ def _type(step: Mapping[str, Any], path: str) -> str:
 
 def _read_message(step: dict[str, Any], path: str, blobs: dict[str, bytes]) -> Message:
     kind = _type(step, path)
-    if kind in CONTENTS:  # content in no step: the API takes it only among others like it
+    if kind in CONTENTS:  # content without a step: the API accepts it only among other contents
         return Message("user", (read_part(step, path, blobs),), form=FORMS.shaped("bare"))
     if kind not in _SPEAKERS:
         part = _read_part(step, path, blobs)
@@ -105,7 +105,7 @@ def _read_part(step: dict[str, Any], path: str, blobs: dict[str, bytes]) -> Part
 
 
 def _read_thought(step: dict[str, Any]) -> Reasoning | None:
-    """The reasoning of a thought; None if its summary holds something other than texts: it is kept whole then."""
+    """The reasoning of a thought; None if its summary contains anything but texts: it becomes an opaque part."""
     summary = step.get("summary") or []
     if not all(content.keys() == {"type", "text"} and content["type"] == "text" for content in summary):
         return None
@@ -143,7 +143,7 @@ def _read_result(step: dict[str, Any], path: str, blobs: dict[str, bytes]) -> To
         shape = "list" if not parts or is_plain(parts) else ""
     elif is_finite_json(given):
         parts = (Text(compact_json(given), FORMS.shaped("json")),)
-    else:  # NaN is not JSON: keep the result as text, and send it so
+    else:  # NaN is not JSON: keep the result as text, and send it as text
         step = {**step, "result": compact_json(given)}
         parts = (Text(step["result"]),)
     result = ToolResult(

@@ -1,8 +1,8 @@
 """Assemble a streamed answer.
 
-Each step comes as `step.start`, deltas and `step.stop`, under its index; `interaction.completed` brings the status and
-the usage. A step is whole once it or the interaction stopped: a call has its arguments then, a thought its signature.
-Of a step that did not come to its end, texts are kept as far as they came; anything else is a fragment.
+Each step comes as `step.start`, deltas and `step.stop`, with its index; `interaction.completed` has the status and the
+usage. A step is complete once the step or the interaction has stopped: only then a call has all its arguments, and a
+thought its signature. An incomplete output is kept as far as it has arrived; any other incomplete step is a fragment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CUT = "the stream ended before the interaction did"
 
 
 class _Open:
-    """A step that has begun, and the text of its arguments."""
+    """A step that has started, and the text of its arguments so far."""
 
     def __init__(self, step: dict[str, Any]) -> None:
         self.step = step
@@ -34,7 +34,7 @@ class _Open:
         self.stopped = False
 
     def take(self, delta: dict[str, Any]) -> None:
-        """Add a delta; one of an unknown type adds the keys that it has."""
+        """Add a delta; the keys of a delta of an unknown type are set in the step."""
         kind = string(delta, "type")
         take = _DELTAS.get(kind)
         if kind == "arguments_delta":
@@ -47,7 +47,7 @@ class _Open:
             self.step.update(without(delta, "type"))
 
     def stop(self, path: str) -> None:
-        """No more comes: put the arguments in. Arguments that are no object broke off. Raises FormatError."""
+        """End the step and set its arguments. It stays incomplete if they are not an object. Raises FormatError."""
         if self.arguments:
             value, _ = parse_arguments(self.arguments)
             if not isinstance(value, dict):
@@ -58,7 +58,7 @@ class _Open:
 
 
 def _contents(step: dict[str, Any], key: str = "content") -> list[Any]:
-    """The contents of a step so far, in a list that belongs to it."""
+    """The contents of a step so far: a list that may be changed."""
     given = step.get(key)
     step[key] = list(given) if isinstance(given, list) else []
     found: list[Any] = step[key]
@@ -70,7 +70,7 @@ def _add_text(step: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _join(contents: list[Any], content: dict[str, Any]) -> None:
-    """Add a content; a piece of a text is joined with the text before it."""
+    """Add a content; a fragment of a text is joined with the text before it."""
     last = contents[-1] if contents else None
     texts = isinstance(last, dict) and last.get("type") == content.get("type") == "text"
     if texts and isinstance(last, dict) and content.keys() == {"type", "text"} and "annotations" not in last:
@@ -97,14 +97,14 @@ def _add_signature(step: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _add_media(step: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add media; pieces of one sound are joined."""
+    """Add media; fragments of the same audio are joined."""
     contents = _contents(step)
     last = contents[-1] if contents else None
     content = {key: value for key, value in delta.items() if value is not None and key != "rate"}
     if delta.get("type") == "audio" and isinstance(last, dict) and last.get("type") == "audio":
-        before, piece = decode_base64(string(last, "data")), decode_base64(string(delta, "data"))
-        if before and piece and delta.get("mime_type") in (None, last.get("mime_type")):
-            contents[-1] = {**last, "data": encode_base64(before + piece)}
+        before, more = decode_base64(string(last, "data")), decode_base64(string(delta, "data"))
+        if before and more and delta.get("mime_type") in (None, last.get("mime_type")):
+            contents[-1] = {**last, "data": encode_base64(before + more)}
             return
     contents.append(content)
 
@@ -127,9 +127,9 @@ class StreamAssembler:
         self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next event: an SDK object, or its JSON. Raises FormatError if it is no event; unknown types are
-        ignored."""
-        if chunk == "[DONE]":  # what stands last where nobody hides it
+        """Take the next event: an SDK object, or its JSON. Events of unknown types are ignored. Raises FormatError if
+        `chunk` is not an event."""
+        if chunk == "[DONE]":  # the end marker of the raw stream, which SDKs hide
             return
         event = plain(chunk, "event")
         check_depth(event)
@@ -137,17 +137,17 @@ class StreamAssembler:
         kind = event.get("event_type")
         if not isinstance(kind, str):
             raise FormatError("expected an event with an 'event_type'", path="event")
-        told = inner(inner(event, "metadata"), "total_usage") or inner(event, "usage")
-        if told and kind != "step.stop":
-            self._interaction["usage"] = told
+        usage = inner(inner(event, "metadata"), "total_usage") or inner(event, "usage")
+        if usage and kind != "step.stop":
+            self._interaction["usage"] = usage
         if kind in ("interaction.created", "interaction.completed"):
             new = {key: value for key, value in inner(event, "interaction").items() if value is not None}
             if kind == "interaction.created":
                 self._steps = {}
             self._interaction.update(new)
             self._ended = kind == "interaction.completed"
-            for index, there in self._steps.items() if self._ended else ():
-                there.stop(f"steps[{index}]")
+            for index, open_step in self._steps.items() if self._ended else ():
+                open_step.stop(f"steps[{index}]")
         elif kind == "interaction.status_update":
             self._interaction["status"] = event.get("status")
         elif kind == "error":
@@ -156,7 +156,7 @@ class StreamAssembler:
             self._take(kind, event.get("index") or 0, event)
 
     def _take(self, kind: str, index: int, event: dict[str, Any]) -> None:
-        """Take an event of a step. A delta of one that never started is ignored."""
+        """Take an event of a step. An event of a step that never started is ignored."""
         if kind == "step.start":
             step = clean(event.get("step"))
             if not isinstance(step, dict):
@@ -164,25 +164,25 @@ class StreamAssembler:
             read_answer([step], {})
             self._steps[index] = _Open(step)
             return
-        there = self._steps.get(index)
-        if there is None or there.stopped:
+        open_step = self._steps.get(index)
+        if open_step is None or open_step.stopped:
             return
         delta = event.get("delta")
         if kind == "step.delta" and isinstance(delta, dict):
-            there.take(clean(delta))
+            open_step.take(clean(delta))
         elif kind == "step.stop":
-            there.stop(f"steps[{index}]")
+            open_step.stop(f"steps[{index}]")
 
     def reply(self) -> Reply:
         """The answer so far."""
         whole: list[dict[str, Any]] = []
         fragments: list[Part] = []
-        for _, there in sorted(self._steps.items()):
-            step = there.step
-            if there.stopped or (step.get("type") == "model_output" and step.get("content")):
+        for _, open_step in sorted(self._steps.items()):
+            step = open_step.step
+            if open_step.stopped or (step.get("type") == "model_output" and step.get("content")):
                 whole.append(step)
             elif step.get("type") != "model_output":
-                fragments.append(fragment(step, there.arguments or _said(step)))
+                fragments.append(fragment(step, open_step.arguments or _first_arguments(step)))
         if not self._ended or self._error:
             status = {**self._interaction, "steps": None}
             return read_response(status, whole, tuple(fragments), self._error or _CUT)
@@ -192,7 +192,7 @@ class StreamAssembler:
         return read_response(self._interaction, whole, tuple(fragments))
 
 
-def _said(step: Mapping[str, Any]) -> str:
-    """The arguments that a step began with, if any."""
+def _first_arguments(step: Mapping[str, Any]) -> str:
+    """The arguments in the `step.start` of a step, as text; empty if it had none."""
     arguments = step.get("arguments")
     return compact_json(arguments) if arguments else ""

@@ -1,4 +1,4 @@
-"""The tool choice, in common words and in this API's."""
+"""The tool choice, in common words and in this API's words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..reading import inner
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is none; the mode `validated` counts as `auto`."""
+    """The tool choice in common words, None if there is no tool choice; the mode `validated` counts as `auto`."""
     choice = inner(settings, "generation_config").get("tool_choice")
     names: Any = None
     if isinstance(choice, dict):

@@ -12,7 +12,7 @@ from .form import FORMS, NAME
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
-    """The tools of a body, whose types the schema has checked."""
+    """The tools of a body. The schema has checked their types."""
     return tuple(map(_read_tool, tools))
 
 
@@ -24,7 +24,7 @@ def _read_tool(seen: Mapping[str, Any]) -> Tool:
 
 
 def write_tools(tools: Sequence[Tool], losses: Losses) -> list[dict[str, Any]]:
-    """The `tools` of a body; one that another provider runs is a loss."""
+    """The `tools` of a body. A tool that another provider runs is a loss."""
     losses.records = ()
     written: list[dict[str, Any]] = []
     for tool in tools:
@@ -32,7 +32,7 @@ def write_tools(tools: Sequence[Tool], losses: Losses) -> list[dict[str, Any]]:
             if tool.provider == NAME and isinstance(tool.data, dict):
                 written.append(dict(tool.data))
             else:
-                losses.add("tool", f"{tool.name!r} is run by {tool.provider or 'nobody'}: not declared")
+                losses.add("tool", f"{tool.name!r} is run by {tool.provider or 'an unknown provider'}: not declared")
             continue
         losses.extras(tool.form, f"tool {tool.name!r}")
         if tool.kind == "function":

@@ -131,7 +131,8 @@ class SealedStore(StoreWrapper):
         return replace(info, title=self._card(info).title)
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """See `Store.sessions`. A session with a damaged card is listed without a title; `verify` reports it."""
+        """See `Store.sessions`. A session whose encrypted title cannot be read is listed without a title; `verify`
+        reports it."""
         return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
 
     def rename(self, session_id: str, title: str) -> None:
@@ -143,7 +144,8 @@ class SealedStore(StoreWrapper):
         self._cards.pop(session_id, None)
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """See `Store.fork`. The new session's card contains the salts for the shared records."""
+        """See `Store.fork`. The shared records are not copied or encrypted again: the new session gets the salts that
+        decrypt them."""
         info = self.store.info(session_id)
         shared = fork_point(session_id, info.records, at)
         card = forked_card(self._card(info), shared, title)
