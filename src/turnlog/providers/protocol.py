@@ -170,8 +170,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Whether a body has a message for each step of a turn, where the model reads the turn as one: it is counted so."""
 
     deferred: Literal["", "tool", "schema"] = ""
-    """What of a tool with `defer_loading` is no part of the prompt until a search found it: nothing, all of it, or its
-    schema."""
+    """The part of a tool with `defer_loading` that enters the prompt only when a search has found the tool: nothing,
+    the whole tool, or its schema."""
 
     counted_key: str = ""
     """A key of messages that may occur only a few times in a whole request, for example a cache mark."""

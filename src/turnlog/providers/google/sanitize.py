@@ -79,7 +79,7 @@ def _untyped(holder: Object, typed: str, free: str, path: str, edits: Edits) -> 
     if SCHEMA.takes(schema):
         return holder
     if not isinstance(schema, dict):
-        return edits.drop(holder, key, "Invalid value", path=path, reason="it is no schema")
+        return edits.drop(holder, key, "Invalid value", path=path, reason="it is not a schema")
     edits.add("setting", at(path, key), f"sent as {free}, which takes any schema", "Unknown name")
     rest = {name: value for name, value in holder.items() if name != key}
     return {**rest, free: lower_types(schema)}

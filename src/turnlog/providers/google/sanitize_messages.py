@@ -65,9 +65,9 @@ def _signed(part: Object, path: str, edits: Edits, signs: bool) -> Object:
     if signature is None or (isinstance(signature, str) and (signature in STAND_INS or is_base64(signature))):
         return part
     if signs and isinstance(part.get(find(part, "functionCall")), dict):
-        detail = "replaced by the documented stand-in: it is no base64"
+        detail = "replaced by the documented stand-in: it is not base64"
         return edits.put(part, key, _STAND_IN, _NO_BASE64, path=path, detail=detail, kind="signature")
-    return edits.drop(part, key, _NO_BASE64, path=path, reason="it is no base64", kind="signature")
+    return edits.drop(part, key, _NO_BASE64, path=path, reason="it is not base64", kind="signature")
 
 
 def _set(holder: Object, key: str, value: Any, path: str, edits: Edits) -> Object:
