@@ -146,6 +146,7 @@ def test_each_step_is_what_it_says() -> None:
         [{"type": "user_input", "content": None}, {"type": "model_output", "content": []}],
         [{"type": "text", "text": "alone"}, {"type": "user_input", "content": [{"type": "text", "text": "in a step"}]}],
         [{"type": "thought"}, {"type": "thought", "summary": []}, {"type": "thought", "signature": None}],
+        [{"type": "thought", "summary": [{"type": "text", "text": None}]}],
         [
             {"type": "function_result", "call_id": "1", "result": one}
             for one in ("", [], {}, None, 5, [{"type": "new"}])
@@ -260,6 +261,15 @@ def test_a_value_of_the_wrong_type_is_named(body: dict[str, Any], path: str) -> 
     with pytest.raises(FormatError) as caught:
         PROVIDER.parse(body)
     assert caught.value.path == path
+
+
+def test_a_thought_that_says_null_is_mended(oracle: ModuleType) -> None:
+    """The null was read as a text, and repair crashed on it."""
+    step = {"type": "thought", "signature": "AAAA", "summary": [{"type": "text", "text": None}]}
+    body = {**BODY, "input": [BODY["input"][0], step, BODY["input"][-1]]}
+    made = repair(body, NAME)
+    assert oracle.check_interactions(made.body) == []
+    assert made.edits or made.losses
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,9 @@ def _read_part(step: dict[str, Any], path: str, blobs: dict[str, bytes]) -> Part
 def _read_thought(step: dict[str, Any]) -> Reasoning | None:
     """The reasoning of a thought; None if its summary contains anything but texts: it becomes an opaque part."""
     summary = step.get("summary") or []
-    if not all(content.keys() == {"type", "text"} and content["type"] == "text" for content in summary):
+    texts = tuple(string(content, "text") for content in summary)
+    if list(summary) != [{"type": "text", "text": text} for text in texts]:
         return None
-    texts = tuple(content["text"] for content in summary)
     reasoning = Reasoning(NAME, summary=texts, signature=string(step, "signature"))
     return FORMS.formed(reasoning, thought_step, step)
 
