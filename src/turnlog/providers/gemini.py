@@ -53,6 +53,14 @@ def arguments_of(call: ToolCall, *, bare: bool) -> object:
     return {} if call.arguments is None else {"input": call.arguments}
 
 
+def choice_of(mode: Any, allowed: Any, words: Mapping[str, str]) -> str | None:
+    """A tool choice in common words: `words` has those of the modes. A required call of the only allowed function names
+    it."""
+    word = words.get(mode) if isinstance(mode, str) else None
+    only = allowed[0] if word == "required" and isinstance(allowed, list) and len(allowed) == 1 else None
+    return f"tool:{only}" if isinstance(only, str) and only else word
+
+
 # -- requests of the Interactions API ------------------------------------------------------------
 
 _STEP = re.compile(

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..gemini import choice_of
+from ..reading import inner
 from .keys import camel_deep
+
+_WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
     """The tool choice in common words, None if there is no tool choice; the mode `VALIDATED` counts as `auto`."""
     config = _calling(camel_deep(dict(settings)))
-    names = config.get("allowedFunctionNames")
-    match config.get("mode"):
-        case "AUTO" | "VALIDATED":
-            return "auto"
-        case "NONE":
-            return "none"
-        case "ANY":
-            only = names[0] if isinstance(names, list) and len(names) == 1 else None
-            return f"tool:{only}" if isinstance(only, str) and only else "required"
-        case _:
-            return None
+    return choice_of(config.get("mode"), config.get("allowedFunctionNames"), _WORDS)
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
@@ -32,13 +26,8 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
         config |= {"mode": "ANY", "allowedFunctionNames": [choice.removeprefix("tool:")]}
     else:
         config["mode"] = {"none": "NONE", "required": "ANY"}.get(choice, "AUTO")
-    return {**plain, "toolConfig": {**_object(plain, "toolConfig"), "functionCallingConfig": config}}
+    return {**plain, "toolConfig": {**inner(plain, "toolConfig"), "functionCallingConfig": config}}
 
 
-def _calling(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return _object(_object(settings, "toolConfig"), "functionCallingConfig")
-
-
-def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}
+def _calling(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return inner(inner(settings, "toolConfig"), "functionCallingConfig")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..gemini import choice_of
 from ..reading import inner
+
+_WORDS = {"auto": "auto", "validated": "auto", "none": "none", "any": "required"}
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
@@ -15,16 +18,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
     if isinstance(choice, dict):
         allowed = inner(choice, "allowed_tools")
         choice, names = allowed.get("mode"), allowed.get("tools")
-    match choice:
-        case "auto" | "validated":
-            return "auto"
-        case "none":
-            return "none"
-        case "any":
-            only = names[0] if isinstance(names, list) and len(names) == 1 else None
-            return f"tool:{only}" if isinstance(only, str) and only else "required"
-        case _:
-            return None
+    return choice_of(choice, names, _WORDS)
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
