@@ -76,8 +76,7 @@ def repaired(oracle: ModuleType, aim: Target, seed: int) -> tuple[list[str], boo
         return [], False
     again = repair(prepared.body, aim.provider, model=model_of(aim))
     assert json.dumps(body) == before
-    if aim != INTERACTIONS:  # a result without the id of its call is given it, and nothing says so
-        assert same(aim.provider, prepared.body, body) or prepared.edits or prepared.losses
+    assert same(aim.provider, prepared.body, body) or prepared.edits or prepared.losses
     changed = (again.body, again.edits, again.losses) != (prepared.body, (), ())
     return errors(oracle, aim, prepared.body), changed
 
@@ -102,12 +101,11 @@ def test_every_mutant_is_refused_with_a_path_or_made_acceptable(aim: Target, see
 
 @pytest.mark.slow
 @aims(*GEMINI, INTERACTIONS)
-def test_nearly_every_mutant_is_refused_with_a_path_or_made_acceptable(aim: Target, oracle: ModuleType) -> None:
-    """The same for the APIs of Google, for 99 in 100."""
+def test_hundreds_of_mutants_are_refused_with_a_path_or_made_acceptable(aim: Target, oracle: ModuleType) -> None:
+    """The same for the APIs of Google, for the same mutants each time: of 6,500 others, 2 are still refused."""
     count = 600 if aim == INTERACTIONS else 300
-    found = [repaired(oracle, aim, seed) for seed in range(count)]
-    refused, unsteady = [said[:1] for said, _ in found if said], sum(changed for _, changed in found)
-    assert (len(refused) <= count // 100, unsteady <= count // 100) == (True, True), (refused, unsteady)
+    found = {seed: repaired(oracle, aim, seed) for seed in range(count)}
+    assert {seed: one for seed, one in found.items() if one != ([], False)} == {}
 
 
 @aims(*TARGETS)

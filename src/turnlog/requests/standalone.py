@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import FormatError, InputError, text_given
-from ..log.messages import Message, Text, media_parts, not_json
+from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..log.records import Binding
 from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, Target, target
@@ -104,7 +104,7 @@ def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parse
 
 def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
     """The changes that requests of a session do not list, because they correct no mistake there: records may contain
-    empty texts, and parallel calls in several messages."""
+    empty texts, results without an id, and parallel calls in several messages."""
     edits: list[Edit] = []
     for shown in view:
         if shown.treatment == "joined":
@@ -112,11 +112,18 @@ def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
         left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
         if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
             edits.append(Edit("empty", "empty text left out", shown.records))
+        nameless = sum(map(_without_id, (parsed.messages[n - 1] for n in shown.records)))
+        if shown.treatment in ("repaired", "joined") and nameless > _without_id(shown.message):
+            edits.append(Edit("id", "result without an id sent with the id of its call", shown.records))
     return tuple(edits)
 
 
 def _empty_texts(message: Message) -> int:
     return sum(isinstance(part, Text) and not part.text for part in leaf_parts(message.parts))
+
+
+def _without_id(message: Message) -> int:
+    return sum(isinstance(part, ToolResult) and not part.call_id for part in message.parts)
 
 
 def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:

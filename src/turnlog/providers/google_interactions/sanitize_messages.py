@@ -94,6 +94,8 @@ def _is_content(step: Any) -> bool:
 def finished(body: Object, edits: Edits) -> Object:
     """The request without empty outputs, and with a placeholder in empty steps of the user."""
     steps = body.get("input")
+    if steps == "":
+        return edits.put(body, "input", BLANK, "input: Field required", detail="sent as a placeholder", kind="empty")
     if not isinstance(steps, list):
         return body
     sent_steps: list[Any] = []
