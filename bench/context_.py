@@ -53,12 +53,12 @@ class Forgetful(Fitter):
 class View:
     """One session under a budget, counted as the bench counts."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, model: str = "gpt-4o") -> None:
         from common import total
 
         material = float(os.environ.get("TURNLOG_MATERIAL", "0"))
         kind = Forgetful if material else Fitter
-        self.fitter = kind(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=total)
+        self.fitter = kind(max_tokens=budget, model=model, provider="openai-chat", counter=total)
         if isinstance(self.fitter, Forgetful):
             self.fitter.room = material * budget
         self.marks: list[int] | None = None
@@ -72,6 +72,11 @@ class View:
 def make(budget: int) -> View:
     """A policy of the bench."""
     return View(budget)
+
+
+def make_breakpoints(budget: int) -> View:
+    """The same for a model whose cache entries end at breakpoints, with marks for it."""
+    return View(budget, "gpt-5.6-sol")
 
 
 def make_steady(budget: int) -> Callable[[Messages], Messages]:

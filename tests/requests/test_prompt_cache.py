@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -234,9 +235,12 @@ def test_a_mark_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(costs[1:]) <= 6 and any(costs)
 
 
+@pytest.mark.parametrize("breakpoints", (False, True))
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=st.one_of(damaged_histories(), sound_histories()), place=st.integers(0, 40))
-def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, history: History, place: int) -> None:
+def test_marks_stand_where_spelling_the_whole_would_put_them(
+    aim: Target, breakpoints: bool, history: History, place: int
+) -> None:
     """Where they are is told from a part of the conversation: a mark beside its place is paid for and never read."""
     view = numbered(history.messages)
     view[place : place + 1] = [replace(shown, treatment="summarised") for shown in view[place : place + 1]]
@@ -252,8 +256,11 @@ def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, histor
         0,
     )
     summary = next((i for i, shown in enumerate(made.view) if shown.treatment == "summarised"), 0)
-    ends = [len(wire_messages(made.view[:end], ways, blob)) for end in (summary, newest, len(made.view)) if end]
-    found = caching.MarkPlaces(ways, blob).of(made.view, made.body)
+    system = len([*takewhile(lambda shown: shown.message.role == "system", made.view)])
+    third = (summary + 1 if summary else system + 1) if breakpoints else newest
+    wanted = [end for end in (system, summary, third, len(made.view)) if end]
+    ends = [len(wire_messages(made.view[:end], ways, blob)) for end in wanted]
+    found = caching.MarkPlaces(ways, blob).of(made.view, made.body, breakpoints=breakpoints)
     assert found == tuple(sorted({end - 1 for end in ends if end}))
 
 

@@ -87,6 +87,14 @@ class Rendered(Struct, frozen=True, gc=False, kw_only=True):
     edits: tuple[Edit, ...] = ()
 
 
+class CacheMarks(Struct, frozen=True, gc=False):
+    """Where prompt-cache marks are best placed in a request: after the `messages` with these indices, the last of which
+    is the end of the request. `key` is the same for all requests of a conversation."""
+
+    messages: tuple[int, ...]
+    key: str = ""
+
+
 class Assembler(Protocol):
     """Assembles a streamed answer."""
 
@@ -186,8 +194,12 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Settings with thinking switched off, for providers that require this in a tool loop that another provider
     began."""
 
-    mark_cache: Callable[[dict[str, Any], Sequence[int]], dict[str, Any]] | None = None
-    """Adds prompt-cache marks after these messages of a request, for providers that use cache marks."""
+    mark_cache: Callable[[dict[str, Any], CacheMarks], dict[str, Any]] | None = None
+    """Adds prompt-cache marks to a request, for providers that use cache marks. A request keeps marks and a key that it
+    has."""
+
+    marks_every_model: bool = True
+    """Whether requests to all its models may have cache marks; else those to models whose cache has breakpoints."""
 
     required_settings: Callable[[Target], dict[str, Any]] = _nothing
     """Settings that every request must have, for requests made by turnlog itself."""

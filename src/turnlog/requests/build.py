@@ -91,9 +91,9 @@ class Builder:
         """The binding of reasoning in an answer to this request; None if the model does not bind reasoning."""
         return self._repairs.binding(repaired)
 
-    def marked(self, made: Request, tokens: int) -> Request:
-        """The request with prompt-cache marks, if its provider uses them; `tokens` is its size."""
-        return marked(made, self.plan, tokens, self._places)
+    def marked(self, made: Request, tokens: int, session_id: str) -> Request:
+        """The request of a session with prompt-cache marks, if its model uses them; `tokens` is its size."""
+        return marked(made, self.plan, tokens, self._places, session_id)
 
     # -- render and sanitize -------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from .count import as_turns, tally_of
 from .deferred import found_tools, tools_in_prompt
 from .fit_history import History
 from .pieces import messages_of, wire_messages
-from .prompt_cache import MarkPlaces, cache_prices
+from .prompt_cache import MarkPlaces, cache_prices, has_breakpoints
 from .repaired import tools_for
 from .request import Request
 from .size import Sizing, as_declared, choice_of, settings_tally, spelled_as
@@ -274,7 +274,7 @@ def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: 
         edits=(*changes, *made.edits),
         losses=made.losses,
         tokens=tokens,
-        marks=MarkPlaces(ways, counting.blob).of(made.view, made.body),
+        marks=MarkPlaces(ways, counting.blob).of(made.view, made.body, breakpoints=has_breakpoints(ways.target)),
         decisions=tuple(history.decisions.values()),
         view=made.view,
     )

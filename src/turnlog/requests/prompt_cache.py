@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from itertools import compress, count
 from operator import is_not
 from typing import Any
@@ -11,8 +12,9 @@ from msgspec import Struct
 
 from ..log.messages import ToolResult, unchanged
 from ..log.records import Decision
-from ..models.catalog import model_facts
-from ..providers.protocol import BlobReader
+from ..models.catalog import CacheRules, model_facts
+from ..models.target import Target
+from ..providers.protocol import BlobReader, CacheMarks
 from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
 from .pieces import messages_of, wire_messages
@@ -80,15 +82,35 @@ def _shared(now: RepairedView, before: RepairedView) -> tuple[int, str]:
     return shared, "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
 
 
-def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces) -> Request:
-    """The request with prompt-cache marks, if its provider uses them and its `tokens` are enough to be cached."""
-    mark = plan.provider.mark_cache
-    if mark is None:
+def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, session_id: str) -> Request:
+    """The request of a session with prompt-cache marks, if its model uses them and its `tokens` are enough to be
+    cached."""
+    mark, breakpoints = plan.provider.mark_cache, has_breakpoints(plan.target)
+    if mark is None or not (plan.provider.marks_every_model or breakpoints):
         return made
-    facts = model_facts(plan.target.model)
-    if tokens < ((facts.cache.minimum if facts else None) or _SMALLEST):
+    if tokens < (cache_rules(plan.target.model).minimum or _SMALLEST):
         return made
-    return made.changed(lambda request: mark(request, places.of(made.view, request)))
+    key = cache_key(session_id)
+    return made.changed(
+        lambda request: mark(request, CacheMarks(places.of(made.view, request, breakpoints=breakpoints), key))
+    )
+
+
+def cache_rules(model: str) -> CacheRules:
+    """How a model's prompt cache works, as far as this is known."""
+    facts = model_facts(model)
+    return facts.cache if facts else CacheRules()
+
+
+def has_breakpoints(target: Target) -> bool:
+    """Whether requests for a target may set breakpoints, at which the entries of its cache end. Another server with the
+    provider's API may refuse them."""
+    return cache_rules(target.model).breakpoints and not target.base_url
+
+
+def cache_key(session_id: str) -> str:
+    """What a provider is told to know the requests of a session by: a hash, as the id may name a person."""
+    return sha256(f"turnlog session {session_id}".encode()).hexdigest()[:32]
 
 
 def cache_prices(model: str) -> CachePrices | None:
@@ -107,30 +129,38 @@ class MarkPlaces:
     def __init__(self, plan: Plan, blob: BlobReader) -> None:
         self._plan = plan
         self._blob = blob
-        self._ahead: tuple[Sequence[Shown], int] = (), 0
+        self._counted: dict[str, tuple[Sequence[Shown], int]] = {}
 
-    def of(self, view: Sequence[Shown], request: Mapping[str, Any]) -> tuple[int, ...]:
-        """The indices of at most 3 wire messages after which marks are best placed: the last one before the summary,
-        which stays beyond the next decision; the end of the previous request (before the newest answer); and the
-        end."""
+    def of(self, view: Sequence[Shown], request: Mapping[str, Any], *, breakpoints: bool = False) -> tuple[int, ...]:
+        """The indices of at most 4 wire messages after which marks are best placed, in order.
+
+        They are the last one of the system text, if it is among the messages; the last one before the summary, which
+        stays beyond the next decision; the end of the previous request (before the newest answer); and the end. If
+        cache entries end at `breakpoints`, the end of the previous request is one already: the end of the summary takes
+        its place, and without a summary, the first user message is marked, which every decision keeps.
+        """
         wire = len(messages_of(request, self._plan))
         if not wire:
             return ()
-        marks = {wire - 1}
-        newest = _newest_answer(view)
-        # An answer after another role's message is rendered by itself, so the messages before it need not be rendered.
-        ahead = wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0
-        for before in (self._ahead_of_summary(view), ahead):
-            if before > 0:
-                marks.add(before - 1)
-        return tuple(sorted(marks))
+        system = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+        summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+        ends = {wire, self._wire_end("system", view[:system]), self._wire_end("head", view[:summary])}
+        if not breakpoints:
+            newest = _newest_answer(view)
+            # An answer after another role's message is rendered by itself: the messages before it need not be rendered.
+            ends.add(wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0)
+        elif summary:
+            ends.add(self._wire_end("summary", view[: summary + 1]))
+        else:
+            ends.add(self._wire_end("task", view[: system + 1]))
+        return tuple(sorted(end - 1 for end in ends if 0 < end <= wire))
 
-    def _ahead_of_summary(self, view: Sequence[Shown]) -> int:
-        """How many wire messages come before the summary, 0 if there is none. Counted once while they do not change."""
-        end = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
-        if end and not unchanged(self._ahead[0], view[:end]):
-            self._ahead = view[:end], len(wire_messages(view[:end], self._plan, self._blob))
-        return self._ahead[1] if end else 0
+    def _wire_end(self, part: str, view: Sequence[Shown]) -> int:
+        """How many wire messages this beginning of a view becomes. Counted once while it does not change."""
+        known = self._counted.get(part)
+        if known is None or not unchanged(known[0], view):
+            known = self._counted[part] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
+        return known[1]
 
 
 def _newest_answer(view: Sequence[Shown]) -> int:

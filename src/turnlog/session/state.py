@@ -17,7 +17,7 @@ from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder, build
 from ..requests.conversation import Conversation
-from ..requests.prompt_cache import Sent, cache_prices, use_of
+from ..requests.prompt_cache import Sent, cache_prices
 from ..requests.repaired import RepairedView
 from ..requests.request import Request
 from ..requests.size import Sizing
@@ -34,6 +34,7 @@ from ..view.fold import as_decided, as_shown
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Loss, Shown, starts_turn
+from .caches import Caches
 from .loader import gap_tokens, known_fate, reach_for, read_landmarks, read_window, usual_reach
 from .originals import Originals
 
@@ -70,7 +71,7 @@ class Context:
         self._built: tuple[Builder, RepairedView] | None = None
         self._sizings: dict[str, Sizing] = {}
         self._looked_at = Conversation()  # what was measured last to decide something
-        self._sent: dict[tuple[str, str], Sent] = {}
+        self._caches = Caches()
         self._bindings: dict[int, Binding] = {}  # of the answers at hand, by record
         self._load(None)
 
@@ -319,20 +320,18 @@ class Context:
         if self._told:
             made = made.after(self._told)
         now = Sent(builder.plan, self._repaired(aim), self.last)
-        before = self._sent.get((aim.provider, aim.model))
+        if marks:
+            made = builder.marked(made, now.view.tokens, self._id)
+        made.cache = self._caches.use(now, self.decisions)
         if sent:
             self.asked = size
-            self._sent.pop((aim.provider, aim.model), None)
-            self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
-        if marks:
-            made = builder.marked(made, now.view.tokens)
-        made.cache = use_of(now, before, self.decisions) if before is not None else None
+            self._caches.sent(now)
         return made
 
     def binding(self, aim: Target) -> Binding | None:
         """What the reasoning of an answer of a target is bound to: the request that was made last for it, or would be
         made now. None if its model does not bind it."""
-        sent = self._sent.get((aim.provider, aim.model))
+        sent = self._caches.last(aim)
         builder = self._builder(aim)
         return builder.binding(sent.view if sent is not None else self._repaired(aim))
 
@@ -352,7 +351,8 @@ class Context:
             view = [shown for _, shown, _ in as_decided(originals, now)]
         plan, blob = self._builder(aim).plan, self._store.get_blob
         made = build(plan, view, blob, self._fate, self._bindings).after(told(lasting(now, self.system)))
-        return Builder(plan, blob).marked(made, situation.size) if situation.strategy.cache_marks else made
+        wanted = situation.strategy.cache_marks
+        return Builder(plan, blob).marked(made, situation.size, self._id) if wanted else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..edits import Edits, Object
+from ..protocol import CacheMarks
 
 MAX_MARKS = 4
 """Maximum number of marks in a request, including the automatic mark at top level."""
@@ -38,9 +39,9 @@ def _without_mark(request: Object, path: _Path, rule: str, edits: Edits) -> Obje
     return changed
 
 
-def mark_cache(request: Object, messages: Sequence[int]) -> Object:
-    """The request with a cache mark after the system text or the tools, and after these messages. A request that
-    already has marks is returned unchanged."""
+def mark_cache(request: Object, marks: CacheMarks) -> Object:
+    """The request with a cache mark after the system text or the tools, and after the messages that `marks` names. A
+    request that already has marks is returned unchanged."""
     if request.get("cache_control") or next(_marks(request), None) is not None:
         return request
     text = request.get("system")
@@ -53,7 +54,7 @@ def mark_cache(request: Object, messages: Sequence[int]) -> Object:
         tools = request["tools"]
         front = {"tools": [*tools[:at], {**tools[at], "cache_control": _PLAIN}, *tools[at + 1 :]]}
     wire = list(request.get("messages") or [])
-    for at in [at for at in messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
+    for at in [at for at in marks.messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
         wire[at] = _with_mark(wire[at])
     return {**request, **front, "messages": wire}
 

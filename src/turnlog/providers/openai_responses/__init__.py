@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..protocol import OPENAI_SETTINGS, Provider
+from .breakpoints import mark_cache
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -38,5 +39,7 @@ PROVIDER = Provider(
     deferred="schema",
     knows=knows,
     tool_choice=tool_choice,
+    mark_cache=mark_cache,
+    marks_every_model=False,
     with_tool_choice=with_tool_choice,
 )
