@@ -8,6 +8,7 @@ from typing import NamedTuple
 from turnlog.view.repair.arrange import Fate
 from turnlog.view.repair.repair import close
 from turnlog.view.repair.repair import repair as repair_stretch
+from turnlog.view.repair.required_word import contains_word
 from turnlog.view.rules import Rules
 from turnlog.view.types import Edit, Loss, Shown
 
@@ -28,5 +29,5 @@ def repair(
 ) -> Whole:
     """The view repaired, with legal ends."""
     repaired = repair_stretch(view, rules, fate or {}, blob)
-    closed = close(repaired.view, rules)
+    closed = close(repaired.view, rules, has_word=contains_word(repaired.view, rules))
     return Whole(closed.view, (*repaired.edits, *closed.edits), repaired.losses, closed.thinking_off)

@@ -14,14 +14,18 @@ from judging import TARGETS
 from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
-from turnlog.models.target import Target
+from turnlog.models.target import Target, target
 from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
 from turnlog.view.types import Shown
 
-KINDS = "UuAaSsCDRQPO"
+JSON_MODE = (
+    target("openai-chat", "gpt-4o", response_format={"type": "json_object"}),
+    target("openai-responses", "gpt-5", text={"format": {"type": "json_object"}}),
+)
+KINDS = "UuAaSsCDRQPOJ"
 """A letter for each kind of message; small ones stand for those in which nothing is said."""
 
 
@@ -40,6 +44,8 @@ def conversation(kinds: str) -> Iterator[Message]:
         match kind:
             case "U" | "A" | "S":
                 said = (Text(f"word {number}"),)
+            case "J":
+                said = (Text("as JSON"),)
             case "u" | "a" | "s":
                 said = (Text(" "),)
             case "C":
@@ -58,7 +64,7 @@ def conversation(kinds: str) -> Iterator[Message]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@pytest.mark.parametrize("aim", [*TARGETS, *JSON_MODE], ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(kinds=st.text(KINDS, min_size=1, max_size=14))
 @example(kinds="SUCsA")  # an answer that nothing parts from a call without a result
 @example(kinds="SRS")  # system text that leads, as nothing is left ahead of it

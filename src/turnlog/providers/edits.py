@@ -77,6 +77,16 @@ def changed(holder: Object, key: str, path: str, change: Change) -> Object:
     return holder if unchanged(new, given) else {**holder, key: new}
 
 
+def without_lost_choice(body: Object, choice: str | None, names: Collection[str], edits: Edits) -> Object:
+    """The request without a tool choice that names a tool which the request does not declare. `choice` is the tool
+    choice in common words, `names` are the tools that it may name."""
+    name = (choice or "").partition(":")[2]
+    if not name or name in names or "tool_choice" not in body:
+        return body
+    rule = f"Tool choice {name!r} not found in 'tools' parameter."
+    return edits.drop(body, "tool_choice", rule, reason=f"no tool {name!r}")
+
+
 Steps = Callable[[Object, Target, Edits], Object]
 """Changes a request and records its edits."""
 

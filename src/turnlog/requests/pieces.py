@@ -20,6 +20,7 @@ from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate, with_parts
 from ..view.repair.media_room import Held, held, longest_side, media_of
 from ..view.repair.repair import repair
+from ..view.repair.required_word import contains_word
 from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .size import Sizing
@@ -36,7 +37,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
     `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
     them that are shown without their reasoning.
-    `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it.
+    `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it. `has_word`: see `contains_word`.
     """
 
     plan: Plan
@@ -58,6 +59,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     early: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
     opens_turn: bool = False
+    has_word: bool = False
 
     def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
         """Whether repairing these messages before a message of the role `follows` gives this same result. If nothing
@@ -158,6 +160,7 @@ def repair_piece(
         early=repaired.early,
         waiting=repaired.waiting,
         opens_turn=any(map(starts_turn, given)),
+        has_word=contains_word(repaired.view, plan.rules),
     )
 
 

@@ -70,6 +70,7 @@ class Run:
         self.callers: list[RepairedPiece] = []
         self.media = Held()
         self.system = False
+        self.has_word = False
         self.regular = True
         self.wanting = (0, 0)  # the index of the first piece that needs another, and its `needs`
         self.repeated = False
@@ -100,6 +101,7 @@ class Run:
         self.sizes += piece.sizes
         self.media += piece.media
         self.system = self.system or _has_system(piece)
+        self.has_word = self.has_word or piece.has_word
         self.regular = self.regular and piece.regular
         self.repeated = self.repeated or not self.call_ids.isdisjoint(piece.call_ids) or piece.repeated
         self.call_ids.update(piece.call_ids)
@@ -194,10 +196,11 @@ class Repairs:
     def _closed(
         self, parts: tuple[RepairedPiece, ...], run: Run | None, view: Sequence[Shown], sizes: Sequence[int]
     ) -> RepairedView:
-        closed = close(view, self.plan.rules)
-        tools, declared = self._declared(parts if run is None else (parts[0], *run.callers, parts[-1]))
-        system = (run is not None and run.system) or any(map(_has_system, (parts[0], parts[-1])))
         ends = parts if run is None else (parts[0], parts[-1])
+        has_word = (run is not None and run.has_word) or any(part.has_word for part in ends)
+        closed = close(view, self.plan.rules, has_word=has_word)
+        tools, declared = self._declared(parts if run is None else (parts[0], *run.callers, parts[-1]))
+        system = (run is not None and run.system) or any(map(_has_system, ends))
         found = set[str]().union(() if run is None else run.found, *(_found(part, self.plan) for part in ends))
         around = self._tokens_around(tools, found, system=system)
         fixed = around if self.plan.local.tools else self._tokens_around((), found, system=system)

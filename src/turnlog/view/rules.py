@@ -11,9 +11,25 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..log.messages import ToolCall
+from ..log.messages import Message, ToolCall
 
 NO_LIMIT = 1 << 62
+
+
+class RequiredWord(Struct, frozen=True, kw_only=True):
+    """A word that some message must contain, in upper or lower case, because a setting requires it."""
+
+    word: str
+    """The word, in lower case."""
+
+    setting: str
+    """The setting that requires it, as an edit names it."""
+
+    text: str
+    """A text with the word, for a message to add if no other message contains it."""
+
+    outside: Callable[[Message], bool] | None = None
+    """Which messages are sent as a setting, where the provider does not look for the word."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -160,3 +176,6 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     media_max_count: int = NO_LIMIT
     """Most media of one request; if there are more, the oldest become placeholders."""
+
+    word: RequiredWord | None = None
+    """A word that a setting of the request requires in the conversation."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...models.target import Target
-from ...view.rules import Rules
+from ...view.rules import RequiredWord, Rules
+from ..json_mode import JSON_PLEASE, is_json_mode
 from .form import NAME
 from .schema import TOOLS_MAX
 
@@ -21,9 +22,12 @@ _MIMES = frozenset(
 # The documented limit for images and files together is 50 MB a request, in base64.
 _MEDIA_MAX_BASE64 = 50_000_000
 
+# "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+_JSON_WORD = RequiredWord(word="json", setting="response_format json_object", text=JSON_PLEASE)
+
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
-    """What `target` accepts. Settings change nothing here."""
+    """What `target` accepts, given the request's settings."""
     abilities = target.abilities
     # "Content blocks are expected to be either text or image_url type." (audio sent to a model that does not accept it)
     media = (target.input_media & {"image", "document", "audio"}) | set(abilities.chat_media)
@@ -58,4 +62,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         media_max_base64=_MEDIA_MAX_BASE64,
         media_max_total=_MEDIA_MAX_BASE64,
         tools_max=TOOLS_MAX,
+        word=_JSON_WORD if is_json_mode(settings.get("response_format")) else None,
     )

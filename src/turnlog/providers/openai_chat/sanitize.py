@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...models.catalog import model_abilities
 from ...models.target import Target
-from ..edits import Edits, Object, changed, sanitizer
+from ..edits import Edits, Object, changed, sanitizer, without_lost_choice
 from ..schema import fit
 from .sanitize_messages import finished, mended, split
 from .schema import BODY, body_shape
+from .tool_choice import tool_choice
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings, with the only value that models with fixed sampling accept."""
@@ -64,7 +65,13 @@ def _tools(body: Object, model: str, edits: Edits) -> Object:
             body = edits.drop(body, key, f"'{key}' is only allowed when 'tools' are specified.")
     if "function_call" in body and "functions" not in body:
         body = edits.drop(body, "function_call", "'function_call' is only allowed when 'functions' are specified.")
-    return body
+    return without_lost_choice(body, tool_choice(body), _names(body), edits)
+
+
+def _names(body: Object) -> set[str]:
+    """The names of the declared tools."""
+    found = (tool.get("function") or tool.get("custom") for tool in body.get("tools") or ())
+    return {str(tool.get("name")) for tool in found if isinstance(tool, dict)}
 
 
 def _limits(body: Object, model: str, edits: Edits) -> Object:

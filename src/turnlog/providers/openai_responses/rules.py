@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...log.messages import Message
 from ...models.target import Target
-from ...view.rules import Rules
-from .form import NAME
+from ...view.rules import RequiredWord, Rules
+from ..json_mode import JSON_PLEASE, is_json_mode
+from .form import FORMS, NAME
 from .item_types import CALLS, ELSEWHERE
 from .media import DOCUMENT_ENDINGS
 from .schema_tools import TOOLS_MAX
@@ -19,6 +21,15 @@ _MOST_IMAGES = 500
 _MEDIA_MAX_TOTAL = 50_000_000
 
 
+def _is_instructions(message: Message) -> bool:
+    return FORMS.says(message.form, "instructions")
+
+
+# "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'."
+# Several users report that the word in `instructions` does not count.
+_JSON_WORD = RequiredWord(word="json", setting="text.format json_object", text=JSON_PLEASE, outside=_is_instructions)
+
+
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     """The rules for this model. Sources: the SDK's types and recorded refusals, see each value."""
     media = frozenset(
@@ -26,6 +37,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         for kind, needs in (("image", "image"), ("document", "document"), ("file", "document"))
         if needs in target.input_media
     )
+    elsewhere = any(settings.get(key) for key in ELSEWHERE)
+    text = settings.get("text")
+    json_mode = isinstance(text, Mapping) and is_json_mode(text.get("format"))
     return Rules(
         provider=NAME,
         # "No tool output found for function call call_x."; the position does not matter.
@@ -36,7 +50,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         strip_last=False,
         system="inline",
         # Earlier calls may be stored at the provider.
-        calls_elsewhere=any(settings.get(key) for key in ELSEWHERE),
+        calls_elsewhere=elsewhere,
         # "Invalid 'input[109].call_id': string too long. Expected ... maximum length 64".
         call_id_max=64,
         call_id_unique="view",
@@ -61,4 +75,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         media_max_count=_MOST_IMAGES,
         media_max_total=_MEDIA_MAX_TOTAL,
         tools_max=TOOLS_MAX,
+        word=_JSON_WORD if json_mode and not elsewhere else None,  # stored messages may contain it
     )

@@ -7,11 +7,12 @@ from typing import Any
 
 from ...models.catalog import model_abilities
 from ...models.target import Target
-from ..edits import Edits, Object, changed, sanitizer
+from ..edits import Edits, Object, changed, sanitizer, without_lost_choice
 from ..schema import fit
 from .item_types import ELSEWHERE
 from .sanitize_messages import finished, mended
 from .schema import BODY
+from .tool_choice import tool_choice
 
 
 @sanitizer(BODY.keys)
@@ -60,6 +61,9 @@ def _settings(body: Object, target: Target, edits: Edits) -> Object:
         body = edits.drop(body, "previous_response_id", rule)
     if body.get("tool_choice") not in (None, "auto", "none") and not _has_tools(body):
         body = edits.drop(body, "tool_choice", "Tool choice must be specified with 'tools' parameter.")
+    if not _has_tools_elsewhere(body):
+        names = {str(tool.get("name")) for tool in body.get("tools") or ()}
+        body = without_lost_choice(body, tool_choice(body), names, edits)
     model = body.get("model")
     fixed = isinstance(model, str) and model_abilities(model).sampling == "default"
     for key in ("temperature", "top_p") if fixed else ():
@@ -69,8 +73,13 @@ def _settings(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _has_tools(body: Mapping[str, Any]) -> bool:
-    """Whether there are tools to choose from; a prompt, a conversation or an item may add tools."""
-    if any(body.get(key) for key in ("tools", *ELSEWHERE)):
+    """Whether there are tools to choose from."""
+    return bool(body.get("tools")) or _has_tools_elsewhere(body)
+
+
+def _has_tools_elsewhere(body: Mapping[str, Any]) -> bool:
+    """Whether a prompt, a conversation or an item may add tools."""
+    if any(body.get(key) for key in ELSEWHERE):
         return True
     items = body.get("input")
     return isinstance(items, list) and any(

@@ -22,6 +22,7 @@ from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
 from .own_calls import is_paused, own_calls
 from .pairing import pair
+from .required_word import add_word
 
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
@@ -97,8 +98,9 @@ def repair(
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting)
 
 
-def close(view: Sequence[Shown], rules: Rules) -> Closed:
-    """A whole repaired view with a legal beginning and a legal end. Only its first and last messages are examined."""
+def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
+    """A whole repaired view with a legal beginning and a legal end. Only its first and last messages are examined.
+    `has_word`: see `contains_word`."""
     edits: list[Edit] = []
     ended = _stripped(list(view), rules, edits) if rules.strip_last and rules.last == "any" else list(view)
     kept = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
@@ -115,6 +117,8 @@ def close(view: Sequence[Shown], rules: Rules) -> Closed:
             edits.append(Edit("ends_with_assistant", detail, closing.records))
         else:
             edits.append(Edit("empty", "no message to send: a placeholder is sent"))
+    if rules.word is not None and not has_word:
+        add_word(ended, rules, edits)
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
