@@ -102,13 +102,20 @@ def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parse
     return parsed, prepared.after(_unlisted(parsed, prepared.view))
 
 
+_JOINED = {
+    "assistant": "answers joined into one message with the calls before them",
+    "user": "results of parallel calls put into one message",
+}
+"""What is said of joined messages, by their role."""
+
+
 def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
     """The changes that requests of a session do not list, because they correct no mistake there: records may contain
-    empty texts, results without an id, and parallel calls in several messages."""
+    empty texts, results without an id, and parallel calls or their results in several messages."""
     edits: list[Edit] = []
     for shown in view:
         if shown.treatment == "joined":
-            edits.append(Edit("joined", "answers joined into one message with the calls before them", shown.records))
+            edits.append(Edit("joined", _JOINED[shown.message.role], shown.records))
         left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
         if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
             edits.append(Edit("empty", "empty text left out", shown.records))

@@ -60,6 +60,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether results of one answer's calls are best sent in one message, although they were recorded one by one.
     Applies only to requests that turnlog builds itself."""
 
+    results_in_one: bool = False
+    """Whether the results of calls that are answered together must be in one message."""
+
     first: Literal["any", "not_call", "user"]
     """What a conversation may start with, apart from system text."""
 

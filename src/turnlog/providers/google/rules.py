@@ -36,6 +36,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         # "Please ensure that the number of function response parts is equal to the number of
         # function call parts of the function call turn."
         results="counted",
+        # Vertex and Gemini 3 count the results in the content after the calls; users report this refusal for results in
+        # two contents, which other models accept.
+        results_in_one=True,
         merge_calls=False,  # adjacent model contents are one turn (recorded, 200)
         first="not_call",  # "... function call turn comes immediately after a user turn ..."
         last="user",  # "Please ensure that single turn requests end with a user role ..."

@@ -16,7 +16,7 @@ import msgspec
 from ...log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult, unchanged
 from ..rules import Rules
 from ..tool_calls import Standing
-from ..types import Edit, Shown
+from ..types import Edit, Shown, Treatment
 from .clean import sendable_name
 from .pairing import At, Pairs
 
@@ -171,6 +171,8 @@ class _Arranger:
             return False
         if not results:
             return True
+        if self.rules.results_in_one and len({i for i, _ in results}) > 1:
+            return False
         return self._follow_calls(results, zone) and self._results_in_order(calls)
 
     def _results_in_order(self, calls: Sequence[tuple[At, ToolCall]]) -> bool:
@@ -227,6 +229,7 @@ class _Arranger:
     def _place_answers(self, calls: list[tuple[At, ToolCall]], zone: range) -> None:
         """Put the results of `calls` directly after their run. Results recorded in one message stay in one message."""
         in_order = self._results_in_order(calls)
+        first = len(self.out)
         for source, group in groupby(calls, key=lambda entry: self.pairs.answers.get(entry[0], (-1, 0))[0]):
             members = list(group)
             if source < 0:
@@ -245,6 +248,14 @@ class _Arranger:
                     detail = f"result of {call.name!r} ({call.id}) moved {place}"
                     self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
             self.out.append(with_parts(shown, tuple(results)))
+        if self.rules.results_in_one and len(self.out) - first > 1:
+            self._join_results(first)
+
+    def _join_results(self, first: int) -> None:
+        """Put the messages from index `first` of the output, which contain only results, into one message."""
+        several = self.out[first:]
+        recorded = any(shown.treatment != "synthetic" for shown in several)
+        self.out[first:] = [as_one(several, "joined" if recorded else "synthetic")]
 
     def _answer_missing(self, calls: list[tuple[At, ToolCall]]) -> None:
         for at, call in calls:
@@ -300,6 +311,14 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
         if (n, call.id) in fate:
             return fate[n, call.id]
     return "lost"
+
+
+def as_one(several: Sequence[Shown], treatment: Treatment = "joined") -> Shown:
+    """Several messages as one: a message of the role and name of the first."""
+    parts = tuple(part for shown in several for part in shown.message.parts)
+    records = tuple(dict.fromkeys(n for shown in several for n in shown.records))
+    first = several[0].message
+    return Shown(Message(first.role, parts, name=first.name), records, treatment)
 
 
 def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ...log.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn, without_extras
-from .arrange import Fate, arrange, with_parts
+from .arrange import Fate, arrange, as_one, with_parts
 from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
 from .own_calls import is_paused, own_calls
@@ -304,7 +304,7 @@ def _together(view: list[Shown]) -> list[Shown]:
     for shown in view:
         if out and has_results_alone(shown.message) and has_results_alone(out[-1].message):
             before = out.pop()
-            shown = _as_one([before, shown])
+            shown = as_one([before, shown])
         out.append(shown)
     return out
 
@@ -315,19 +315,12 @@ def has_results_alone(message: Message) -> bool:
     return alone and all(isinstance(part, ToolResult) for part in message.parts)
 
 
-def _as_one(several: Sequence[Shown]) -> Shown:
-    parts = tuple(part for shown in several for part in shown.message.parts)
-    records = tuple(dict.fromkeys(n for shown in several for n in shown.records))
-    first = several[0].message
-    return Shown(Message(first.role, parts, name=first.name), records, "joined")
-
-
 def _join(view: list[Shown]) -> list[Shown]:
     """The view with the answers of each run in `joined_runs` as one message."""
     out: list[Shown] = []
     at = 0
     for run in joined_runs(view):
-        out += [*view[at : run[0]], _as_one([view[i] for i in run])]
+        out += [*view[at : run[0]], as_one([view[i] for i in run])]
         at = run[-1] + 1
     return [*out, *view[at:]]
 
@@ -359,7 +352,7 @@ def _calls_last(view: Sequence[Shown], edits: list[Edit]) -> list[Shown]:
             out += run
             continue
         start, end = places[first][0], places[said][0] + 1
-        joined = run[start] if end == start + 1 else _as_one(run[start:end])
+        joined = run[start] if end == start + 1 else as_one(run[start:end])
         ahead = [part for i, part in places[: said + 1] if i >= start]
         talk = (part for part in ahead if not isinstance(part, ToolCall))
         calls = (part for part in ahead if isinstance(part, ToolCall))
