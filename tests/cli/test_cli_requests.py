@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from turnlog.testing.histories import PIXEL
+
 GOOD = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 BAD = {
@@ -154,7 +156,7 @@ def test_check_of_what_is_no_request(turnlog: Any, tmp_path: Path, data: bytes |
 
 def test_a_stored_session_with_an_image_can_be_sent_to_each(turnlog: Any) -> None:
     """A body that is put together when the store is closed, and its images with it."""
-    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(5_000)).decode()
+    png = base64.b64encode(PIXEL + bytes(5_000)).decode()
     content = [
         {"type": "text", "text": "What is it?"},
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}},

@@ -202,7 +202,7 @@ def test_a_key_in_another_spelling_is_unknown(oracle: ModuleType) -> None:
 ])  # fmt: skip
 def test_images_and_documents_have_limits_of_their_own(kind: str, mime: str, megabytes: int, kept: bool) -> None:
     """ "image exceeds 5 MB maximum" is said of images; a PDF may fill the request of 32 MB."""
-    head = base64.b64decode(PIXEL) if kind == "image" else b"%PDF-1.7\n"
+    head = base64.b64decode(PIXEL) if kind == "image" else b"%PDF-1.7\n%%EOF"
     data = base64.b64encode(head + bytes(megabytes * 786_432)).decode("ascii")
     block = {"type": kind, "source": {"type": "base64", "media_type": mime, "data": data}}
     prepared = repair(with_blocks("user", block, {"type": "text", "text": "?"}), "anthropic")

@@ -96,7 +96,7 @@ def test_tidy_leaves_accepted_bodies_alone_and_mends_the_others(
     assert refused > 100
 
 
-PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01IEND"
 DATA_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 

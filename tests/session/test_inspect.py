@@ -18,7 +18,7 @@ from turnlog.stores import MemoryStore
 OURS = target("openai-chat", "gpt-4o")
 CLAUDE = target("anthropic", "claude-sonnet-4-5")
 TOOLS = [{"name": "read", "description": "Reads a file", "parameters": {"type": "object", "properties": {}}}]
-PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
+PICTURE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x40\x00\x00\x00\x40IEND"
 
 
 def turns(count: int) -> list[Message]:

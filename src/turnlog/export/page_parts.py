@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..errors import BlobMissing, CorruptRecord
 from ..log.messages import Media, Text, ToolCall, ToolResult, compact_json
 from ..log.store import Problem, Store
-from ..view.repair.sniff import image_type
+from ..tokens.dimensions import image_type
 from ..view.tool_calls import CallInfo
 from .description import Block, Words
 from .markup import Markup, end, start, tag, text

@@ -125,6 +125,7 @@ def repair_piece(
     """Repair a piece by itself. `leading`: no message comes before it. `follows`: the role of the message after it,
     None if there is none. Records in `unbound` are shown without their reasoning. With `sizing`, the result is
     measured."""
+    edited: list[Edit] = []
     lost: list[Loss] = []
     given = [item.shown for item in items]
     thinking = _thinking(given, plan)
@@ -132,7 +133,7 @@ def repair_piece(
     if left_out:
         own = plan.rules.provider
         given = [without_reasoning(shown, own) if left_out.issuperset(shown.records) else shown for shown in given]
-    known = as_known(given, plan.provider, blob, lost)
+    known = as_known(given, plan.provider, blob, edited, lost)
     repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
     same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
     # Answers are repaired together if the messages between them were left out.
@@ -146,7 +147,7 @@ def repair_piece(
         follows=follows,
         view=repaired.view,
         sizes=() if sizing is None else sizing.repaired(repaired.view, items, plan.rules),
-        edits=repaired.edits,
+        edits=(*edited, *repaired.edits),
         losses=(*lost, *repaired.losses),
         media=held(media_of(repaired.view), plan.rules, lambda media: longest_side(media, blob)),
         callers=callers,
@@ -226,11 +227,13 @@ def moved(edit: Edit, key: str, by: int) -> Edit:
     return msgspec.structs.replace(edit, path=f"{key}[{int(index) + by}]{rest}")
 
 
-def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
-    """The view with media under their true type, and without the provider's own opaque parts that it does not accept in
-    requests."""
+def as_known(
+    view: Sequence[Shown], to: Provider, blob: BlobReader, edits: list[Edit], losses: list[Loss]
+) -> list[Shown]:
+    """The view with media under their true type, without damaged media, and without the provider's own opaque parts
+    that it does not accept in requests."""
     out: list[Shown] = []
-    for shown in sniff(view, blob, losses, text_documents=to.text_documents):
+    for shown in sniff(view, blob, edits, losses, text_documents=to.text_documents):
         if not any(isinstance(part, Opaque) for part in shown.message.parts):
             out.append(shown)
             continue

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from .._platform.units import counted
 from ..errors import Conflict, InputError
-from ..log.messages import ToolResult
+from ..log.messages import Message, ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
 from ..log.store import RecordStore
 from ..view.decisions import SIZING, Rewinds, active_decisions
@@ -21,6 +21,9 @@ from ..workspace.diff import NetChange, net_changes, root_of
 
 _SHAPING = SIZING | {"clear"}
 """Actions of decisions that leave out messages recorded between a rewind and its undo."""
+
+_UNDONE = {"rewind": "rewind", "exclude": "exclusion"}
+"""What undo calls a decision that was not made for size, by its action."""
 
 _INSISTS = (True, True, False, False, False)
 """For each try, whether it is given up if another process appends first. If others keep appending, every such try
@@ -265,26 +268,33 @@ def _shown(records: Sequence[Record]) -> dict[int, None]:
 
 
 def undone_last(decisions: Mapping[int, Decision]) -> str:
-    """Which kind of decision undo takes back: `compaction` or `rewind`, whichever is in force and came last. Raises
-    InputError if there is none."""
+    """Which kind of decision undo takes back: `compaction`, `exclusion` or `rewind`, whichever is in force and came
+    last. Raises InputError if there is none."""
     found = [decision.action for _, decision in sorted(decisions.items())]
-    last = next((action for action in reversed(found) if action == "rewind" or action in SIZING), "")
+    last = next((action for action in reversed(found) if action in _UNDONE or action in SIZING), "")
     if not last:
-        raise InputError("no compaction and no rewind is in force that could be taken back")
-    return last if last == "rewind" else "compaction"
+        raise InputError("no compaction, exclusion or rewind is in force that could be taken back")
+    return _UNDONE.get(last, "compaction")
 
 
 def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
     """The decision that pins message record `n`. Raises InputError if there is no such message, or it was rewound."""
-    found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+    message_to_decide(store, session_id, n, "pinned")
+    return Decision("pin", first=n, last=n, why=why)
+
+
+def message_to_decide(store: RecordStore, session_id: str, n: int, done: str) -> Message:
+    """The message of record `n`, about which something is decided (`done`). Raises InputError if there is no such
+    message, or it was rewound."""
+    found = list(store.read(session_id, first=n, last=n)) if type(n) is int and n > 0 else []
     if not found or found[0].message is None:
-        raise InputError(f"record {n!r} of session {session_id!r} is not a message, so it cannot be pinned")
+        raise InputError(f"record {n!r} of session {session_id!r} is not a message, so it cannot be {done}")
     if gone := Rewinds.of(store.of_kinds(session_id, ("decision",))).by(n):
         raise InputError(
             f"record {n} of session {session_id!r} was taken back by the rewind in record {gone}, so it cannot be "
-            "pinned; undo that rewind first"
+            f"{done}; undo that rewind first"
         )
-    return Decision("pin", first=n, last=n, why=why)
+    return found[0].message
 
 
 def unpins_for(decisions: Mapping[int, Decision], n: int) -> list[Decision]:

@@ -17,16 +17,7 @@ from ..errors import InputError, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall
-from ..log.records import (
-    Configuration,
-    Decision,
-    MessageRecord,
-    Note,
-    Record,
-    ToolFinished,
-    ToolStarted,
-    Usage,
-)
+from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted, Usage
 from ..log.store import SessionInfo, Store
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
@@ -39,6 +30,7 @@ from .answer import Answer
 from .compactor import Compaction, Compactor
 from .configure import Configurer
 from .events import Event, Events, Feed
+from .exclusions import exclusion_for, readmission_for
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
 from .inspect import WindowUse, explained
@@ -277,14 +269,18 @@ class Session:
         terms = self._context.terms(budget, strategy)  # first, as in `preview`
         return self._compactor.compact(self._configurer.target_or(target), keep, terms, dry_run=dry_run)
 
-    def undo(self, what: Literal["", "compaction", "rewind"] = "") -> Record:
-        """Undo the last compaction, the last rewind, or (by default) whichever came last: the messages that it left out
-        are sent again. Raises InputError if there is none, or if the conversation continued after the rewind."""
+    def undo(self, what: Literal["", "compaction", "exclusion", "rewind"] = "") -> Record:
+        """Undo the last compaction, exclusion or rewind, or (by default) whichever came last: what it left out is sent
+        again. Raises InputError if there is none, or if the conversation continued after the rewind."""
         self._context.refresh()
-        found = what or undone_last(self._context.decisions)
-        if found not in ("compaction", "rewind"):
-            raise InputError(f"undo takes 'compaction' or 'rewind', not {what!r}")
-        return self._rewinder.undo() if found == "rewind" else self._compactor.undo()
+        match what or undone_last(self._context.decisions):
+            case "compaction":
+                return self._compactor.undo()
+            case "exclusion":
+                return self._journal.append(readmission_for(self._context.decisions))[0]
+            case "rewind":
+                return self._rewinder.undo()
+        raise InputError(f"undo takes 'compaction', 'exclusion' or 'rewind', not {what!r}")
 
     def pin(self, n: int, *, reason: str = "pinned") -> Record:
         """Keep message record `n` in every request, whatever else is left out. Pinning does not bring back a message
@@ -296,15 +292,20 @@ class Session:
         self._context.refresh()
         return self._journal.append(*unpins_for(self._context.decisions, n))
 
+    def exclude(self, n: int, *, part: int | tuple[int, int] | None = None, reason: str = "excluded") -> Record:
+        """Show a part of message record `n`, for example an image that a provider refused, as a line of text. `part`:
+        its index, or (index of its tool result, index inside it); None means the only image or file of the record.
+        Raises InputError if there is no such part, or if it is a tool call or reasoning. `undo` takes it back."""
+        return self._journal.append(exclusion_for(self._store, self.id, n, part, reason))[0]
+
     # -- views and requests ----------------------------------------------------------------------
 
     def request(self, target: Target | None = None) -> Request:
         """The next request: valid for its target and within the budget.
 
         If older messages must be left out, the strategy's decisions are recorded first, unless `target` differs from
-        the session's. Raises BudgetError if the parts that cannot be left out do not fit, and InputError if there is no
-        target, or if a turn was made but not entered with `with`.
-        """
+        the session's. Raises BudgetError if the parts that cannot be left out do not fit, and InputError without a
+        target, or if a turn was made but not entered with `with`."""
         self._turn.check_begun()
         self._context.refresh()
         own, found = self.target, self._configurer.target_or(target)

@@ -1,4 +1,4 @@
-"""Width and height of an image, read from its first bytes, and the number of pages of a PDF.
+"""Type, width and height of an image, read from its first bytes, and the number of pages of a PDF.
 
 Sources: PNG (RFC 2083, IHDR), GIF89a, JPEG (ITU T.81, SOFn), WebP (RFC 9649). Nothing is decoded.
 """
@@ -8,16 +8,30 @@ from __future__ import annotations
 import struct
 
 
+def image_type(data: bytes) -> str:
+    """The MIME type of an image by its first bytes, "" if they are of no known type."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return ""
+
+
 def dimensions(data: bytes) -> tuple[int, int] | None:
     """Width and height in pixels, or None if `data` is not a PNG, JPEG, GIF or WebP image, or ends too early."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return _sides(data, 16, ">II")
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return _sides(data, 6, "<HH")
-    if data.startswith(b"\xff\xd8"):
-        return _jpeg(data)
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return _webp(data)
+    match image_type(data):
+        case "image/png":
+            return _sides(data, 16, ">II")
+        case "image/gif":
+            return _sides(data, 6, "<HH")
+        case "image/jpeg":
+            return _jpeg(data)
+        case "image/webp":
+            return _webp(data)
     return None
 
 

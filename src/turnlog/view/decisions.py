@@ -44,7 +44,13 @@ _NEVER_SUMMARISED = frozenset({"clear", "priority", "rewind"})
 
 _HIDES_SYSTEM = frozenset({"rewind"})
 
-_TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
+_TREATMENT: dict[str, Treatment] = {
+    "cap": "cut",
+    "exclude": "placeholder",
+    "images": "placeholder",
+    "mask": "masked",
+    "system": "replaced",
+}
 
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 

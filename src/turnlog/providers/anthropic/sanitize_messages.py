@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...view.repair.sniff import image_type
+from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, changed
 from ..media_bytes import encode_base64
 from .media import decoded, document_text

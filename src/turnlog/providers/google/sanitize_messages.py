@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...view.repair.sniff import image_type
+from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, changed
 from ..gemini import file_media, is_base64, mime_of
 from ..media_bytes import decode_base64, encode_base64

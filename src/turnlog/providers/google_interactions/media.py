@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ...log.messages import Media, media_kind
-from ...view.repair.sniff import image_type
+from ...tokens.dimensions import image_type
 from ..gemini import base64_text, base64_words, file_media, file_uri, mime_of, plain_mime
 from ..media_bytes import decode_base64, keep
 from ..protocol import BlobReader

@@ -12,8 +12,10 @@ import msgspec
 
 from ...errors import StoreError
 from ...log.messages import Media, Part, Text, ToolResult, media_parts, unchanged
-from ..types import Loss, Shown, without_extras
+from ...tokens.dimensions import image_type
+from ..types import Edit, Loss, Shown, without_extras
 from .arrange import with_parts
+from .damaged_media import damage_of
 
 _CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 _NO_IMAGE = "application/octet-stream"
@@ -22,34 +24,28 @@ _MOST_TEXT = 256 << 10
 too large, while a file that is left out of a request is reported as a loss."""
 
 
-def image_type(data: bytes) -> str:
-    """The MIME type of an image by its first bytes, "" if they are of no known type."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return ""
-
-
 def sniff(
-    view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool = True
+    view: Sequence[Shown],
+    blob: Callable[[str], bytes],
+    edits: list[Edit],
+    losses: list[Loss],
+    *,
+    text_documents: bool = True,
 ) -> list[Shown]:
-    """The view with images under their true type, and placeholders for media whose bytes are missing. Without
-    `text_documents`, plain-text files of users and tools are replaced by their text."""
-    return [_sniffed(shown, blob, losses, text_documents=text_documents) for shown in view]
+    """The view with images under their true type, and placeholders for media whose bytes are missing or damaged.
+    Without `text_documents`, plain-text files of users and tools are replaced by their text."""
+    return [_sniffed(shown, blob, edits, losses, text_documents=text_documents) for shown in view]
 
 
-def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool) -> Shown:
+def _sniffed(
+    shown: Shown, blob: Callable[[str], bytes], edits: list[Edit], losses: list[Loss], *, text_documents: bool
+) -> Shown:
     if next(media_parts(shown.message), None) is None:
         return shown
 
     def checked(part: Part) -> Part:
         if isinstance(part, Media) and part.sha256:
-            true_part = _true_media(part, blob, shown, losses)
+            true_part = _true_media(part, blob, shown, edits, losses)
             if text_documents or shown.message.role != "user" or not isinstance(true_part, Media):
                 return true_part
             return _as_text(true_part, blob(part.sha256), shown, losses)
@@ -78,13 +74,19 @@ def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Med
     return Text(f"[{media.kind} {label}]\n{text}")
 
 
-def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses: list[Loss]) -> Media | Text:
+def _true_media(
+    media: Media, blob: Callable[[str], bytes], shown: Shown, edits: list[Edit], losses: list[Loss]
+) -> Media | Text:
     try:
         data = blob(media.sha256)
     except StoreError as error:
         bare = f"{media.kind} shown as a placeholder{without_extras(media.form)}"
         losses.append(Loss("media", f"{bare}: {error}", shown.records))
         return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): its bytes are missing]")
+    if data and (damage := damage_of(data, media.mime)):
+        bare = f"{media.kind} shown as a placeholder{without_extras(media.form)}"
+        edits.append(Edit("media", f"{bare}: {damage}", shown.records, rule="Could not process image"))
+        return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): {damage}]")
     if not data or media.kind != "image" or media.mime not in _CHECKED:
         return media
     found = image_type(data) or _NO_IMAGE

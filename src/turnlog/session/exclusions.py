@@ -1,0 +1,70 @@
+"""Take single parts of messages out of the view: an image that a provider refused, a text that must not be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..errors import InputError
+from ..log.messages import Media, Message, Part, Reasoning, ToolCall, ToolResult
+from ..log.records import Decision
+from ..log.store import RecordStore
+from .history_edits import message_to_decide
+
+_Path = tuple[int, ...]
+
+
+def exclusion_for(
+    store: RecordStore, session_id: str, n: int, part: int | tuple[int, int] | None, why: str
+) -> Decision:
+    """The decision that shows a part of message record `n` as a line of text. Arguments and errors as for
+    `Session.exclude`."""
+    parts = dict(_parts(message_to_decide(store, session_id, n, "excluded")))
+    path = _only_media(n, parts) if part is None else _given(n, part, parts)
+    found = parts[path]
+    if isinstance(found, (Reasoning, ToolCall)):
+        kind = "a tool call" if isinstance(found, ToolCall) else "reasoning"
+        raise InputError(f"part {_said(path)} of record {n} is {kind}, which cannot be excluded alone")
+    return Decision("exclude", first=n, last=n, why=why, detail={"texts": [[n, list(path), _placeholder(found)]]})
+
+
+def readmission_for(decisions: Mapping[int, Decision]) -> Decision:
+    """The decision that undoes the last exclusion in force. Raises InputError if there is none."""
+    made = [number for number, decision in decisions.items() if decision.action == "exclude"]
+    if not made:
+        raise InputError("no exclusion is in force that could be taken back")
+    return Decision("undo", why="no longer excluded", supersedes=max(made))
+
+
+def _parts(message: Message) -> Iterator[tuple[_Path, Part]]:
+    """The parts of a message, and those inside its tool results, with their places."""
+    for i, part in enumerate(message.parts):
+        yield (i,), part
+        if isinstance(part, ToolResult):
+            yield from (((i, j), inner) for j, inner in enumerate(part.parts))
+
+
+def _only_media(n: int, parts: Mapping[_Path, Part]) -> _Path:
+    found = [path for path, part in parts.items() if isinstance(part, Media)]
+    if len(found) != 1:
+        advice = f"give part={' or part='.join(map(_said, found))}" if found else "say with part= what to exclude"
+        raise InputError(f"record {n} has {len(found) or 'no'} images and files: {advice}")
+    return found[0]
+
+
+def _given(n: int, part: int | tuple[int, int], parts: Mapping[_Path, Part]) -> _Path:
+    path = (part,) if isinstance(part, int) else part
+    if not isinstance(path, tuple) or path not in parts:
+        raise InputError(f"part={part!r}: record {n} has no such part; it has {', '.join(map(_said, parts)) or 'none'}")
+    return path
+
+
+def _said(path: _Path) -> str:
+    """A place as the argument `part` says it."""
+    return str(path[0]) if len(path) == 1 else str(path)
+
+
+def _placeholder(part: Part) -> str:
+    """The text that is shown instead of a part."""
+    if isinstance(part, Media):
+        return f"[{part.kind} {part.name} left out]" if part.name else f"[{part.kind} left out]"
+    return "[tool result left out]" if isinstance(part, ToolResult) else "[left out]"
