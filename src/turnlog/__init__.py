@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .session.session import Session
     from .session.settings import load_settings
     from .stores.retention import Limits
+    from .view.curate.curate import curate
     from .view.types import Edit, Loss
 else:
     __getattr__, __dir__ = lazy_names(
@@ -70,6 +71,7 @@ else:
             "session.session": "Session",
             "session.settings": "load_settings",
             "stores.retention": "Limits",
+            "view.curate.curate": "curate",
             "view.types": "Edit Loss",
         },
     )
@@ -103,6 +105,7 @@ __all__ = [
     "convert",
     "cost",
     "count",
+    "curate",
     "fit",
     "load_settings",
     "open",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from .._platform.one_line import clip
 from ..log.messages import ToolResult
 from ..view.types import Shown
 from .events import acts, changes_things, ended, errors, files, open_ends
@@ -20,7 +21,7 @@ from .instructions import gives_orders, most_telling
 from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
-from .reading import Quote, Said, clip
+from .reading import Quote, Said
 from .sections import (
     ASKED,
     DECIDED,

@@ -9,9 +9,10 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any
 
+from .._platform.one_line import clip
 from ..log.messages import Outcome, ToolCall
-from .file_edits import BY_SHELL, last_program, words_of
-from .reading import Said, clip
+from ..view.file_edits import BY_SHELL, last_program, words_of
+from .reading import Said
 
 _ENDS = 1500  # characters at either end of a text that are searched for an event
 _STATUS = 300  # the same for an exit status

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from .reading import clip
+from .._platform.one_line import clip
 
 _LINE = 300  # characters of a line for one text of the user
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle

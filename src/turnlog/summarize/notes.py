@@ -8,14 +8,15 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
+from .._platform.one_line import clip
 from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..view.file_edits import changes_of
 from ..view.program_prefaces import is_of_program
 from ..view.types import Shown
 from .events import error_of, tasks_of
-from .file_edits import changes_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
+from .reading import Note, Said, laid_out, read, spelled, texts_of
 from .speakers import REFUSED, refusal_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made

@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from .._platform.one_line import clip
 from ..log.messages import Media, Message, Text, ToolCall, ToolResult
+from ..view.curate.lines import without_escapes
 from ..view.types import Shown
 
 Who = Literal["user", "assistant", "call", "result"]
@@ -25,9 +27,6 @@ _JSON = 40_000  # a text up to this many characters is tried as JSON
 _NAME = 80  # characters of a tool's name, which is put on one line
 _DEPTH = 12  # levels of JSON that are laid out as lines; deeper values stay JSON
 _SCALARS = 200  # characters of one line of keys and values
-_PAINT = re.compile(
-    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
-)  # control sequences of a terminal: colours and cursor movements
 _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; faster than with `^`
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
@@ -148,20 +147,9 @@ def spelled(part: Text | ToolCall | ToolResult) -> str:
 def laid_out(part: Text | ToolCall | ToolResult, text: str, limit: int) -> str:
     """`text`, the text of a part, in the form in which it is quoted: JSON as lines of keys and values, and only the two
     ends of a long text, `limit` characters in all."""
-    text = _PAINT.sub("", text) if "\x1b" in text else text
+    text = without_escapes(text)
     text = text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
     return text if isinstance(part, ToolCall) else _laid_out(text)
-
-
-def clip(text: str, room: int) -> str:
-    """`text` on one line of at most `room` characters. A mark in the middle shows where text is left out."""
-    if len(text) > room * 4:
-        text = f"{text[: room * 2]} … {text[-room:]}"
-    text = " ".join(text.split())
-    if len(text) <= room:
-        return text
-    tail = max(0, room // 3 - 3)
-    return f"{text[: room - tail - 3]} … {text[len(text) - tail :]}" if tail else text[:room]
 
 
 def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:

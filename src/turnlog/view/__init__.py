@@ -13,6 +13,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .breakdown import Breakdown, Share
     from .consistency import Inconsistency, inconsistencies
+    from .curate.curate import Curated
     from .explain import Account, Explanation, Ruling
     from .rules import Rules
     from .tool_calls import CallInfo, ToolUse
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "breakdown": "Breakdown Share",
+            "curate.curate": "Curated",
             "consistency": "Inconsistency inconsistencies",
             "explain": "Account Explanation Ruling",
             "rules": "Rules",
@@ -36,6 +38,7 @@ __all__ = [
     "Account",
     "Breakdown",
     "CallInfo",
+    "Curated",
     "Edit",
     "Explanation",
     "Inconsistency",

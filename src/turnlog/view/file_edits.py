@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from .._platform.one_line import clip
 from ..log.messages import ToolCall
-from .reading import clip
 
 _ENDS = 1500  # characters of a command that are examined
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
@@ -38,6 +38,7 @@ _REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
 _REDIRECTION = re.compile(r"\d?>&\d|&?>{1,2}\s*\S+")
 _INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))")
 _NEXT = re.compile(r"[;&|\n()]+")
+_SEQUENCE = re.compile(r"(?:[;&\n()]|\|\|)+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
 _SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # may come before the name of a command
 _WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
@@ -130,12 +131,31 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 
 def last_program(call: ToolCall) -> str:
     """The last of the shell commands in a call, whose status is that of the call; "" if it has none."""
-    name = words_of(call.name)
-    named = call.arguments if isinstance(call.arguments, dict) else {}
-    command = _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
-    plain = _REDIRECTION.sub(" ", _QUOTED.sub(_unquoted, command[-_ENDS:]))
+    plain = _without_redirections(shell_text(call)[-_ENDS:])
     commands = [one.strip() for one in _NEXT.split(plain) if one.strip()]
     return commands[-1] if commands else ""
+
+
+def commands_in(call: ToolCall) -> list[list[str]]:
+    """The shell commands in a call: lists of those that are piped into each other. Redirections are left out,
+    quotations are replaced by marks."""
+    command = shell_text(call)[: 20 * _ENDS]
+    if "<<" in command:
+        command = "\n".join(_without_documents(command.split("\n")))
+    plain = _without_redirections(command[:_ENDS])
+    pipes = ([one.strip() for one in pipe.split("|") if one.strip()] for pipe in _SEQUENCE.split(plain))
+    return [pipe for pipe in pipes if pipe]
+
+
+def shell_text(call: ToolCall) -> str:
+    """The text of the shell command in a call, "" if it has none."""
+    name = words_of(call.name)
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    return _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
+
+
+def _without_redirections(command: str) -> str:
+    return _REDIRECTION.sub(" ", _QUOTED.sub(_unquoted, command))
 
 
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,245 @@
+"""Curation of tool output on every tool result of the shared transcripts, and on hostile and mutated outputs.
+
+    python bench/curation.py results [--shared ../shared]    kinds, tokens before and after, identifiers that are kept
+    python bench/curation.py hostile                         CPU seconds for 12 MB of hostile output of each kind
+    python bench/curation.py mutated [--outputs 50000]       the same output twice, and no crash
+    python bench/curation.py reads [--shared ../shared]      what repeated reads of the same lines leave in the view
+
+`results` counts an identifier (as `idents.py` of the shared bench finds them) for a result if it first stands in that
+result and a later message of the assistant uses it; `kept` is the share of them that is verbatim in the curated output,
+`ends` the share that the head and the tail of the result keep in as many tokens. Both are of the results that became
+shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.tokens.counters import counter_for
+from turnlog.view.curate.curate import curated
+from turnlog.view.curate.recognise import OUTPUTS
+
+ODD = ("\x00", "\x1b[31m", "\r", "\n" * 50, "[", '"', "<", "}", "é" * 30, "\u2028", "[... 3 lines left out ...]")
+ROOT = Path(__file__).parent.parent
+SECONDS = 3.0
+HOSTILE = 12_000_000
+count = counter_for("openai-chat", "gpt-4o").text
+
+
+def transcripts(shared: Path) -> Iterator[tuple[Path, list[Message]]]:
+    """The messages of every session."""
+    sys.path[:0] = [str(ROOT / "tests"), str(shared / "oracle"), str(shared / "bench" / "context")]
+    for path, session in importlib.import_module("real_transcripts").imported(shared):
+        yield path, [draft.body.message for draft in session.drafts if hasattr(draft.body, "message")]
+
+
+def results(messages: Iterable[Message]) -> Iterator[tuple[int, ToolCall, str]]:
+    """Each text of a tool result, with the place of its message and its call."""
+    calls: dict[str, ToolCall] = {}
+    for i, message in enumerate(messages):
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                calls[part.id] = part
+            elif isinstance(part, ToolResult):
+                call = calls.get(part.call_id, ToolCall("", part.name))
+                yield from ((i, call, inner.text) for inner in part.parts if isinstance(inner, Text))
+
+
+def said(message: Message) -> str:
+    """The text of a message with the arguments of its calls."""
+    found = [part.text for part in message.parts if isinstance(part, Text)]
+    found += [part.raw_arguments for part in message.parts if isinstance(part, ToolCall)]
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            found += [inner.text for inner in part.parts if isinstance(inner, Text)]
+    return "\n".join(found)
+
+
+def ends(text: str, tokens: int) -> str:
+    """The head and the tail of a text in about so many tokens."""
+    whole = max(1, count(text))
+    size = int(len(text) * tokens / whole)
+    cut = ""
+    for _ in range(6):
+        head = size * 2 // 3
+        cut = f"{text[:head]}\n[... {len(text) - size:,} characters left out ...]\n{text[len(text) - (size - head) :]}"
+        now = count(cut)
+        if abs(now - tokens) <= max(8, tokens // 50):
+            break
+        size = max(0, int(size * tokens / max(1, now)))
+    return cut
+
+
+def measure(shared: Path, show: str) -> int:
+    found: Counter[str] = Counter()
+    shorter: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    at_ends: Counter[str] = Counter()
+    seen_texts: set[int] = set()
+    for path, messages in transcripts(shared):
+        names = importlib.import_module("idents")
+        uses = [names.idents(said(m)) if m.role == "assistant" else {} for m in messages]
+        last: dict[str, int] = {}
+        for i, one in enumerate(uses):
+            last.update(dict.fromkeys(one, i))
+        texts = [said(m) for m in messages]
+        for i, call, text in results(messages):
+            key = hash((call.raw_arguments, text))
+            if key in seen_texts:
+                continue
+            seen_texts.add(key)
+            made = curated(call, text)
+            found[made.kind] += 1
+            tokens = count(text)
+            before[made.kind] += tokens
+            if not made.saved:
+                after[made.kind] += tokens
+                continue
+            shorter[made.kind] += 1
+            now = count(made.text)
+            after[made.kind] += now
+            head = "\n".join(texts[:i])
+            own = [x for x in names.idents(text) if last.get(x, -1) > i and names.occurs(x, head) < 0]
+            cut = ends(text, now)
+            left = [x for x in own if names.occurs(x, made.text) >= 0]
+            plain = [x for x in own if names.occurs(x, cut) >= 0]
+            used[made.kind] += len(own)
+            kept[made.kind] += len(left)
+            at_ends[made.kind] += len(plain)
+            if show == made.kind:
+                print(f"--- {path.name} {i} {call.name} {call.raw_arguments[:150]} {tokens} -> {now}")
+                print(f"    lost {[x for x in own if x not in left][:12]}")
+                print(f"    only at the ends {[x for x in plain if x not in left][:12]}")
+    print(f"{'kind':9} {'results':>8} {'shorter':>8} {'tokens':>10} {'after':>10} {'used':>6} {'kept':>6} {'ends':>6}")
+    worse = False
+    for kind in OUTPUTS:
+        mine, theirs = (part[kind] / max(1, used[kind]) for part in (kept, at_ends))
+        worse = worse or mine < theirs
+        print(
+            f"{kind:9} {found[kind]:8,} {shorter[kind]:8,} {before[kind]:10,} {after[kind]:10,} "
+            f"{used[kind]:6,} {mine:6.3f} {theirs:6.3f}"
+        )
+    print(f"{'all':9} {found.total():8,} {shorter.total():8,} {before.total():10,} {after.total():10,}")
+    return int(worse)
+
+
+def hostile() -> dict[str, list[str]]:
+    """Outputs of 12 MB that are hard for each kind."""
+
+    def filled(piece: str) -> str:
+        return (piece * (HOSTILE // len(piece) + 1))[:HOSTILE]
+
+    noise = random.Random(1)
+    pieces = ("\n", "a\n", "a", " ", "error\n", "x 1 error: a\n", "\x1b[", "\r", "a\x08", "0123456789\n")
+    plain = [*map(filled, pieces), "".join(noise.choices("ab:1/\n\t<>{}[],\"'\\-+@ e", k=HOSTILE))]
+    own = {
+        "search": [
+            *map(filled, ("a:1:x\n", "a-1-", "a.b:")),
+            "".join(f"src/f{n}.py:{n}:x\n" for n in range(600_000)),
+        ],
+        "listing": [
+            *map(filled, ("a/", "node_modules/", "│ ")),
+            "".join(f"d{n % 1000}/f{n}\n" for n in range(900_000)),
+        ],
+        "json": [
+            *map(filled, ("[", '{"a":1}\n')),
+            *(f"[{filled(piece)}0]" for piece in ("0,", "{},")),
+            '{"a":' * 900_000,
+            f'"{filled("a")}"',
+        ],
+        "diff": [*map(filled, ("@@ -1 +1 @@\n", "--- a\n+++ b\n@@ \n", "diff --git a b\n", "--- \n"))],
+        "page": [*map(filled, ("<", "<!--", "<a ", "<script>", "</", "<p>", "<a href='", "&amp;", '<a href="x">'))],
+        "table": [*map(filled, ("a,b,c\n", ",", '"', '"a,b\n', "1,2,3\n"))],
+        "tests": [*map(filled, ("ok 1\n", "<testcase ", "FAILED\n", "<testcase a/>\n"))],
+    }
+    return {kind: [*plain, *own.get(kind, [])] for kind in OUTPUTS}
+
+
+def timed() -> int:
+    slow = 0
+    for kind, texts in hostile().items():
+        worst, which = 0.0, -1
+        for i, text in enumerate(texts):
+            for output in (kind, "") if kind == "command" else (kind,):
+                begin = time.process_time()
+                curated(ToolCall("", "tool"), text, output)
+                spent = time.process_time() - begin
+                if spent > worst:
+                    worst, which = spent, i
+        slow += worst > SECONDS
+        print(f"{kind:9} {worst:6.2f} s at most, {len(texts)} texts of 12 MB; slowest: {texts[which][:12]!r}...")
+    return int(slow > 0)
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """A text with a few pieces left out, repeated, moved or replaced."""
+    for _ in range(chance.randint(1, 6)):
+        a, b = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+        piece = text[a : min(b, a + 4_000)]
+        odd = chance.choice(ODD)
+        change = chance.randrange(5)
+        if change == 0:
+            text = text[:a] + text[a + len(piece) :]
+        elif change == 1:
+            text = text[:a] + piece * chance.randint(2, 5) + text[a:]
+        elif change == 2:
+            text = text[:a] + odd + text[a:]
+        elif change == 3:
+            text = text.replace(piece[:3] or "\n", odd, 20)
+        else:
+            text = text[b:] + text[:a]
+    return text
+
+
+def repeated(shared: Path, outputs: int) -> int:
+    chance = random.Random(7)
+    real: dict[str, list[tuple[ToolCall, str]]] = defaultdict(list)
+    for _, messages in transcripts(shared):
+        for _, call, text in results(messages):
+            if 2_000 <= len(text) < 40_000 and len(real[(kind := curated(call, text).kind)]) < 60:
+                real[kind].append((call, text))
+    wrong, shorter = 0, 0
+    kinds = sorted(real)
+    for n in range(outputs):
+        call, text = chance.choice(real[chance.choice(kinds)])
+        text = mutated(text, chance)
+        output = chance.choice(("", *OUTPUTS))
+        try:
+            first, again = (curated(call, text, output, n) for _ in range(2))
+            shorter += first.saved > 0
+            if first != again or curated(call, first.text, output, n).text != first.text:
+                wrong += 1
+                print(f"not the same twice: {call.name} {output} {text[:60]!r}")
+        except Exception as error:
+            wrong += 1
+            print(f"raised {error!r}: {call.name} {output} {text[:60]!r}")
+    print(f"{outputs:,} mutated outputs, each curated three times: {wrong} wrong, {shorter:,} became shorter")
+    return int(wrong > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("results", "hostile", "mutated", "reads"))
+    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
+    parser.add_argument("--outputs", type=int, default=50_000)
+    parser.add_argument("--show", default="", help="print the results of this kind that became shorter")
+    options = parser.parse_args()
+    shared = Path(options.shared).resolve()
+    if options.what == "results":
+        return measure(shared, options.show)
+    return timed() if options.what == "hostile" else repeated(shared, options.outputs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""JSON: the values as they are, of long lists and tables a sample, and what the others are like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from .lines import WORK
+from .marks import Marks, number
+
+_ROOM = 6_000
+"""Characters of a value that is not shortened further."""
+
+_LIMITS = ((1_000_000, 1_000_000), (30, 4_000), (12, 2_000), (5, 2_000), (3, 2_000), (2, 1_500))
+"""Elements shown of a list, and the longest text that is: the first pair that leaves at most `_ROOM` characters, or
+else the last."""
+
+_WHOLE = 200_000
+"""Characters of a text of which no form without omissions is tried."""
+
+_KEYS = 40
+"""Keys from which on an object whose values are alike is treated like a list."""
+
+_DEPTH = 80
+
+_SAMPLE = 1_000
+"""Elements left out whose keys or types are named."""
+
+_LINES = 1_000
+"""Lines of JSON Lines that are read."""
+
+
+class _Fraction(float):
+    """A number as it is spelled."""
+
+    text = ""
+
+
+def _fraction(text: str) -> _Fraction:
+    made = _Fraction(text)
+    made.text = text
+    return made
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key twice: one of its values would be left out in silence")
+    return made
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_fraction, parse_constant=_refuse).decode
+_text = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def is_json(text: str) -> bool:
+    """Whether a text may be an object or a list, or one of them on each line."""
+    ends = text[:1] + text[-1:]
+    if ends in ("{}", "[]"):
+        return True
+    first = text[:100_000].partition("\n")[0].rstrip()
+    return first[:1] + first[-1:] == "{}" and text.count("\n", 0, 100_000) > 1
+
+
+def json_value(text: str, marks: Marks) -> str:
+    """JSON, shortened: still JSON. The text itself if it cannot be read."""
+    try:
+        value = _decode(text.strip())
+    except (ValueError, RecursionError):
+        return _lines(text.strip(), marks) or text
+    shown = text
+    for most, longest in _LIMITS[len(text) > _WHOLE :]:
+        shown = _spelled(_inner(value, most, longest, marks, 0))
+        if len(shown) <= _ROOM:
+            break
+    return shown
+
+
+def _lines(text: str, marks: Marks) -> str:
+    """JSON Lines, shortened; "" if the first ones are none."""
+    lines = [line for line in text[:WORK].split("\n") if line.strip()]
+    if text[:1] != "{" or len(lines) < 3:
+        return ""
+    unread = text.count("\n", WORK) + (len(text) > WORK)
+    try:
+        values = [_decode(line) for line in lines[:_LINES]]
+        last = [] if len(lines) <= _LINES and not unread else [_decode(text[text.rfind("\n") + 1 :])]
+    except (ValueError, RecursionError):
+        return ""
+    shown = ""
+    for most, longest in _LIMITS:
+        kept = [_spelled(_inner(value, most, longest, marks, 0)) for value in values[:most]]
+        gone = len(lines) + unread - len(kept) - len(last)
+        mark = [marks.left_out(number(gone, "more line") + _schema(values[most:]))] if gone else []
+        shown = "\n".join([*kept, *mark, *(_spelled(_inner(value, most, longest, marks, 0)) for value in last)])
+        if len(shown) <= _ROOM:
+            break
+    return shown
+
+
+def _inner(value: Any, most: int, longest: int, marks: Marks, depth: int) -> Any:
+    """A value with samples in place of long lists."""
+    if depth > _DEPTH:
+        return value
+    if isinstance(value, list):
+        return [_inner(item, most, longest, marks, depth + 1) for item in _shortened(value, most, marks)]
+    if isinstance(value, dict):
+        shown = value
+        if len(value) > max(_KEYS, most) and len({_kind(item) for item in value.values()}) == 1:
+            keys = [*value]
+            gone = keys[most:]
+            shown = {key: value[key] for key in keys[:most]}
+            shown["..."] = marks.left_out(number(len(gone), "more key"))
+        return {key: _inner(item, most, longest, marks, depth + 1) for key, item in shown.items()}
+    if isinstance(value, str) and len(value) > longest:
+        return marks.left_out(f"a text of {number(len(value), 'character')}")
+    return value
+
+
+def _shortened(values: list[Any], most: int, marks: Marks) -> list[Any]:
+    """The first elements of a list, a mark that says what the others are, and the last."""
+    if len(values) <= most + 1:
+        return values
+    gone = values[most - 1 : -1]
+    return [*values[: most - 1], marks.left_out(number(len(gone), "more element") + _schema(gone)), values[-1]]
+
+
+def _schema(values: list[Any]) -> str:
+    """What the elements of a list are: their keys, or their type; "" if there are none."""
+    if not values:
+        return ""
+    sample = values[:_SAMPLE]
+    kinds = {_kind(value) for value in sample}
+    if kinds == {"object"}:
+        keys: dict[str, None] = {}
+        for value in sample:
+            keys.update(dict.fromkeys(value))
+            if len(keys) > 30:
+                break
+        named = ", ".join([*keys][:30])
+        return f" with the keys {named[:400]}" if keys else ""
+    return f" ({', '.join(sorted(kinds))})"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else "boolean"
+    kinds = {dict: "object", list: "list", str: "text"}
+    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "number")
+
+
+def _spelled(value: Any) -> str:
+    pieces: list[str] = []
+    _spell(value, pieces)
+    return "".join(pieces)
+
+
+def _spell(value: Any, pieces: list[str]) -> None:
+    """JSON without spaces that mean nothing; numbers as they were spelled."""
+    if isinstance(value, dict):
+        _join("{}", ((f"{_text(key)}: ", item) for key, item in value.items()), pieces)
+    elif isinstance(value, list):
+        _join("[]", (("", item) for item in value), pieces)
+    else:
+        pieces.append(value.text if isinstance(value, _Fraction) else _text(value))
+
+
+def _join(ends: str, items: Iterable[tuple[str, Any]], pieces: list[str]) -> None:
+    pieces.append(ends[0])
+    for i, (name, item) in enumerate(items):
+        pieces.append(f", {name}" if i else name)
+        _spell(item, pieces)
+    pieces.append(ends[1])

@@ -1,0 +1,30 @@
+"""The lines that say what is missing from a curated output, and where it can be read."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+_OWN = re.compile(r"\[\.\.\. [^\n\[\]]{1,500}(?:left out|unchanged since record \d+)[^\n\[\]]{0,60} \.\.\.\]")
+
+
+class Marks(Struct, frozen=True):
+    """Makes marks. `record` is the number of the record that has the whole output, 0 if there is none."""
+
+    record: int = 0
+
+    def left_out(self, what: str) -> str:
+        """The mark for `what` is missing, such as `214 similar lines`."""
+        kept = f", kept as record {self.record}" if self.record else ""
+        return f"[... {what} left out{kept} ...]"
+
+
+def is_marked(text: str) -> bool:
+    """Whether a text has marks: then it was curated or cut before."""
+    return "[... " in text and _OWN.search(text) is not None
+
+
+def number(count: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: `1 more match`, `2 more matches`."""
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"

@@ -1,0 +1,196 @@
+"""Files that are read again: lines that are shown already, unchanged and at the same number, are not shown twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ...log.messages import ToolCall
+from ..file_edits import changes_of, shell_text, words_of
+from .curate import MOST_LEFT
+
+_PATHS = ("file_path", "absolute_path", "path", "filepath", "filename", "file", "target_file", "uri")
+_STARTS = ("offset", "start_line", "line_start", "first_line", "start")
+_RANGES = ("view_range", "line_range", "range")
+_SED = re.compile(r"\bsed\s+-n\s+['\"]?(\d+),\d+p['\"]?\s+(?:--\s+)?([^\s|;&<>'\"]+)\s*$")
+_WHOLE = re.compile(
+    r"\b(?:cat|nl|bat)\s+(?:-[A-Za-z]+\s+)*([^\s|;&<>'\"]+)(?:\s*\|\s*sed\s+-n\s+['\"]?(\d+),\d+p['\"]?)?\s*$"
+)
+_HEAD = re.compile(r"\bhead\s+(?:-n\s*|-)(\d+)\s+([^\s|;&<>'\"]+)\s*$")
+_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?|\| ?)")
+_OLD = re.compile(r"old(?:_|$)|search$|find$")  # keys of an edit's arguments
+_OUTPUT = re.compile(r"\A(?:[^\n]{0,300}\n){0,8}?Output:\n")
+
+_LEAST = 400
+"""Characters. A shorter read stays as it is."""
+
+_LEAST_LINES, _LEAST_CHARACTERS = 2, 100
+"""Unchanged lines in a row that are worth a mark."""
+
+
+class Read(Struct, frozen=True):
+    """Lines of a file that a tool printed: the lines of the output, and the number of each in the file, 0 for a line
+    that belongs to the tool."""
+
+    path: str
+    lines: list[str]
+    numbers: list[int]
+
+
+def read_of(call: ToolCall, text: str) -> Read | None:
+    """What a call that reads a file printed of it; None if it cannot be told which file, or which lines."""
+    path, start = _place(call)
+    if not path:
+        return None
+    lead = _OUTPUT.match(text)
+    lines = text.split("\n")
+    skipped = text.count("\n", 0, lead.end()) if lead else 0
+    numbers = _printed_numbers(lines)
+    if not numbers:
+        if not start:
+            return None
+        numbers = [0] * skipped + [start + i for i in range(len(lines) - skipped)]
+        if lines[-1] == "":
+            numbers[-1] = 0
+    return Read(_normal(path), lines, numbers)
+
+
+def _place(call: ToolCall) -> tuple[str, int]:
+    """The path of the file, and the number of the first line that is printed; 0 if it is not known."""
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    own = {words_of(str(key)): value for key, value in named.items()}
+    path = next((own[key] for key in _PATHS if isinstance(own.get(key), str)), "")
+    if path:
+        return path, _start(own)
+    command = shell_text(call).strip()
+    if (found := _SED.search(command)) is not None:
+        return found[2], int(found[1][:9])
+    if (found := _WHOLE.search(command)) is not None:
+        return found[1], int((found[2] or "1")[:9])
+    if (found := _HEAD.search(command)) is not None:
+        return found[2], 1
+    return "", 0
+
+
+def _start(own: dict[str, Any]) -> int:
+    for key in _STARTS:
+        if isinstance(value := own.get(key), int):
+            return max(1, value)
+    for key in _RANGES:
+        value = own.get(key)
+        if isinstance(value, list) and value and isinstance(value[0], int):
+            return max(1, value[0])
+    return 1
+
+
+def _printed_numbers(lines: Sequence[str]) -> list[int]:
+    """The numbers that the tool printed before the lines; [] if it did not."""
+    numbers = [int(found[1]) if (found := _NUMBERED.match(line)) else 0 for line in lines]
+    last = 0
+    rising = 0
+    for i, n in enumerate(numbers):
+        if n and (n == last + 1 or not last):
+            rising, last = rising + 1, n
+        elif n:
+            numbers[i] = 0
+    return numbers if rising > 0.6 * len(lines) else []
+
+
+def _normal(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./")
+
+
+def _replaced(call: ToolCall) -> Iterator[str]:
+    """The texts that an edit replaces, as its arguments or its patch name them."""
+    waiting: list[Any] = [call.arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            old = (item for key, item in value.items() if _OLD.match(words_of(str(key))) and isinstance(item, str))
+            yield from (item for item in old if item.strip())
+            waiting += [item for item in value.values() if isinstance(item, (dict, list))]
+    if "*** Update File" in call.raw_arguments:
+        patch = next((one for one in (call.raw, *_texts(call.arguments)) if one and "*** Update File" in one), "")
+        yield from (line[1:] for line in patch.split("\n") if line.startswith("-"))
+
+
+def _texts(arguments: Any) -> list[str]:
+    return [one for one in arguments.values() if isinstance(one, str)] if isinstance(arguments, dict) else []
+
+
+class Ledger:
+    """The lines of files that a conversation shows: of each file the newest text of each line, and the record that has
+    it."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[int, tuple[str, int]]] = {}
+
+    def edited(self, call: ToolCall) -> None:
+        """Forget what a call changed: the lines that it replaced if it names them, else the file."""
+        paths = [path for path, _ in changes_of(call, call.raw_arguments)] if self._files else []
+        if not paths:
+            return
+        replaced = frozenset(line.strip() for text in _replaced(call) for line in text.split("\n"))
+        for path in paths:
+            ends = "/" + _normal(path).rpartition("/")[2]
+            for known in [one for one in self._files if f"/{one}".endswith(ends)]:
+                lines = self._files.pop(known)
+                if replaced:
+                    kept = {n: one for n, one in lines.items() if _NUMBERED.sub("", one[0], 1).strip() not in replaced}
+                    self._files[known] = kept
+
+    def repeats(self, read: Read) -> list[int]:
+        """For each line of a read the record that shows it already, unchanged and at the same number; else 0."""
+        known = self._files.get(read.path, {})
+        found = []
+        for line, n in zip(read.lines, read.numbers, strict=True):
+            text, record = known.get(n, ("", 0)) if n else ("", 0)
+            found.append(record if record and text == line else 0)
+        return found
+
+    def shown(self, read: Read, since: Sequence[int], record: int) -> None:
+        """Take in a read that record `record` shows, apart from the lines that point to another record."""
+        known = self._files.setdefault(read.path, {})
+        for line, n, other in zip(read.lines, read.numbers, since, strict=True):
+            if n and not other:
+                known[n] = (line, record)
+
+
+def folded(read: Read, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
+    """The text of a read with marks in place of the lines that another record shows, and the lines that point to one.
+    Nothing is folded if less than a third would go. With `named`, the marks name the record."""
+    text = "\n".join(read.lines)
+    kept = [0] * len(read.lines)
+    if len(text) < _LEAST or not any(since):
+        return text, kept
+    pieces: list[str] = []
+    for start, end, record in _runs(read, since):
+        run = read.lines[start:end]
+        if record and (len(run) < _LEAST_LINES or sum(map(len, run)) < _LEAST_CHARACTERS):
+            record = 0
+        if not record:
+            pieces += run
+            continue
+        kept[start:end] = [record] * (end - start)
+        lines = f"lines {read.numbers[start]:,}-{read.numbers[end - 1]:,}"
+        where = f"unchanged since record {record}" if named else "left out: unchanged since they were read above"
+        pieces.append(f"[... {lines} of {read.path} {where} ...]")
+    short = "\n".join(pieces)
+    if len(short) > MOST_LEFT * len(text):
+        return text, [0] * len(kept)
+    return short, kept
+
+
+def _runs(read: Read, since: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Lines in a row that the same record shows, or none: the first, the one after the last, and the record."""
+    start = 0
+    for i in range(1, len(since) + 1):
+        if i < len(since) and since[i] == since[start] and (not since[i] or read.numbers[i] == read.numbers[i - 1] + 1):
+            continue
+        yield start, i, since[start]
+        start = i
