@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import telemetry as telemetry
     from . import testing as testing
     from . import tokens as tokens
+    from . import trajectory as trajectory
     from . import view as view
     from . import workspace as workspace
     from .config.settings import Settings
@@ -52,7 +53,7 @@ else:
         {
             "": (
                 "errors export importers log models redaction requests session stores "
-                "summarize telemetry testing tokens view workspace"
+                "summarize telemetry testing tokens trajectory view workspace"
             ),
             "config.settings": "Settings",
             "errors": "BudgetError InputError StoreError TurnlogError",

@@ -11,13 +11,9 @@ from ..providers.protocol import Parsed
 from ..requests.build import build
 from ..requests.standalone import aimed
 from ..requests.translate import plan
-from ..view.decisions import active_decisions
-from ..view.fold import as_decided, as_shown
+from ..view.fold import as_left
 from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
-
-_BY_THE_USER = frozenset({"clear", "rewind"})
-"""Decisions that change the conversation itself. All others only save space, which an export does not need."""
 
 
 def as_body(provider: str, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
@@ -27,13 +23,10 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
     Each edit and each loss is a problem with its record number. Raises SessionNotFound, CorruptRecord, UnknownProvider.
     """
     records = list(store.read(store.info(session_id).id))
-    decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}
-    originals = [shown for record in records for shown in as_shown(record)]
-    view = [shown for _, shown, _ in as_decided(originals, decisions)]
     bodies = (record.body for record in reversed(records))
     configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
     target = aimed(Parsed(messages=(), configuration=configuration), provider, "")
-    prepared = build(plan(configuration, target), view, store.get_blob, fate_of(records))
+    prepared = build(plan(configuration, target), as_left(records), store.get_blob, fate_of(records))
     changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
     for change in changes:
         problems.append(Problem(session_id, change.records[0] if change.records else 0, str(change)))

@@ -23,6 +23,7 @@ from . import (
     pi,
     swe_agent,
     tarko,
+    trajectory,
     turnlog_export,
     webvoyager,
 )
@@ -42,6 +43,7 @@ IMPORTERS: tuple[Importer, ...] = (
     claude_stream.IMPORTER,
     webvoyager.IMPORTER,
     tarko.IMPORTER,
+    trajectory.IMPORTER,
     openhands.IMPORTER,
     mini_swe.IMPORTER,
     swe_agent.IMPORTER,

@@ -90,7 +90,7 @@ class MessageRecord(
     """A message. `model` is the model that wrote it, if a model did; `stop` is why it stopped, in the provider's words.
 
     `source` is its place in the foreign transcript that it was imported from (a line, an id). `binding` is what its
-    reasoning is bound to, if the model binds it.
+    reasoning is bound to, if the model binds it. `step` is the step of a trajectory whose image it shows; 0: none.
     """
 
     message: Message
@@ -100,6 +100,7 @@ class MessageRecord(
     response_id: str = ""
     source: str = ""
     binding: Binding | None = None
+    step: int = 0
 
 
 class PartialAnswer(

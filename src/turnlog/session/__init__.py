@@ -1,7 +1,7 @@
 """A session: one log, opened for work.
 
 `open` makes a session. Each other module has one job: turns, recording, requests, compaction, recovery. The command
-line, exporters, importers and telemetry import this package; the packages below it do not.
+line, exporters, importers, telemetry and `trajectory` import this package; the packages below it do not.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..log.records import Decision
+from ..log.messages import images_in
+from ..log.records import Decision, MessageRecord
 from ..log.store import RecordStore
 from ..view.compaction.blocks import Item
 from ..view.decisions import Effects, Rewinds
@@ -54,3 +55,24 @@ class Originals(Struct, frozen=True):
         for record in self.store.read(self.session_id, first=first, last=last, reverse=True):
             if not self.rewinds.by(record.n):
                 yield from ((shown, self.sizes.record(record)) for shown in as_shown(record))
+
+
+class ImageNumbers:
+    """The running numbers of a log's images."""
+
+    def __init__(self, store: RecordStore, session_id: str) -> None:
+        self._store = store
+        self._id = session_id
+        self._known = (1, 0)  # a record number, and how many images are before it
+
+    def before(self, n: int) -> int:
+        """How many images the log has before record `n`. A message of a step of a trajectory sets the number, so that
+        its image has the number of the step."""
+        begin, images = self._known if self._known[0] <= n else (1, 0)
+        for record in self._store.read(self._id, first=begin, last=n):
+            step = record.body.step if isinstance(record.body, MessageRecord) else 0
+            images = step - 1 if step else images
+            if record.n < n and record.message is not None:
+                images += images_in(record.message)
+        self._known = n, images
+        return images

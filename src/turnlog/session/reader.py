@@ -43,6 +43,10 @@ class SessionLog:
         """The records of these kinds (the words in docs/format.md), oldest first, or backwards."""
         return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds], reverse=reverse)
 
+    def blob(self, sha256: str) -> bytes:
+        """The bytes of a media part of the log, by `Media.sha256`. Raises BlobMissing, CorruptRecord."""
+        return self._store.get_blob(sha256)
+
     def turns(self) -> list[TurnInfo]:
         """Every turn, oldest first: the recorded turns; where no turn was recorded, each user message begins one."""
         return turns_of(self.records())

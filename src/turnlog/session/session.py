@@ -179,9 +179,10 @@ class Session:
         calls, if no call on record has that id. To record a result whose call is not on record, use `add`."""
         return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
 
-    def add(self, message: Message, *, model: str = "") -> Record:
-        """Record a turnlog.Message. `model` names the model that wrote it."""
-        return self._journal.append(MessageRecord(message_given(message), model=model))[0]
+    def add(self, message: Message, *, model: str = "", step: int = 0) -> Record:
+        """Record a turnlog.Message. `model` names the model that wrote it, `step` the step of a trajectory whose image
+        it shows."""
+        return self._journal.append(MessageRecord(message_given(message), model=model, step=step))[0]
 
     def extend(self, messages: Iterable[Any], target: Target | None = None) -> tuple[Record, ...]:
         """Record several messages at once, all or none: turnlog.Message objects, or messages in the format of

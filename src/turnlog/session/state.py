@@ -36,7 +36,7 @@ from ..view.tool_calls import Standing, fate_after
 from ..view.types import Loss, Shown, starts_turn
 from .caches import Caches
 from .loader import gap_tokens, known_fate, reach_for, read_landmarks, read_window, usual_reach
-from .originals import Originals
+from .originals import ImageNumbers, Originals
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
@@ -63,7 +63,7 @@ class Context:
         """The size of the last request."""
         self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
         self._shown = Conversation()
-        self._images = (1, 0)  # a record number, and how many images the log holds before it
+        self._images = ImageNumbers(store, session_id)
         self.gap: tuple[int, int] | None = None
         """First and last of the records in the midst of the conversation that are not at hand."""
         self._reach = 0  # tokens kept in memory
@@ -269,7 +269,7 @@ class Context:
                 self._counter.text,
                 originals,
                 summarise,
-                self._images_before,
+                self._images.before,
                 cache(self._gap_size()),
                 self._counter.id,
                 measured,
@@ -292,13 +292,6 @@ class Context:
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
         return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, self._sizing)
-
-    def _images_before(self, n: int) -> int:
-        """How many images the log holds before record `n`."""
-        begin, images = self._images if self._images[0] <= n else (1, 0)
-        said = (record.message for record in self._store.read(self._id, first=begin, last=n - 1))
-        self._images = n, images + sum(images_in(message) for message in said if message is not None)
-        return self._images[1]
 
     def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
         """The budget and strategy in force, with these in place of them; None if neither is given."""

@@ -18,6 +18,9 @@ from .types import Edit, Shown
 INTERRUPTED = "[This answer was interrupted here.]"
 """Put at the end of an interrupted answer, so that a model does not take half a sentence for a whole one."""
 
+_BY_THE_USER = frozenset({"clear", "rewind"})
+"""Decisions that change the conversation itself. All others only save space."""
+
 
 def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
     """The conversation, oldest first, and an edit for each decision that changes it."""
@@ -25,6 +28,14 @@ def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
     return [shown for _, shown, _ in as_decided(originals, decisions)], [*told(lasting(decisions, system))]
+
+
+def as_left(records: Sequence[Record]) -> list[Shown]:
+    """The conversation as the user left it: without what was cleared or taken back, and with everything that decisions
+    left out to save space."""
+    decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}
+    originals = (shown for record in records for shown in as_shown(record))
+    return [shown for _, shown, _ in as_decided(originals, decisions)]
 
 
 def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) -> Iterator[tuple[int, Shown, Shown]]:

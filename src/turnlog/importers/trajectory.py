@@ -1,0 +1,135 @@
+"""Trajectories of agents that move through images, as gigapixel-goblin and turnlog itself write them.
+
+One JSON object for a run: see `turnlog.trajectory`. Each step becomes the messages that requests show, and a note with
+what the messages do not say. Images are kept once by hash.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..log.messages import Media, Message, Text
+from ..log.records import MessageRecord
+from ..session.inputs import media_of
+from ..trajectory.recording import answer_note, header, image_record, question, said, step_note
+from ..trajectory.trajectory import Trajectory
+from ..trajectory.values import Turn
+from ..trajectory.wire import read
+from ..view.repair.sniff import image_type
+from .drafting import Drafting
+from .json_values import word
+from .protocol import Imported, Origin, digest_of
+from .titles import title_from
+from .transcript import Transcript
+
+_FORMAT = "trajectory"
+_TURNS = re.compile(rb'"turns"\s*:\s*\[')
+_OWN = re.compile(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
+
+
+class TrajectoryFiles:
+    """Imports trajectories."""
+
+    name = _FORMAT
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """Recognised by its keys; the thumbnail may come before most of them and fill the first bytes."""
+        plain = head.lstrip(b"\0 \t\r\n")
+        if not plain.startswith(b"{"):
+            return 0
+        keys = {found[1] for found in _OWN.finditer(plain)}
+        if _TURNS.search(plain) and keys:
+            return 80
+        return 50 if {b"wsi_path", b"question"} <= keys else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The one session of the trajectory."""
+        file = Transcript(origin)
+        found, problems = _found(file)
+        for problem in problems:
+            file.warn(0, f"left out: {problem}")
+        if not (found.question or found.turns or found.thumbnail):
+            raise file.refused("question or turn", "give the JSON of a trajectory")
+        log = Drafting(file)
+        _draft(found, log)
+        first = [found.wsi_path, found.question, found.turns[0].response.reasoning if found.turns else ""]
+        return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(found.question))]
+
+
+IMPORTER = TrajectoryFiles()
+
+
+def _found(file: Transcript) -> tuple[Trajectory, list[Any]]:
+    """The trajectory in a file, as far as it can be read. Of a file that is cut off, the turns before the damage."""
+    try:
+        fields, problems = read(file.data)
+    except ValueError:
+        rest = file.document_or_rest("turns")
+        if not isinstance(rest, dict):
+            rest = {"turns": []}
+        fields, problems = read(json.dumps({**_before(file.data), **rest}).encode("ascii"))
+    return Trajectory(**fields), problems
+
+
+def _before(data: bytes) -> Mapping[str, Any]:
+    """The texts at the beginning of a damaged file."""
+    start = _TURNS.search(data)
+    head = data[: start.start() if start else len(data)].decode("utf-8", "replace")
+    found: dict[str, Any] = {}
+    for key in ("wsi_path", "question"):
+        written = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
+        try:
+            found[key] = json.loads(written[1], strict=False) if written else ""
+        except ValueError:
+            found[key] = ""
+    return found
+
+
+def _draft(found: Trajectory, log: Drafting) -> None:
+    note = header(found.wsi_path, found.slide_width, found.slide_height)
+    log.note(note.topic, note.data)
+    thumbnail = _media(found.thumbnail, log)
+    log.add(MessageRecord(question(found.question, thumbnail)))
+    last = thumbnail
+    for number, turn in enumerate(found.turns, 1):
+        last = _draft_turn(number, turn, last, log)
+    if found.final_answer is not None or found.extra:
+        spoken = found.final_answer is not None and not _says(found.turns[-1:], found.final_answer)
+        if spoken:
+            log.add(MessageRecord(Message("assistant", (Text(found.final_answer or ""),))))
+        note = answer_note(found.final_answer, spoken=spoken, extra=found.extra)
+        log.note(note.topic, note.data)
+
+
+def _draft_turn(number: int, turn: Turn, before: Media | None, log: Drafting) -> Media | None:
+    """Draft a step; returns the image that the model saw last. An answer repeats the image that it is about: it is not
+    shown again."""
+    image = _media(turn.image, log)
+    again = image is not None and image == before and _is_answer(turn.response.action)
+    log.add(MessageRecord(said(turn.response), source=f"turns[{number - 1}]"))
+    about = {"shown_before": True} if again else {}
+    note = step_note(number, turn.step_index, turn.response, turn.region, extra=turn.extra, **about)
+    log.note(note.topic, note.data)
+    if image is not None and not again:
+        log.add(image_record(number, turn.region, image))
+    return image or before
+
+
+def _media(data: bytes | None, log: Drafting) -> Media | None:
+    if data is None:
+        return None
+    log.blob(data)
+    return media_of(data, image_type(data))
+
+
+def _is_answer(action: Any) -> bool:
+    return isinstance(action, dict) and word(action.get("action_type")) == "answer"
+
+
+def _says(turns: tuple[Turn, ...], answer: str | None) -> bool:
+    """Whether the last step says the final answer."""
+    return any(_is_answer(turn.response.action) and turn.response.action.get("answer_text") == answer for turn in turns)
