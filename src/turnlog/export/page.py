@@ -9,11 +9,7 @@ the page would differ from what the model was sent.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 
 import msgspec
 
@@ -26,11 +22,11 @@ from ..workspace.diff import root_of
 from .description import Standing
 from .markup import Markup, end, start, tag, text
 from .page_files import changed_files
+from .page_head import STYLE, head
 from .page_parts import PartWriter, link
 from .page_records import RecordWriter
 from .wording import in_short
 
-_STYLE = Path(__file__).parent / "data" / "page.css"
 _TITLE = 120
 
 
@@ -51,7 +47,7 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
     parts = PartWriter(store, info.id, problems, calls_of(outlines))
     del outlines
     writer = RecordWriter(parts, Standing(decisions, info.records))
-    yield _head(info)
+    yield head(info.title or info.id, STYLE.read_text("utf-8"))
     yield from _top(store, info, turns)
     yield start("main")
     records = store.read(info.id, last=info.records)
@@ -98,27 +94,6 @@ def _outcome(turn: TurnInfo) -> list[Markup]:
     if turn.bills:
         said.append(text(f" · {in_short(turn.bills)}", one_line=True))
     return said
-
-
-@cache
-def _css() -> str:
-    return _STYLE.read_text("utf-8")
-
-
-def _head(info: SessionInfo) -> Markup:
-    digest = base64.b64encode(hashlib.sha256(_css().encode("utf-8")).digest()).decode("ascii")
-    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    metas = [
-        start("meta", charset="utf-8"),
-        # Not made by `start`, which would escape the quotes of the policy.
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        start("meta", name="referrer", content="no-referrer"),
-        start("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        start("meta", name="color-scheme", content="light dark"),
-        tag("title", text(info.title or info.id, one_line=True)),
-        tag("style", Markup(_css())),
-    ]
-    return Markup('<!DOCTYPE html>\n<html lang="en"><head>' + "\n".join(metas) + "</head>\n<body>\n")
 
 
 def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Markup]:

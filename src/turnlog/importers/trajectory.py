@@ -15,11 +15,11 @@ from typing import Any
 from ..log.messages import Media, Message, Text
 from ..log.records import MessageRecord
 from ..session.inputs import media_of
+from ..tokens.dimensions import image_type
 from ..trajectory.recording import answer_note, header, image_record, question, said, step_note
 from ..trajectory.trajectory import Trajectory
 from ..trajectory.values import Turn
 from ..trajectory.wire import read
-from ..view.repair.sniff import image_type
 from .drafting import Drafting
 from .json_values import word
 from .protocol import Imported, Origin, digest_of

@@ -180,8 +180,7 @@ class Session:
         return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
 
     def add(self, message: Message, *, model: str = "", step: int = 0) -> Record:
-        """Record a turnlog.Message. `model` names the model that wrote it, `step` the step of a trajectory whose image
-        it shows."""
+        """Record a turnlog.Message. `model` wrote it; `step` is the step of a trajectory whose image it shows."""
         return self._journal.append(MessageRecord(message_given(message), model=model, step=step))[0]
 
     def extend(self, messages: Iterable[Any], target: Target | None = None) -> tuple[Record, ...]:

@@ -10,8 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import InputError
-from ..tokens.dimensions import dimensions
-from ..view.repair.sniff import image_type
+from ..tokens.dimensions import dimensions, image_type
 
 MAX_BYTES = 50_000_000
 """No provider takes a request with an image as large as this."""

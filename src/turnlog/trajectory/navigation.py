@@ -11,8 +11,7 @@ from ..models.target import Target
 from ..providers import provider
 from ..requests.request import Request
 from ..session.session import Session
-from ..tokens.dimensions import dimensions
-from ..view.repair.sniff import image_type
+from ..tokens.dimensions import dimensions, image_type
 from .images import image_given, smaller
 from .recording import answer_note, header, question, said, shown, step_note
 from .steps import Walk, derived, walk

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from .._platform.files import write_whole
 from ..errors import InputError
 from ..log.messages import Media
 from ..session.reader import SessionLog
@@ -100,17 +98,9 @@ class Trajectory(Struct, frozen=True, repr_omit_defaults=True):
             raise InputError(f"the trajectory cannot be written as JSON: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write the trajectory to a file, completely or not at all. Raises as `to_json`, and OSError."""
-        place = Path(path)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        try:
-            with open(handle, "wb") as file:
-                file.write(self.to_json())
-            os.replace(name, place)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
+        """Write the trajectory to a file that only the user can read, completely or not at all. Raises as `to_json`,
+        InputError for a path that is not a file, and OSError."""
+        write_whole(Path(path), [self.to_json()])
 
 
 def _image(media: Media | None, log: SessionLog) -> tuple[bytes | None, str]:

@@ -1,0 +1,41 @@
+"""Writing a file completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import InputError
+
+
+def write_whole(place: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file that only the user can read (mode 0600). If anything fails, the file stays as it was. Raises
+    InputError for a path that is not a file, and OSError."""
+    _check_file(place)
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.writelines(pieces)
+        os.replace(name, place)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(name)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(place)  # the error of a full disk has no file name; this shows which disk is full
+        raise
+
+
+def _check_file(place: Path) -> None:
+    """Raises InputError if the path is something other than a file (a device, a pipe or a link), which would be
+    replaced."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = place.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise InputError(f"{place} is a link, which would be replaced; name the file that it leads to")
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+            raise InputError(f"{place} is {kind}; name a file, or send standard output there")
