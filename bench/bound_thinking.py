@@ -4,8 +4,9 @@
 
 Lives sessions of 45 steps in any order (tests/thinking_sessions.py): answers with thinking, tools whose results come
 late, other tools, system text, budgets, strategies, models and providers, compactions, rewinds, reopening. Counts the
-thinking blocks that the API would refuse, and requests that a session opened anew would send otherwise. Prints a line
-a finding and a summary.
+thinking blocks and bodies that the API would refuse, and requests that a session opened anew would send otherwise.
+Seven of ten sessions ask for the beta features with which tools are added and removed in mid-conversation. Prints a
+line a finding and a summary.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BATCH = 20
 def work(seeds: range, shared: str) -> tuple[Counter[str], list[str]]:
     """The findings of some sessions."""
     sys.path[:0] = [str(ROOT / "tests"), str(Path(shared) / "oracle")]
-    binding = importlib.import_module("binding")
+    binding, oracle = importlib.import_module("binding"), importlib.import_module("oracle")
     sessions = importlib.import_module("thinking_sessions")
     warnings.simplefilter("ignore")
     kinds, often = list(sessions.STEPS), list(sessions.STEPS.values())
@@ -37,7 +38,8 @@ def work(seeds: range, shared: str) -> tuple[Counter[str], list[str]]:
         draw = random.Random(seed)
         steps = [(kind, draw.randrange(10_000)) for kind in draw.choices(kinds, often, k=45)]
         model, strategy = draw.choice(sessions.MODELS), draw.choice(sessions.STRATEGIES)
-        life = sessions.play(binding, model, strategy, draw.choice([None, 4_000, 12_000]), steps)
+        budget, betas = draw.choice([None, 4_000, 12_000]), draw.random() < 0.7
+        life = sessions.play(binding, model, strategy, budget, steps, oracle=oracle, betas=betas)
         tally += life.counts
         tally["sessions"] += 1
         tally["findings"] += len(life.findings)

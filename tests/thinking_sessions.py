@@ -11,12 +11,15 @@ from typing import Any
 
 import turnlog
 from turnlog.errors import BudgetError, InputError
+from turnlog.log.messages import text_of
 from turnlog.models.target import Target
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history
+from turnlog.view.fold import select
 
 MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5-2")
 STRATEGIES = ("auto", "mask", "sliding", "summarise", "spec")
+BETAS = ("mid-conversation-tool-changes-2026-07-01", "inline-tools-2026-09-15")
 TOOLS = [
     {
         "name": name,
@@ -50,7 +53,18 @@ class Life:
     """One session; `findings` are sentences about what the API would have refused, or what a reopened session would
     have sent otherwise. `counts` says how much was looked at."""
 
-    def __init__(self, binding: ModuleType, model: str, strategy: str, *, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        binding: ModuleType,
+        model: str,
+        strategy: str,
+        *,
+        oracle: ModuleType,
+        budget: int | None = None,
+        betas: bool = False,
+    ) -> None:
+        self.betas = betas
+        self.oracle = oracle
         self.talks: dict[str, Any] = {}
         self.binding = binding
         self.model = model
@@ -58,6 +72,7 @@ class Life:
         self.session = turnlog.open("s", store=self.store, target=self.target(model), tools=TOOLS[:1])
         self.session.configure(strategy=strategy, **({} if budget is None else {"budget": budget}))
         self.session.system("You port code.")
+        self.tools = TOOLS[:1]
         self.late: list[str] = []
         self.findings: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -65,7 +80,8 @@ class Life:
 
     def target(self, model: str) -> Target:
         """A target of the model, thinking on."""
-        return turnlog.target("anthropic", model, thinking={"type": "adaptive"}, max_tokens=4_000)
+        betas = {"betas": [*BETAS]} if self.betas else {}
+        return turnlog.target("anthropic", model, thinking={"type": "adaptive"}, max_tokens=4_000, **betas)
 
     def step(self, kind: str, number: int) -> None:
         """One step; `number` picks what it is about. What is refused with a reason changes nothing."""
@@ -97,7 +113,8 @@ class Life:
                 session.receive({"choices": [{"message": {"role": "assistant", "content": f"Other {self.n}."}}]})
                 session.switch(self.target(self.model))
             case "tools":
-                session.configure(tools=TOOLS[: 1 + number % len(TOOLS)])
+                self.tools = _tools(number)
+                session.configure(tools=self.tools)
             case "system":
                 session.system(f"You port code. Rule {number % 5}.", replace=True)
             case "more system text":
@@ -123,6 +140,11 @@ class Life:
             case "open anew":
                 self.session = turnlog.Session(self.store, self.store.info("s"))
 
+    @property
+    def system_text(self) -> str:
+        """The system text that is in force, as the log says without regard to a target."""
+        return text_of(select(self.session.history())[0][0].message).strip()
+
     def ask(self, number: int) -> None:
         """A request, judged, and its answer with thinking: with none, one or several calls, of which some get their
         result later."""
@@ -132,8 +154,14 @@ class Life:
         talk = self.talks.setdefault(self.model, self.binding.Conversation(self.model))
         sent = [block for message in body["messages"] for block in self.binding.blocks_of(message["content"])]
         self.counts["requests"] += 1
+        if (told := tools_told(body)) != {tool["name"]: tool for tool in self.tools}:
+            self.findings.append(f"step {self.n}: the model is told of the tools {[*told]}")
+        if (text := system_told(body)) != self.system_text:
+            self.findings.append(f"step {self.n}: the model is told {text!r}")
         self.counts["blocks"] += sum(block.get("type") == "thinking" for block in sent)
+        self.counts["changes told midway"] += sum(message["role"] == "system" for message in body["messages"])
         self.findings += (f"step {self.n}: {error}" for error in talk.sent(body))
+        self.findings += (f"step {self.n}: {error}" for error in self.oracle.check_anthropic(body))
         if turnlog.Session(self.store, self.store.info("s")).request().json() != request.json():
             self.findings.append(f"step {self.n}: a session that is opened anew sends something else")
         content = [_thought(f"{self.n}.0"), {"type": "text", "text": f"Part {self.n}." + " done" * (number % 60)}]
@@ -163,13 +191,67 @@ class Life:
             session.user(f"Go on with part {self.n + 1}.")
 
 
+def _tools(number: int) -> list[dict[str, Any]]:
+    """One of many sets of tools: with some missing, with another description, in another order, seldom with one that
+    cannot be added in mid-conversation."""
+    tools = [tool for i, tool in enumerate(TOOLS) if number & 1 << i or i == number % len(TOOLS)]
+    tools = tools[:: -1 if number % 3 == 0 else 1]
+    if number % 5 == 0:
+        tools[0] = {**tools[0], "description": f"Another way {number % 4}."}
+    if number % 11 == 0:
+        tools.append({"type": "web_search_20250305", "name": "web_search"})
+    return tools
+
+
+def tools_told(body: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tools that the model has at the end of a body, by name, in the words of `TOOLS`."""
+    tools = {tool["name"]: tool for tool in body["tools"]}
+    told = dict(tools)
+    for message in body["messages"]:
+        for block in message["content"] if message["role"] == "system" and isinstance(message["content"], list) else []:
+            tool = block.get("tool", {})
+            if block["type"] == "tool_removal":
+                del told[tool["name"]]
+            elif block["type"] == "tool_addition":
+                added = tool.get("definition") or tools[tool["name"]]
+                assert added["name"] not in told
+                told[added["name"]] = added
+    return {name: _plain(tool) for name, tool in told.items()}
+
+
+def _plain(tool: dict[str, Any]) -> dict[str, Any]:
+    if "input_schema" not in tool:
+        return tool
+    return {"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]}
+
+
+def system_told(body: dict[str, Any]) -> str:
+    """The last system text that a body has, of those that replace each other."""
+    text = body["system"] if isinstance(body["system"], str) else "\n".join(b["text"] for b in body["system"])
+    for message in body["messages"]:
+        blocks = [{"text": message["content"]}] if isinstance(message["content"], str) else message["content"]
+        for block in blocks if message["role"] == "system" else []:
+            if (said := block.get("text", "")).startswith("[From here on, this replaces"):
+                text = said.partition("\n\n")[2]
+    return text.strip()
+
+
 def _thought(name: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": f"I think of {name}.", "signature": f"sig-{name}=="}
 
 
-def play(binding: ModuleType, model: str, strategy: str, budget: int | None, steps: Sequence[tuple[str, int]]) -> Life:
-    """A session in which these steps were taken."""
-    life = Life(binding, model, strategy, budget=budget)
+def play(
+    binding: ModuleType,
+    model: str,
+    strategy: str,
+    budget: int | None,
+    steps: Sequence[tuple[str, int]],
+    *,
+    oracle: ModuleType,
+    betas: bool = False,
+) -> Life:
+    """A session in which these steps were taken. With `betas`, changes of tools are told in mid-conversation."""
+    life = Life(binding, model, strategy, oracle=oracle, budget=budget, betas=betas)
     life.session.user("Port the billing module. Leave the database alone.")
     for kind, number in steps:
         life.step(kind, number)

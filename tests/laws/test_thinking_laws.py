@@ -25,22 +25,30 @@ _QUIET = st.lists(st.tuples(st.sampled_from(("ask", "say", "open anew", "pin")),
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.sampled_from(MODELS), st.sampled_from(STRATEGIES), st.sampled_from((None, 4_000, 12_000)), _STEPS)
+@given(
+    st.sampled_from(MODELS), st.sampled_from(STRATEGIES), st.sampled_from((None, 4_000, 12_000)), st.booleans(), _STEPS
+)
 def test_no_thinking_is_sent_behind_anything_else(
-    binding: ModuleType, model: str, strategy: str, budget: int | None, steps: list[tuple[str, int]]
+    binding: ModuleType,
+    oracle: ModuleType,
+    model: str,
+    strategy: str,
+    budget: int | None,
+    betas: bool,
+    steps: list[tuple[str, int]],
 ) -> None:
     """The API refuses such a request, and every request after it, so that the session is stuck; or a session that was
     killed goes on with other bytes."""
-    assert play(binding, model, strategy, budget, steps).findings == []
+    assert play(binding, model, strategy, budget, steps, oracle=oracle, betas=betas).findings == []
 
 
 @settings(max_examples=EXAMPLES)
 @given(st.sampled_from(MODELS), st.sampled_from(STRATEGIES), _QUIET)
 def test_thinking_is_not_left_out_for_nothing(
-    binding: ModuleType, model: str, strategy: str, steps: list[tuple[str, int]]
+    binding: ModuleType, oracle: ModuleType, model: str, strategy: str, steps: list[tuple[str, int]]
 ) -> None:
     """Where nothing ahead of it changed, the model would lose what it thought: in a long tool loop, its plan."""
-    life = Life(binding, model, strategy)
+    life = Life(binding, model, strategy, oracle=oracle)
     life.session.user("Port the billing module.")
     for kind, number in steps:
         life.step(kind, number - number % 7 + 6)  # no result comes late

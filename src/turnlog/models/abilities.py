@@ -45,6 +45,9 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     system_midway: bool = False
     """Whether system text may be in the middle of a conversation, if its provider allows that for some models only."""
 
+    tools_midway: bool = False
+    """Whether tools may be added and removed in the middle of a conversation, by parts of a system message."""
+
     system_role: bool = True
     """Whether it accepts system text at all."""
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 
 from ..errors import BlobMissing
-from ..log.messages import Message, Opaque, Part
+from ..log.messages import Message, Opaque, Part, Tool
 from ..log.records import Configuration, Usage
 from ..models.target import Target
 from ..view.rules import Rules
@@ -126,6 +126,10 @@ def _always(part: Opaque) -> bool:
     return True
 
 
+def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[Tool]) -> None:
+    return None
+
+
 def _nothing(target: Target) -> dict[str, Any]:
     return {}
 
@@ -189,6 +193,10 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     knows: Callable[[Opaque], bool] = _always
     """Whether the provider accepts this opaque part of its own in a request."""
+
+    tool_changes: Callable[[Sequence[Tool], Sequence[Tool], Sequence[Tool]], tuple[Opaque, ...] | None] = _no_changes
+    """The parts of a system message that change the model's tools in the middle of a conversation: from the second to
+    the third, if the request declares the first. None if no parts can say that."""
 
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
     """Settings with thinking switched off, for providers that require this in a tool loop that another provider

@@ -155,7 +155,7 @@ def repair_piece(
         repeated=len(ids) < len(calls),
         called=frozenset(call.name for call in calls),
         regular=same_start and same_end,
-        needs=-repaired.strays if same_end else 1,
+        needs=-repaired.strays if same_end and not repaired.unplaced else 1,
         thinking=thinking,
         left_out=left_out,
         early=repaired.early,

@@ -42,7 +42,10 @@ class Sent(Struct, frozen=True, eq=False):
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How much of the request `before` the request `now` repeats at its beginning."""
     tokens, previous = now.view.tokens, before.view.tokens
+    later = {n: decision for n, decision in decisions.items() if n > before.last}
     if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
+        if later and any(shown.treatment == "appended" for shown in before.view.closed.view):
+            return CacheUse(tokens, previous, 0, max(later), "changes of tools moved to the beginning")
         return CacheUse(tokens, previous, 0, why="the tools or settings changed")
     if now.declared != before.declared:
         return CacheUse(tokens, previous, 0, why="no tools are given, and the tools declared from the calls changed")
@@ -51,7 +54,6 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
     shared, gave_way = _shared(now.view, before.view)
     if shared >= previous:
         return CacheUse(tokens, previous, previous)
-    later = {n: decision for n, decision in decisions.items() if n > before.last}
     if not later:
         return CacheUse(tokens, previous, shared, why=gave_way or "a decision was taken back")
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))

@@ -156,6 +156,18 @@ class Sizing:
             self._recounted.clear()
 
 
+class Sizings:
+    """Sizes by any counter. What one counter sized is remembered."""
+
+    def __init__(self, blob: BlobReader) -> None:
+        self._blob = blob
+        self._made: dict[str, Sizing] = {}
+
+    def __call__(self, counter: Counter) -> Sizing:
+        """Sizes by this counter."""
+        return self._made.setdefault(counter.id, Sizing(counter, self._blob))
+
+
 def answers_at_once(view: Sequence[Shown]) -> Iterator[bool]:
     """For each message of a repaired view, whether it has results of parallel calls: calls in one answer, or in
     consecutive answers."""

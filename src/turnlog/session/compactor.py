@@ -137,7 +137,7 @@ class Compactor:
                     continue  # somebody else said something meanwhile
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             situation = self._situation(aim, lost)
-            decisions, after = decide(situation, self._context.past)
+            decisions, after = self._decided(aim, situation)
             if not decisions:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
@@ -152,7 +152,7 @@ class Compactor:
         asked for a summary. Raises BudgetError."""
         self._context.refresh()
         situation = self._context.situation(aim, self._digest, terms)
-        decisions, after = decide(situation, self._context.past)
+        decisions, after = self._decided(aim, situation)
         if decisions:
             return self._context.aside(aim, after, decisions)
         return self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
@@ -205,6 +205,12 @@ class Compactor:
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return msgspec.structs.replace(situation, ahead=self._ahead[0])
         return situation
+
+    def _decided(self, aim: Target, situation: Situation) -> tuple[Sequence[Decision], Situation]:
+        """The decisions that a situation calls for, and the situation after them."""
+        decisions, after = decide(situation, self._context.past)
+        fold = None if decisions else self._context.folding(aim)
+        return (decisions, after) if fold is None else ((fold,), after)
 
     def _prepare(self, aim: Target) -> None:
         """Have a summary made in the background, and notes for a digest, once the view is nearly full."""

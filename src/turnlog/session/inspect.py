@@ -22,8 +22,9 @@ from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import bindings_of
 from ..view.breakdown import Breakdown, shares_of
 from ..view.compaction.blocks import Item
+from ..view.decisions import active_decisions
 from ..view.explain import Explanation, explain
-from ..view.fold import select
+from ..view.fold import as_decided, as_shown, with_appended
 from ..view.tool_calls import fate_of
 from .compactor import Compactor
 from .state import Context
@@ -95,10 +96,14 @@ class WindowUse:
 
     def _broken_down(self, target: Target, marks: Marks, terms: Terms | None) -> Breakdown:
         context, blob = self._context, self._store.get_blob
-        ways = plan(context.configuration, target)
+        changes = context.aim_at(target)
+        ways = plan(replace(context.configuration, tools=changes.tools), target)
         counter, records = counter_for(target.provider, target.model), list(self._store.read(self._id))
         sizing = Sizing(counter, blob)
-        items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in select(records)[0]]
+        originals = (shown for record in records for shown in as_shown(record))
+        conversation = as_decided(originals, changes.untold(active_decisions(records)))
+        told = (shown for _, shown, _ in with_appended(conversation, changes.messages))
+        items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in told]
         builder = Builder(ways, blob, sizing, dict(bindings_of(records)))
         sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]

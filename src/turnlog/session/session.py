@@ -160,8 +160,8 @@ class Session:
     # -- recording -------------------------------------------------------------------------------
 
     def system(self, content: Content, *, replace: bool = False) -> Record:
-        """Record system text. With `replace`, this text replaces the system text at the beginning of later requests; if
-        there was none, it is added there."""
+        """Record system text. With `replace`, this text replaces the system text at the beginning of later requests, or
+        models that accept system text in mid-conversation are told so there; if there was none, it is added."""
         if replace:
             return self._configurer.replace_system(text_given("system(..., replace=True): content", content))
         return self.add(Message("system", parts_of(content)))

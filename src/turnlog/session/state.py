@@ -15,13 +15,13 @@ from ..log.messages import Media, images_in, media_parts
 from ..log.records import Binding, Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
+from ..requests.appended import Ways
 from ..requests.build import Builder, build
 from ..requests.conversation import Conversation
 from ..requests.prompt_cache import Sent, cache_prices
 from ..requests.repaired import RepairedView
 from ..requests.request import Request
-from ..requests.size import Sizing
-from ..requests.translate import plan
+from ..requests.size import Sizings
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
@@ -30,11 +30,13 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
-from ..view.fold import as_decided, as_shown
+from ..view.fold import as_decided, as_shown, with_appended
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Loss, Shown, starts_turn
+from .builders import Builders
 from .caches import Caches
+from .changes import Changes
 from .loader import gap_tokens, known_fate, reach_for, read_landmarks, read_window, usual_reach
 from .originals import ImageNumbers, Originals
 
@@ -52,27 +54,22 @@ class Context:
         self.lock = RLock()  # of a session's threads one at a time looks at what another may change
         self._store = store
         self._id = session_id
-        self._builders: list[Builder] = []
-        self.last = 0
-        """Number of the last record taken in."""
-        self.configuration = Configuration()
-        """The tools, settings, budget and strategy in force."""
-        self.calibration = Calibration()
-        """What the bills at hand have taught of counts."""
-        self.asked: Count | None = None
-        """The size of the last request."""
+        self.sizing = Sizings(store.get_blob)  # what counts by a counter
+        self._builders = Builders(store.get_blob, self.sizing)
+        self.last = 0  # number of the last record taken in
+        self.configuration = Configuration()  # the tools, settings, budget and strategy in force
+        self.calibration = Calibration()  # what the bills at hand have taught of counts
+        self.asked: Count | None = None  # the size of the last request
         self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
         self._shown = Conversation()
         self._images = ImageNumbers(store, session_id)
-        self.gap: tuple[int, int] | None = None
-        """First and last of the records in the midst of the conversation that are not at hand."""
+        self.gap: tuple[int, int] | None = None  # the records in the midst that are not at hand: first and last
         self._reach = 0  # tokens kept in memory
         self._torn = False  # whether something was taken in in part
         self._built: tuple[Builder, RepairedView] | None = None
-        self._sizings: dict[str, Sizing] = {}
         self._looked_at = Conversation()  # what was measured last to decide something
         self._caches = Caches()
-        self._bindings: dict[int, Binding] = {}  # of the answers at hand, by record
+        self._changes = Changes(store, session_id)
         self._load(None)
 
     # -- following the log -----------------------------------------------------------------------
@@ -101,17 +98,18 @@ class Context:
     def _take(self, record: Record) -> None:
         self._built = None
         if isinstance(record.body, Configuration):
+            moved = self._changes.depend_on(self.configuration, record.body)
             self._configure(record.body)
             before, self._reach = self._reach, usual_reach(record.body)
             if record.body.model:
                 self._count_by(counter_for(record.body.provider, record.body.model))
-            if self.gap is not None and self._reach != before:
+            if moved or (self.gap is not None and self._reach != before):
                 self._load(self._counter)  # what no view could hold may be held by one now
             return
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
             return
-        self._bindings.update(bindings_of([record]))
+        self._builders.bindings.update(bindings_of([record]))
         for (n, call_id), standing in fate_after(record, self._fate).items():
             self._fate[n, call_id] = standing
             concerned = next((piece for piece in reversed(self._shown.pieces) if piece.start <= n), None)
@@ -137,7 +135,7 @@ class Context:
         """The decisions in force, by record number."""
         self.past = marks.past
         """The same in order, and among them what took others back: what the next decision has regard to."""
-        self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
+        self._lasting, self._rewinds = marks.lasting, marks.rewinds
         self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
@@ -157,36 +155,40 @@ class Context:
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
-        self._bindings.clear()
-        self._bindings.update(bindings_of(records))
+        self._builders.bindings.clear()
+        self._builders.bindings.update(bindings_of(records))
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._pairing = Pairing()
         self._tokens = self._turns = self._shown_images = 0
         self._media: list[Media] = []
-        originals = (shown for record in records for shown in as_shown(record))
+        originals = [shown for record in records for shown in as_shown(record)]
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
-        for place, shown, raw in as_decided(originals, self._lasting):
-            if shown is raw and shown.treatment != "summarised":
+        answers = (n for n, shown, _ in as_decided(originals, self._lasting) if shown.message.role == "assistant")
+        self._changes.first_answer = next(answers, 0)
+        self._changes.read(self.configuration, self.decisions, self.last)
+        decisions = self._changes.untold(self._lasting)
+        self._told = told(decisions)
+        for place, shown, raw in with_appended(as_decided(originals, decisions), self._changes.messages):
+            if shown is raw and shown.treatment not in ("summarised", "appended"):
                 self._add(self._sizing.item(shown, by_number[place]))
                 continue
-            size = next(sizes[shown.records[0]], None) if shown is raw else None
+            size = next(sizes[shown.records[0]], None) if shown.treatment == "summarised" else None
             self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
         self._shown.keep(before)
-
-    def sizing(self, counter: Counter) -> Sizing:
-        """What counts by a counter."""
-        return self._sizings.setdefault(counter.id, Sizing(counter, self._store.get_blob))
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
             self._builders.clear()
         self.configuration = configuration
+        self._changes.configured(configuration)
 
     def _add(self, item: Item) -> None:
         message = item.shown.message
         self._shown.add(item)
         self._pairing.see(message)
+        if message.role == "assistant":
+            self._changes.first_answer = self._changes.first_answer or item.n
         self._tokens += item.tokens
         self._turns += starts_turn(item.shown)
         self._shown_images += images_in(message)
@@ -198,6 +200,15 @@ class Context:
         if now is None or now[0] is not builder:  # pieces are kept as one builder made them
             now = self._built = builder, builder.repaired(self._shown, self._fate)
         return now[1]
+
+    def aim_at(self, aim: Target, *, folded: bool = False) -> Changes:
+        """Show the conversation as a target takes it: counted as it is billed, with changes of tools and system text
+        told where they were made. With `folded`, they are told at the beginning. Returns these changes."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        ways = Ways() if folded else Ways.of(aim, self._builder(aim).plan.rules)
+        if self._changes.turn(ways, self.configuration, self.decisions, self.last):
+            self._load(self._counter)
+        return self._changes
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -217,11 +228,12 @@ class Context:
 
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""
+        self.aim_at(aim)
         return self._repaired(aim).tokens / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
-        self._count_by(counter_for(aim.provider, aim.model))
+        self.aim_at(aim)
         turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
@@ -236,10 +248,17 @@ class Context:
     def _scale(self, aim: Target) -> float:
         return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
 
+    def folding(self, aim: Target) -> Decision | None:
+        """The decision that moves changes to the beginning, where they are told once; None if there are none, or if
+        there is room for them."""
+        self.aim_at(aim)
+        crowded = bool(self._changes.messages) and self._repaired(aim).tokens > self._marks(aim).trigger
+        return self._changes.fold() if crowded else None
+
     def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
         in memory. `terms` take the place of the budget and the strategy in force."""
-        self._count_by(counter_for(aim.provider, aim.model))
+        self.aim_at(aim, folded=True)
         usual = terms is None and (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
         terms = terms or Terms(self.budget, self.strategy)
         made = self._situation(aim, summarise, terms)
@@ -304,9 +323,8 @@ class Context:
     # -- making requests -------------------------------------------------------------------------
 
     def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Request:
-        """The request that shows the conversation as it stands. One that is looked at and not `sent` is no other's
-        beginning, and no bill is held against its size. With `marks`, prompt-cache marks are placed where the provider
-        wants them."""
+        """The request that shows the conversation as it stands, with prompt-cache marks if `marks`. One that is looked
+        at and not `sent` is no other's beginning, and no bill is held against its size."""
         size = self.tokens(aim)
         builder = self._builder(aim)
         made = builder.request(self._shown, self._fate)
@@ -329,27 +347,27 @@ class Context:
         return builder.binding(sent.view if sent is not None else self._repaired(aim))
 
     def losses(self, aim: Target) -> tuple[Loss, ...]:
-        """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
-        load a vocabulary takes two tenths of a second."""
+        """What a request for a target loses of the conversation. While that is empty, nothing is counted."""
         if self.has_begun:
             return self.request(aim, sent=False).losses
         return build(self._builder(aim).plan, [], self._store.get_blob).losses
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
+        self.aim_at(aim, folded=True)
         now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
         plan, blob = self._builder(aim).plan, self._store.get_blob
-        made = build(plan, view, blob, self._fate, self._bindings).after(told(lasting(now, self.system)))
+        made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
         wanted = situation.strategy.cache_marks
         return Builder(plan, blob).marked(made, situation.size, self._id) if wanted else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
-        self._count_by(counter_for(aim.provider, aim.model))
+        self.aim_at(aim)
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
         return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self._builder(aim).certainty)
@@ -360,17 +378,14 @@ class Context:
 
     @property
     def head(self) -> tuple[Shown, ...]:
-        """The system messages that the conversation begins with; of one that began without any, those which a decision
-        made its system text since."""
-        given = {decision.first for decision in self.decisions.values() if decision.action == "system"}
-        found = (item for item in self._shown.items if item.n in given and not item.is_summary)
-        later = () if self._shown.head or not given else found
-        return tuple(item.shown for item in (*self._shown.head, *later))
+        """The system messages that the conversation begins with, as they are now (see `Changes.head`)."""
+        return self._changes.head(self._shown, self.decisions, self._lasting)
 
     @property
     def system(self) -> set[int]:
         """The numbers of the system messages that are shown."""
-        return {item.n for item in self._shown.items if item.shown.message.role == "system"}
+        said = (item for item in self._shown.items if item.shown.message.role == "system")
+        return {item.n for item in said if item.shown.treatment != "appended"}
 
     @property
     def has_begun(self) -> bool:
@@ -379,15 +394,7 @@ class Context:
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
-        return (item.raw for item in reversed(self._shown.items))
+        return (item.raw for item in reversed(self._shown.items) if item.raw.treatment != "appended")
 
     def _builder(self, aim: Target) -> Builder:
-        for made in self._builders:
-            if made.plan.target == aim:
-                return made
-        self._builders = [self._new_builder(aim), *self._builders[:2]]
-        return self._builders[0]
-
-    def _new_builder(self, aim: Target) -> Builder:
-        sizing = self.sizing(counter_for(aim.provider, aim.model))
-        return Builder(plan(self.configuration, aim), self._store.get_blob, sizing, self._bindings)
+        return self._builders.of(self.configuration, aim, self._changes.tools)

@@ -6,6 +6,7 @@ stay in the log and are never shown to a model.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -57,6 +58,18 @@ def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) ->
             yield number, effects.treat(original), original
     for at, _, standing in waiting:
         yield from ((at, shown, shown) for shown in standing)
+
+
+def with_appended(
+    conversation: Iterable[tuple[int, Shown, Shown]], messages: Iterable[Shown]
+) -> Iterator[tuple[int, Shown, Shown]]:
+    """The conversation with further messages, given in order; the place of each is the number of its record."""
+    waiting = deque(messages)
+    for place, shown, original in conversation:
+        while waiting and waiting[0].records[0] < place:
+            yield waiting[0].records[0], waiting[0], waiting.popleft()
+        yield place, shown, original
+    yield from ((one.records[0], one, one) for one in waiting)
 
 
 def as_shown(record: Record) -> list[Shown]:

@@ -76,6 +76,16 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Where system text may be. `inline`: anywhere. `top`: before all messages. `top_or_after_user`: there, and after a
     user turn that is followed by an assistant message or the end."""
 
+    system_appended: bool = False
+    """Whether system text that replaces other text is added to the conversation where the change was made. Otherwise,
+    the text at the beginning is changed. Applies only to requests of sessions."""
+
+    tools_appended: bool = False
+    """The same for the tools."""
+
+    system_parts: frozenset[str] = frozenset()
+    """Kinds of `Opaque` parts that only system messages may contain."""
+
     calls_elsewhere: bool = False
     """Whether the provider may have stored the calls, outside the request: then results without a call stay, and the
     request needs no message."""

@@ -13,6 +13,7 @@ from .rules import rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .schema import BODY
 from .stream import StreamAssembler
+from .tool_changes import tool_changes
 from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER"]
@@ -42,6 +43,7 @@ PROVIDER = Provider(
     with_tool_choice=with_tool_choice,
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
     deferred="tool",
+    tool_changes=tool_changes,
     without_thinking=without_thinking,
     required_settings=required_settings,
 )

@@ -12,6 +12,7 @@ from typing import Any
 from ...models.abilities import Abilities
 from ...models.target import Target
 from ...view.rules import Rules
+from .betas import TOOL_CHANGES, betas_in
 from .form import NAME
 from .parts import NO_OUTPUT
 
@@ -79,6 +80,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="user" if no_prefill else "any",
         strip_last=True,
         system="top_or_after_user" if abilities.system_midway else "top",
+        system_appended=abilities.system_midway,
+        tools_appended=abilities.tools_midway and betas_in(settings) >= TOOL_CHANGES,
+        system_parts=frozenset({"tool_addition", "tool_removal"}),
         call_id_pattern=r"[a-zA-Z0-9_-]+",
         call_id_unique="turn",
         name_pattern=r"[a-zA-Z0-9_-]{1,128}",

@@ -263,7 +263,7 @@ MIN_BUDGET = 1024
 """Smallest thinking budget, in tokens ("Input should be greater than or equal to 1024")."""
 
 BODY = record(
-    f"*model inference_geo? output_format:object? stream:flag top_k:int? {CALL_OPTIONS}",
+    f"*model betas:texts inference_geo? output_format:object? stream:flag top_k:int? {CALL_OPTIONS}",
     {
         "*messages": Many(_MESSAGE),
         # "system: text content blocks must contain non-whitespace text"
@@ -315,7 +315,7 @@ BODY = record(
         ),
     },
 )
-"""A request body. Headers that SDKs accept as arguments (`betas`, `extra_headers`) are not part of it."""
+"""A request body, and arguments that SDKs send as headers (`betas`, `extra_headers`)."""
 
 # -- answers -------------------------------------------------------------------------------------
 RESPONSE = record("*id *model *stop_reason")

@@ -280,6 +280,8 @@ class _Cleaner:
     def _may_hold(self, part: Opaque) -> bool:
         """Whether a message of this role may contain the part. The provider's own calls and their answers belong in
         assistant messages; system text that is sent apart from the messages cannot contain opaque parts."""
+        if part.kind in self.rules.system_parts:
+            return self.role == "system" and self.rules.system == "top_or_after_user"
         if self.role == "assistant":
             return True
         own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))

@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from ...log.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
-from ..types import Edit, Loss, Shown, starts_turn, without_extras
+from ..types import Edit, Loss, Shown, starts_turn
 from .arrange import Fate, arrange, as_one, with_parts
 from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
 from .own_calls import is_paused, own_calls
 from .pairing import pair
 from .required_word import add_word
+from .system_place import moved, place_system
 
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
@@ -34,7 +35,8 @@ class Repaired(Struct, frozen=True, gc=False):
 
     `strays`: the view had results without a call, or second results of a call, or results that might be matched to
     other calls if more of the view were given. `early` are the ids of results whose call may
-    follow the view, `waiting` the ids of calls whose result may have come before it.
+    follow the view, `waiting` the ids of calls whose result may have come before it. `unplaced`: where system text may
+    be depends on the message after the next.
     """
 
     view: tuple[Shown, ...]
@@ -43,6 +45,7 @@ class Repaired(Struct, frozen=True, gc=False):
     strays: bool = False
     early: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
+    unplaced: bool = False
 
 
 class Closed(Struct, frozen=True, gc=False):
@@ -76,6 +79,8 @@ def repair(
     limits on the media of a request are applied too.
     """
     cleaned, edits, losses = clean(view, rules)
+    # First, as a result behind such a message would be taken for a misplaced one.
+    cleaned = moved(cleaned, rules, edits, leading=leading, follows=follows)[0]
     pairs = pair(cleaned)
     mended, changes = arrange(cleaned, pairs, rules, fate)
     edits += changes
@@ -85,7 +90,7 @@ def repair(
     mended = _without_blank(mended, rules, edits)
     if rules.results_together:
         mended = _together(mended)
-    mended = _system(mended, rules, losses, leading=leading, follows=follows)
+    mended, unplaced = place_system(mended, rules, edits, losses, leading=leading, follows=follows)
     if rules.merge_calls:
         mended = _join(mended)
     if rules.calls_last:
@@ -95,7 +100,7 @@ def repair(
     strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
     word = next((i for i, shown in enumerate(cleaned) if starts_turn(shown)), len(cleaned))
     waiting = frozenset(getattr(cleaned[i].message.parts[j], "id", "") for i, j in pairs.waiting if i < word)
-    return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting)
+    return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting, unplaced)
 
 
 def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
@@ -111,7 +116,9 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
         edits.append(Edit("starts_with_assistant", "a user message added before the first answer", opening.records))
         ended.insert(at, opening)
     if closing is not None:
-        ended.append(closing)
+        end = max((i + 1 for i, shown in enumerate(ended) if shown.message.role != "system"), default=len(ended))
+        kept = min(kept, end - (at >= 0))
+        ended.insert(end, closing)
         if closing.records:
             detail = "a user message added after the last answer"
             edits.append(Edit("ends_with_assistant", detail, closing.records))
@@ -167,31 +174,6 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
                     )
                 )
     return tuple(declared), edits
-
-
-def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: bool, follows: Role | None) -> list[Shown]:
-    """The view with system text only where the rules allow it; elsewhere it is shown as a user message."""
-    if rules.system == "inline":
-        return view
-    first = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view)) if leading else 0
-    out = list(view)
-    for i in range(len(view) - 1, first - 1, -1):  # backwards, as the next message decides
-        shown = view[i]
-        if shown.message.role != "system":
-            continue
-        next_role = out[i + 1].message.role if i + 1 < len(out) else follows or "assistant"
-        legal = i > 0 and view[i - 1].message.role != "assistant" and next_role != "user"
-        if rules.system == "top_or_after_user" and legal:
-            continue
-        left = without_extras(shown.message.form, name=shown.message.name, own=rules.provider)
-        losses.append(Loss("place", f"system text in mid-conversation shown as a user message{left}", shown.records))
-        out[i] = Shown(as_users(shown.message), shown.records, "repaired")
-    return out
-
-
-def as_users(message: Message) -> Message:
-    """System text as a user message, for places where the provider does not accept system text."""
-    return Message("user", (Text("[system]"), *message.parts))
 
 
 def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
@@ -272,7 +254,8 @@ def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown
         if rules.first == "user" or calls:
             opening = Shown(Message("user", (Text(EARLIER),)), first.records, "synthetic")
     last = next(shown for shown in reversed(view) if shown.message.role != "system")
-    if last.message.role == "assistant" and rules.last == "user" and not is_paused(last.message, rules):
+    must_follow = rules.last == "user" or (rules.system == "top_or_after_user" and view[-1].message.role == "system")
+    if last.message.role == "assistant" and must_follow and not is_paused(last.message, rules):
         closing = Shown(Message("user", (Text(CONTINUE),)), last.records, "synthetic")
     return opening, closing
 

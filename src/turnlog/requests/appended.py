@@ -1,0 +1,109 @@
+"""Changes of tools and system text in mid-session, as messages at the places where they were made.
+
+A change at the beginning of a request makes the provider read everything anew, and invalidates reasoning that is bound
+to it. Some models are told about changes by system messages within the conversation instead. At the next decision that
+leaves out or shortens messages, the changes before it move to the beginning, which changes then anyhow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ..log.messages import Message, Part, Text, Tool
+from ..log.records import Configuration, Decision
+from ..models.target import Target
+from ..view.decisions import SIZING
+from ..view.repair.repair import named_tools
+from ..view.rules import Rules
+from ..view.types import Shown
+from .translate import plan
+
+FOLD = "fold"
+"""The action of a decision that does nothing else than move changes to the beginning."""
+
+_FOLDING = SIZING | {"clear", FOLD}
+
+_REPLACED = "[From here on, this replaces the system text at the beginning:]"
+
+
+class Ways(Struct, frozen=True):
+    """Which changes requests for a target tell within the conversation. Without a target, none."""
+
+    target: Target | None = None
+    system: bool = False
+    tools: bool = False
+
+    @classmethod
+    def of(cls, target: Target, rules: Rules) -> Ways:
+        """Those that the rules of a target allow."""
+        if not (rules.system_appended or rules.tools_appended):
+            return cls()
+        return cls(target, rules.system_appended, rules.tools_appended)
+
+
+class Appended(Struct, frozen=True):
+    """The changes of a session as its requests tell them.
+
+    `tools` are those that a request declares at its beginning. `messages` tell the changes since, each with the number
+    of the record that made it; `decisions` are those of them that replaced system text.
+    """
+
+    tools: tuple[Tool, ...]
+    messages: tuple[Shown, ...] = ()
+    decisions: frozenset[int] = frozenset()
+
+
+def folded_until(decisions: Mapping[int, Decision], first_answer: int) -> int:
+    """The number of the last record whose changes are told at the beginning: nothing was thought or cached before the
+    `first_answer` that is shown, and a decision that made room changed the beginning. `decisions` are those in
+    force."""
+    return max((first_answer, *(n for n, one in decisions.items() if one.action in _FOLDING)))
+
+
+def system_texts(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, str]]:
+    """The decisions that replaced system text, and the new text."""
+    for n, decision in decisions.items():
+        if decision.action == "system" and decision.detail.get("texts"):
+            yield n, "".join(text for _, _, text in decision.detail["texts"])
+
+
+def appended(
+    configuration: Configuration,
+    ways: Ways,
+    since: int,
+    texts: Iterable[tuple[int, str]],
+    configured: Sequence[tuple[int, tuple[Tool, ...]]],
+) -> Appended:
+    """The changes after record `since`. `texts` are replacements of system text by record number; `configured` are the
+    tools of each configuration by record number, oldest first, from the one in force at `since` on."""
+    declared, told = configuration.tools, dict[int, tuple[Part, ...]]()
+    if ways.target is not None and ways.tools:
+        since, declared, told = _tool_changes(configuration, ways.target, since, configured)
+    replaced = {n: text for n, text in texts if n > since} if ways.system else {}
+    told.update((n, (Text(f"{_REPLACED}\n\n{text}"),)) for n, text in replaced.items())
+    messages = (Shown(Message("system", told[n]), (n,), "appended") for n in sorted(told))
+    return Appended(declared, tuple(messages), frozenset(replaced))
+
+
+def _tool_changes(
+    configuration: Configuration, target: Target, since: int, configured: Sequence[tuple[int, tuple[Tool, ...]]]
+) -> tuple[int, tuple[Tool, ...], dict[int, tuple[Part, ...]]]:
+    """The record up to which changes are told at the beginning, the tools declared there, and the parts that tell each
+    later change of tools. A change that parts cannot tell is told at the beginning, with all before it."""
+    declared: tuple[Tool, ...] = ()
+    top: tuple[Tool, ...] = ()
+    before: tuple[Tool, ...] = ()
+    told: dict[int, tuple[Part, ...]] = {}
+    for n, tools in configured:
+        ways = plan(msgspec.structs.replace(configuration, tools=tools), target)
+        now = named_tools(ways.local.tools, ways.rules)[0]
+        parts = None if n <= since else ways.provider.tool_changes(top, before, now)
+        if parts is None:
+            since, declared, top, told = max(since, n), tools, now, {}
+        elif parts:
+            told[n] = parts
+        before = now
+    return since, declared, told

@@ -1,0 +1,45 @@
+"""The builders of a session's requests, one for each way in which requests are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..log.messages import Tool
+from ..log.records import Binding, Configuration
+from ..models.target import Target
+from ..providers.protocol import BlobReader
+from ..requests.build import Builder
+from ..requests.size import Sizing
+from ..requests.translate import plan
+from ..tokens.counters import counter_for
+from ..tokens.protocol import Counter
+
+_KEPT = 3
+"""So many builders are kept. Each remembers what it built last."""
+
+
+class Builders:
+    """The last builders of a session; `bindings` are those of its answers, by record."""
+
+    def __init__(self, blob: BlobReader, sizing: Callable[[Counter], Sizing]) -> None:
+        self.bindings: dict[int, Binding] = {}
+        self._blob = blob
+        self._sizing = sizing
+        self._made: list[tuple[Target, tuple[Tool, ...], Builder]] = []
+
+    def of(self, configuration: Configuration, aim: Target, tools: tuple[Tool, ...]) -> Builder:
+        """The builder of requests for a target that declare these tools at their beginning."""
+        for target, declared, builder in self._made:
+            if target == aim and declared == tools:
+                return builder
+        sizing = self._sizing(counter_for(aim.provider, aim.model))
+        ways = plan(msgspec.structs.replace(configuration, tools=tools), aim)
+        made = Builder(ways, self._blob, sizing, self.bindings)
+        self._made = [(aim, tools, made), *self._made[: _KEPT - 1]]
+        return made
+
+    def clear(self) -> None:
+        """Drop all of them: the configuration changed."""
+        self._made.clear()
