@@ -65,7 +65,7 @@ class Life:
     ) -> None:
         self.betas = betas
         self.oracle = oracle
-        self.talks: dict[str, Any] = {}
+        self.talk = binding.Conversation(model)
         self.binding = binding
         self.model = model
         self.store = MemoryStore()
@@ -151,7 +151,6 @@ class Life:
         session = self.session
         request = session.request()
         body = request.body
-        talk = self.talks.setdefault(self.model, self.binding.Conversation(self.model))
         sent = [block for message in body["messages"] for block in self.binding.blocks_of(message["content"])]
         self.counts["requests"] += 1
         if (told := tools_told(body)) != {tool["name"]: tool for tool in self.tools}:
@@ -160,7 +159,8 @@ class Life:
             self.findings.append(f"step {self.n}: the model is told {text!r}")
         self.counts["blocks"] += sum(block.get("type") == "thinking" for block in sent)
         self.counts["changes told midway"] += sum(message["role"] == "system" for message in body["messages"])
-        self.findings += (f"step {self.n}: {error}" for error in talk.sent(body))
+        self.findings += (f"step {self.n}: {error}" for error in self.talk.sent(body))
+        self.findings += (f"step {self.n}: sent in vain: {one}" for one in self.talk.dropped)
         self.findings += (f"step {self.n}: {error}" for error in self.oracle.check_anthropic(body))
         if turnlog.Session(self.store, self.store.info("s")).request().json() != request.json():
             self.findings.append(f"step {self.n}: a session that is opened anew sends something else")
@@ -181,7 +181,7 @@ class Life:
         }
         usage = {"input_tokens": 10, "output_tokens": 2}
         session.receive({**answer, "stop_reason": "tool_use" if calls else "end_turn", "usage": usage})
-        talk.answered(content)
+        self.talk.answered(content)
         for i, call in enumerate(calls):
             if number % 7 == i:
                 self.late.append(call)

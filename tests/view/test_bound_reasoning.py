@@ -28,12 +28,12 @@ VIEW = [
 
 
 def _standing(view: list[Shown], known: dict[int, Binding], tools: tuple[Tool, ...] = TOOLS) -> list[int]:
-    digests = Prefixes().of(beginning(MODEL, tools), view)
+    digests = Prefixes().of(beginning(tools), view)
     held = {shown.records[0] for shown in view if any(isinstance(part, Reasoning) for part in shown.message.parts)}
-    return standing(view, digests, known, held)
+    return standing(view, digests, known, held, lambda model: model in ("", MODEL))
 
 
-KNOWN = bindings_as_given(VIEW, beginning(MODEL, TOOLS), "anthropic")
+KNOWN = bindings_as_given(VIEW, beginning(TOOLS), "anthropic")
 
 
 def test_each_names_the_one_before_and_the_oldest() -> None:
@@ -78,25 +78,31 @@ def test_the_oldest_may_be_left_out_but_none_between() -> None:
     assert _standing(VIEW, cut) == [4, 6, 8]
 
 
+def test_what_another_model_thought_is_not_there() -> None:
+    """The API would drop it in silence, and refuse what names it as the reasoning before."""
+    other = {**KNOWN, 4: Binding(KNOWN[4].prefix, 2, 2, "another"), 6: Binding(KNOWN[6].prefix, 2, 2)}
+    assert _standing(VIEW, other) == [2, 6, 8]
+
+
 def test_a_message_of_nothing_but_reasoning_is_nothing() -> None:
     """It leaves the request with its reasoning: what stands behind it must not go for that."""
     only = Shown(Message("assistant", (Reasoning("anthropic", "so", signature="s"),)), (9,))
-    begin = beginning(MODEL, TOOLS)
+    begin = beginning(TOOLS)
     assert Prefixes().of(begin, [*VIEW, only])[-1] == Prefixes().of(begin, VIEW)[-1]
 
 
 def test_digests_are_the_same_however_they_were_come_by() -> None:
     """An open session and one opened anew would leave out other reasoning."""
-    kept, begin = Prefixes(), beginning(MODEL, TOOLS)
+    kept, begin = Prefixes(), beginning(TOOLS)
     for length in (3, 8, 5, 8, 0, 2):
         assert kept.of(begin, VIEW[:length]) == Prefixes().of(begin, VIEW[:length])
-    other = beginning("claude-fable-5-1", TOOLS)
+    other = beginning(TOOLS[:1])
     assert kept.of(other, VIEW) == Prefixes().of(other, VIEW) != kept.of(begin, VIEW)
 
 
 def test_numbers_beyond_64_bits_and_halves_of_characters_have_a_digest() -> None:
     """A session with a call like that could make no request."""
-    begin = beginning(MODEL, TOOLS)
+    begin = beginning(TOOLS)
     strange = [Shown(Message("assistant", (ToolCall("c", "read", {"n": 1 << 70, "t": "\ud800"}),)), (1,))]
     assert len(Prefixes().of(begin, strange)) == 2
 
@@ -145,4 +151,26 @@ def test_whoever_asks_the_api_to_leave_it_out_keeps_it() -> None:
     session.receive({"role": "assistant", "type": "message", "model": MODEL, "content": BODY["messages"][1]["content"]})
     session.user("Two?")
     session.system("Be long.", replace=True)
+    assert _thoughts(session.request().body) == ["Hm."]
+
+
+@pytest.mark.parametrize(("model", "kept"), [("claude-fable-5-1", ["Hm."]), ("claude-sonnet-5-5", [])])
+def test_a_switch_keeps_what_the_other_model_reads(model: str, kept: list[str]) -> None:
+    """What it cannot read is dropped by the API without a word, so it must not be counted; what it reads would be
+    thrown away for nothing. Back at the first model, its thinking is there again."""
+
+    def aim(name: str) -> turnlog.Target:
+        return turnlog.target("anthropic", name, thinking={"type": "adaptive"}, max_tokens=100)
+
+    session = turnlog.open("s", store=":memory:", target=aim(MODEL))
+    session.user("One?")
+    session.request()
+    session.receive({"role": "assistant", "type": "message", "model": MODEL, "content": BODY["messages"][1]["content"]})
+    session.user("Two?")
+    session.switch(aim(model))
+    assert _thoughts(session.request().body) == kept
+    session.receive({"role": "assistant", "type": "message", "model": model, "content": BODY["messages"][3]["content"]})
+    session.user("Three?")
+    assert _thoughts(session.request().body) == [*kept, "Ah."]
+    session.switch(aim(MODEL))
     assert _thoughts(session.request().body) == ["Hm."]

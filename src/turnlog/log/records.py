@@ -77,11 +77,13 @@ class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defau
 
     `prefix` is a digest of everything before the answer in its request, `after` the number of the record with the
     newest reasoning in that request, `first` of the record with the oldest; both are 0 if the request contained none.
+    `model` is the model that the request was for; "" if it is not known.
     """
 
     prefix: str
     after: int = 0
     first: int = 0
+    model: str = ""
 
 
 class MessageRecord(

@@ -76,6 +76,19 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     """Whether Google accepts empty texts for it."""
 
 
+_DATED = re.compile(r"[-@]\d{8}\b.*")
+
+
+def reads_thinking(model: str, maker: str, abilities: Abilities) -> bool:
+    """Whether `model`, which has these abilities, accepts the thinking that the model `maker` produced."""
+    return _bare(maker) in {_bare(model), *abilities.reads_thinking_of}
+
+
+def _bare(model: str) -> str:
+    """A model's name without its date and the prefix of a reseller."""
+    return _DATED.sub("", model.lower().rpartition("/")[2].rpartition("anthropic.")[2])
+
+
 def family_entries(model: str) -> list[tuple[dict[str, Any], str]]:
     """The facts about the families that a model's name belongs to, each with its source; later ones win."""
     name = model.lower()

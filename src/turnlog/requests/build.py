@@ -245,7 +245,7 @@ class _RenderedRun:
 
 def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:
     records = sorted(n for part in parts for n in part.left_out)
-    detail = "reasoning left out: it is bound to the content before it, which has changed since it was made"
+    detail = "reasoning left out: it is bound to its model and the content before it, which have changed since then"
     return [Edit("reasoning", detail, tuple(records))] if records else []
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..log.messages import Role, Tool, ToolCall, ToolResult, unchanged
 from ..log.records import Binding
+from ..models.abilities import reads_thinking
 from ..providers.protocol import BlobReader
 from ..tokens.counters import counter_for
 from ..view.bound_reasoning import Prefixes, beginning, standing
@@ -161,15 +162,20 @@ class Repairs:
     def _standing(self, made: RepairedView) -> tuple[list[int], bytes]:
         """The records whose reasoning a view may show, oldest first, and the digest of the whole view."""
         thinking = frozenset().union(*(part.thinking for part in made.parts))
-        digests = self._prefixes.of(beginning(self.plan.target.model, made.tools), made.closed.view)
-        return standing(made.closed.view, digests, self._bindings or {}, thinking), digests[-1]
+        digests = self._prefixes.of(beginning(made.tools), made.closed.view)
+        return standing(made.closed.view, digests, self._bindings or {}, thinking, self._reads), digests[-1]
+
+    def _reads(self, model: str) -> bool:
+        """Whether the target's model reads the reasoning of a model, which is its own if no name is given."""
+        target = self.plan.target
+        return not model or reads_thinking(target.model, model, target.abilities)
 
     def binding(self, made: RepairedView) -> Binding | None:
         """The binding of reasoning in an answer to a request of the view; None if the model does not bind reasoning."""
         if not self.plan.rules.reasoning_bound:
             return None
         kept, digest = self._standing(made)
-        return Binding(digest.hex(), *((kept[-1], kept[0]) if kept else (0, 0)))
+        return Binding(digest.hex(), *((kept[-1], kept[0]) if kept else (0, 0)), model=self.plan.target.model)
 
     def _view(self, conversation: Conversation, fate: Fate) -> RepairedView:
         pieces = conversation.pieces

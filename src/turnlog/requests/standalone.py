@@ -160,7 +160,7 @@ def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
     """The bindings of the reasoning in a body: it is bound to the body as given. {} if the model binds none."""
     if not ways.rules.reasoning_bound:
         return {}
-    return bindings_as_given(view, beginning(ways.target.model, ways.local.tools), ways.rules.provider)
+    return bindings_as_given(view, beginning(ways.local.tools), ways.rules.provider)
 
 
 @contextmanager

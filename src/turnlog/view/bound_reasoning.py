@@ -6,12 +6,13 @@ says what its reasoning is bound to; this module compares it with the content th
 
 The rule, from the Messages API's pages about preserved thinking and prefix checks (read in November 2026): reasoning is
 accepted if the tools, the system text and all messages before it are the same as when it was made, and if the earlier
-reasoning shown is the same as well; the oldest of this earlier reasoning may be left out, but none in between.
+reasoning shown is the same as well; the oldest of this earlier reasoning may be left out, but none in between. A model
+reads its own reasoning and that of some others; reasoning that it cannot read is not there for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import compress, count
 from operator import is_not
@@ -22,16 +23,16 @@ from ..log.messages import Message, Reasoning, Tool
 from ..log.records import Binding, MessageRecord, PartialAnswer, Record
 from .types import Shown
 
-_VERSION = b"1"
+_VERSION = b"2"
 """Version of the digest and of how requests write messages. A new version makes all recorded bindings invalid."""
 
 _DIGEST_BYTES = 12
 
 
-def beginning(model: str, tools: Iterable[Tool]) -> bytes:
-    """The digest of everything before the first message in a request to a model. The order of tools does not matter."""
+def beginning(tools: Iterable[Tool]) -> bytes:
+    """The digest of everything before the first message in a request. The order of tools does not matter."""
     declared = sorted(map(_encoded, tools))
-    return _digest(b"\0".join((_VERSION, model.encode(), *declared)))
+    return _digest(b"\0".join((_VERSION, *declared)))
 
 
 class Prefixes:
@@ -108,15 +109,22 @@ def without_reasoning(shown: Shown, provider: str) -> Shown:
 
 
 def standing(
-    view: Sequence[Shown], digests: Sequence[bytes], bindings: Mapping[int, Binding], held: Collection[int]
+    view: Sequence[Shown],
+    digests: Sequence[bytes],
+    bindings: Mapping[int, Binding],
+    held: Collection[int],
+    reads: Callable[[str], bool],
 ) -> list[int]:
-    """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning.
-    Reasoning without a binding may not be shown, as it is not known what it is bound to."""
+    """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning,
+    `reads` says whether the model reads that of another model. Reasoning without a binding may not be shown, as it is
+    not known what it is bound to."""
     kept: list[int] = []
     wanted, first = None, 0
     for n, digest in reversed([*_answers(view, digests, held)]):
         binding = bindings.get(n)
         if binding is None or binding.prefix != digest.hex() or n < first or (wanted is not None and n != wanted):
+            continue
+        if not reads(binding.model):
             continue
         kept.append(n)
         wanted, first = binding.after, max(first, binding.first)
