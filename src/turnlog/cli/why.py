@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..log.messages import Message
-from ..log.records import Decision, Record
+from ..log.records import Decision, Note, Record
 from ..log.texts import leaf_parts
+from ..session.answer import RESPONSE
 from ..session.session import Session
 from ..view.explain import Account, Explanation
 from ..view.fold import select
@@ -42,14 +43,22 @@ def _why(arguments: Namespace) -> int:
             _one(session, found, records, arguments)
             return 0
     messages = {record.n: record for record in records if record.n in found.accounts}
+    remarks = [(record.n, text) for record in records if (text := _remark(record))]
     if arguments.json:
         for ruling in found.rulings:
             out_json(decision_json(ruling))
         for n, record in messages.items():
             out_json(_row(found.accounts[n], record))
+        for n, text in remarks:
+            out_json({"record": n, "remark": text})
         return 0
-    out_lines(_all(session.id, found, messages))
+    out_lines(_all(session.id, found, remarks, messages))
     return 0
+
+
+def _remark(record: Record) -> str:
+    """What a record says that the provider left out of a request."""
+    return record.body.text if isinstance(record.body, Note) and record.body.topic == RESPONSE else ""
 
 
 def _row(account: Account, record: Record) -> dict[str, Any]:
@@ -64,7 +73,9 @@ def _row(account: Account, record: Record) -> dict[str, Any]:
     }
 
 
-def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
+def _all(
+    name: str, found: Explanation, remarks: Sequence[tuple[int, str]], messages: dict[int, Record]
+) -> Iterator[str]:
     yield f"{name}: {fates(found.accounts.values())}; {found.saved:,} tokens saved"
     active = [one for one in found.rulings if not one.ended_by and one.decision.action != "undo"]
     gone = [one for one in found.rulings if one.ended_by]
@@ -72,6 +83,9 @@ def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator
         if rulings:
             yield f"{title}:"
             yield from decision_lines(rulings, found)
+    if remarks:
+        yield "left out by the provider:"
+        yield from (f"{n:>5}  {text}" for n, text in remarks)
     yield from _table(found, messages)
 
 

@@ -63,7 +63,8 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     `complete` is False if the stream ended early; `error` is then the reason, if known. `fragments` are tool calls
     whose arguments are incomplete; they are not part of `message`. `beside` is information for people that is not sent
-    to a model, for example Google's sources.
+    to a model, for example Google's sources. `remark` is a sentence about what the provider left out of the request, ""
+    if nothing.
     """
 
     message: Message
@@ -76,6 +77,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     error: str = ""
     fragments: tuple[Part, ...] = ()
     beside: dict[str, Any] = field(default_factory=dict)
+    remark: str = ""
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 

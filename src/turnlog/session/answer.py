@@ -14,6 +14,9 @@ from ..providers.error_bodies import is_error_body
 from ..providers.protocol import Reply
 from ..providers.sdk_objects import advice
 
+RESPONSE = "response"
+"""The topic of the note after an answer that says what the provider did with the request."""
+
 
 class Answer:
     """What `receive` recorded: the message, its tool calls, and whether it is `complete` (not interrupted). `model`:

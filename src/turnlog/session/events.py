@@ -23,6 +23,7 @@ from ..log.records import (
     Body,
     Decision,
     FileChange,
+    Note,
     PartialAnswer,
     Record,
     ToolFinished,
@@ -33,6 +34,7 @@ from ..log.records import (
 from ..models.target import Target
 from ..redaction import Redactor, redacted
 from ..view.decisions import SIZING, failures_of
+from .answer import RESPONSE
 
 if TYPE_CHECKING:
     from .session import Session
@@ -357,6 +359,8 @@ def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
             return "undone", f"decision {undone} no longer holds: {why}"
         case FileChange(path=path, action=action):
             return "diff", f"{path} {action}"
+        case Note(topic=topic, text=text) if topic == RESPONSE and text:
+            return "warning", text
         case PartialAnswer(reason=reason):
             return "warning", f"the answer was interrupted: {reason}"
         case _:

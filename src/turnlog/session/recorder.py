@@ -22,7 +22,7 @@ from ..redaction import has_mark
 from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
-from .answer import Answer, is_stream, told_apart, whole_of
+from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
 from .checkpoint import Checkpoints
 from .inputs import Content, parts_of
 from .reader import SessionLog
@@ -256,7 +256,7 @@ class Journal:
             assert isinstance(kept, (MessageRecord, PartialAnswer))
             bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
         if reply.beside:
-            bodies.append(Note("response", data=reply.beside))
+            bodies.append(Note(RESPONSE, reply.remark, reply.beside))
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
@@ -55,8 +56,19 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         response_id=string(message, "id"),
         fragments=begun,
         beside={key: message[key] for key in BESIDE if _says_anything(message.get(key))},
+        remark=_dropped(message.get("input_transformations")),
         blobs=blobs,
     )
+
+
+def _dropped(transformations: Any) -> str:
+    """What the API left out of the request (`BetaThinkingDroppedInputTransformation` of the SDK)."""
+    listed = transformations if isinstance(transformations, Sequence) else ()
+    left = [each for each in listed if isinstance(each, Mapping) and each.get("type") == "thinking_dropped"]
+    if not left:
+        return ""
+    reasons = ", ".join(dict.fromkeys(str(each["reason"]) for each in left if each.get("reason")))
+    return f"the provider left out {counted(len(left), 'thought')}" + (f" ({reasons})" if reasons else "")
 
 
 def _says_anything(value: Any) -> bool:
