@@ -75,9 +75,8 @@ def tokens_billed(value: Any) -> int:
 class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """What the reasoning of an answer is bound to, for models that seal it together with everything they were sent.
 
-    `prefix` is a digest of everything before the answer in its request, `after` the number of the record with the
-    newest reasoning in that request, `first` of the record with the oldest; both are 0 if the request contained none.
-    `model` is the model that the request was for; "" if it is not known.
+    `prefix` is a digest of everything before the answer in its request to `model`, `after` the number of the record
+    with the newest reasoning in that request, `first` with the oldest; both are 0 if the request contained none.
     """
 
     prefix: str
