@@ -23,6 +23,7 @@ from judging import errors_of
 from turnlog.errors import FormatError
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
+from turnlog.providers.google.keys import camel
 from turnlog.requests.standalone import check, repair, shown_messages
 
 GEMINI = [target("google", model) for model in ("gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro")]
@@ -55,14 +56,40 @@ def model_of(aim: Target) -> str | None:
     return aim.model if aim.provider == "google" else None
 
 
+_ENUMS = {
+    "behavior": "BLOCKING",
+    "category": "HARM_CATEGORY_HARASSMENT",
+    "language": "PYTHON",
+    "level": "MEDIA_RESOLUTION_LOW",
+    "mediaResolution": "MEDIA_RESOLUTION_LOW",
+    "method": "SEVERITY",
+    "mode": "AUTO",
+    "outcome": "OUTCOME_OK",
+    "scheduling": "SILENT",
+    "serviceTier": "standard",
+    "thinkingLevel": "LOW",
+    "threshold": "BLOCK_NONE",
+    "toolType": "GOOGLE_SEARCH_WEB",
+    "type": "STRING",
+}
+"""A value of each enum of Google's requests, by key."""
+
+
+def named_enums(value: Any) -> Any:
+    """A body in which each enum value that is given by its number has some name."""
+    if isinstance(value, dict):
+        return {
+            key: _ENUMS[camel(key)] if type(item) is int and camel(key) in _ENUMS else named_enums(item)
+            for key, item in value.items()
+        }
+    return [named_enums(item) for item in value] if isinstance(value, list) else value
+
+
 def errors(oracle: ModuleType, aim: Target, body: dict[str, Any]) -> list[str]:
-    """What the judge says of a body. Names of server tools are taken on trust: there will be new ones."""
+    """What the judge says of a body. Names of server tools are taken on trust: there will be new ones. The judge knows
+    the values of Google's enums by name only."""
+    body = named_enums(body) if aim.provider == "google" else body
     return [error for error in errors_of(oracle, aim, body) if ".server_tool_use.name: " not in error]
-
-
-def same(name: str, made: dict[str, Any], body: dict[str, Any]) -> bool:
-    """Whether a body came back as it was. Anthropic's `"model": null` becomes the target's without a word."""
-    return made == body or (name == "anthropic" and {**made, "model": None} == {**body, "model": None})
 
 
 def repaired(oracle: ModuleType, aim: Target, seed: int) -> tuple[list[str], bool]:
@@ -76,7 +103,7 @@ def repaired(oracle: ModuleType, aim: Target, seed: int) -> tuple[list[str], boo
         return [], False
     again = repair(prepared.body, aim.provider, model=model_of(aim))
     assert json.dumps(body) == before
-    assert same(aim.provider, prepared.body, body) or prepared.edits or prepared.losses
+    assert prepared.body == body or prepared.edits or prepared.losses
     changed = (again.body, again.edits, again.losses) != (prepared.body, (), ())
     return errors(oracle, aim, prepared.body), changed
 
@@ -140,7 +167,7 @@ def test_a_mutant_that_can_be_read_comes_back_or_is_declared(name: str, seed: in
     rendered = to.render(
         shown_messages(parsed), parsed.configuration, aim_of(name, parsed.configuration.model), parsed.blob
     )
-    assert same(name, rendered.body, body) or rendered.losses or (name == "google" and rendered.edits)
+    assert rendered.body == body or rendered.losses or (name == "google" and rendered.edits)
 
 
 @pytest.mark.parametrize(("name", "place"), [(name, place) for name, places in PLACES.items() for place in places])

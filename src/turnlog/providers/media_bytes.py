@@ -28,6 +28,11 @@ def decode_base64(text: str) -> bytes | None:
     return None
 
 
+def is_data_url(text: str) -> bool:
+    """Whether a text is a data URL; its scheme may be in capitals (RFC 3986, 3.1)."""
+    return text[:5].lower() == "data:"
+
+
 def encode_base64(data: bytes) -> str:
     """Bytes as base64, with padding."""
     return base64.b64encode(data).decode("ascii")

@@ -65,7 +65,7 @@ def read_blocks(blocks: Sequence[Any], path: str) -> tuple[tuple[Part, ...], dic
 def _configuration(body: Mapping[str, Any]) -> Configuration:
     # How the body was spelled: no model, empty system text, empty tools.
     seen = {key: body[key] for key in ("system", "tools") if key in body and not body[key]}
-    named = {"model": ""} if "model" in body else {}
+    named = {"model": ""} if body.get("model") else {}
     return Configuration(
         provider=NAME,
         model=string(body, "model"),

@@ -29,15 +29,31 @@ def sanitize(request: Object, target: Target, edits: Edits) -> Object:
     body = changed(body, "messages", "", lambda message, path: finished(message, path, edits))
     if request.get("tools") and not body.get("tools"):
         body = sanitize_tools.from_calls(body, edits)
-    if not body.get("model"):
-        body = edits.put(body, "model", target.model, _MISSING)
-    abilities = model_abilities(str(body["model"]))
+    body = _envelope(body, target, edits)
+    abilities = model_abilities(str(body.get("model") or target.model))
     body = _thinking(body, abilities, edits)
     body = _max_tokens(body, target, edits)
     body = _thinking_excludes(body, edits)
     body = _sampling(body, abilities, edits)
     body = _tool_choice(body, abilities, edits)
     return sanitize_marks(body, edits)
+
+
+def _envelope(body: Object, target: Target, edits: Edits) -> Object:
+    """The request with a model, as the API of Anthropic requires it, or without one, as those of Vertex AI and Amazon
+    Bedrock do: there the URL names the model, and the body has the version of the API."""
+    if not body.get("model"):
+        if body.get("anthropic_version"):
+            return body
+        body = edits.put(body, "model", target.model, _MISSING)
+    for key in ("anthropic_version", "anthropic_beta"):
+        if key in body:
+            body = edits.drop(body, key, "Extra inputs are not permitted", reason="only Vertex and Bedrock take it")
+    return body
+
+
+def _model(request: Object) -> str:
+    return str(request.get("model") or "this model")
 
 
 def without_thinking(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,9 +110,9 @@ def _thinking(request: Object, abilities: Abilities, edits: Edits) -> Object:
         return request
     rule = f'"thinking.type.{kind}" is not supported for this model.'
     if not taken:
-        return edits.drop(request, "thinking", rule, reason=f"{request['model']} does not take {kind!r}")
+        return edits.drop(request, "thinking", rule, reason=f"{_model(request)} does not take {kind!r}")
     kept = {key: value for key, value in request["thinking"].items() if key != "budget_tokens"}
-    detail = f"{kind!r} became {taken!r}: {request['model']} does not take it"
+    detail = f"{kind!r} became {taken!r}: {_model(request)} does not take it"
     return edits.put(request, "thinking", {**kept, "type": taken}, rule, detail=detail)
 
 
@@ -126,7 +142,7 @@ def _sampling(request: Object, abilities: Abilities, edits: Edits) -> Object:
     for key in ("temperature", "top_p", "top_k") if abilities.sampling == "none" else ():
         if key in request:
             rule = "sampling parameters are refused by the newest models"
-            request = edits.drop(request, key, rule, reason=f"{request['model']} takes none")
+            request = edits.drop(request, key, rule, reason=f"{_model(request)} takes none")
     both = request.get("temperature") is not None and request.get("top_p") is not None
     if both and abilities.sampling == "one":
         rule = "`temperature` and `top_p` cannot both be specified for this model."
@@ -149,4 +165,4 @@ def _tool_choice(request: Object, abilities: Abilities, edits: Edits) -> Object:
     if abilities.forced_tools:
         return request
     rule = "tool_choice that forces tool use is not supported for this model."
-    return _unforced(request, rule, f"{request['model']} cannot be forced", edits)
+    return _unforced(request, rule, f"{_model(request)} cannot be forced", edits)

@@ -263,7 +263,9 @@ MIN_BUDGET = 1024
 """Smallest thinking budget, in tokens ("Input should be greater than or equal to 1024")."""
 
 BODY = record(
-    f"*model betas:texts inference_geo? output_format:object? stream:flag top_k:int? {CALL_OPTIONS}",
+    # `anthropic_version` and `anthropic_beta`: requests of Vertex AI and Amazon Bedrock, which have no model.
+    "*model anthropic_beta:texts anthropic_version betas:texts inference_geo? output_format:object? stream:flag "
+    f"top_k:int? {CALL_OPTIONS}",
     {
         "*messages": Many(_MESSAGE),
         # "system: text content blocks must contain non-whitespace text"

@@ -8,6 +8,7 @@ from ...log.messages import unchanged
 from ...models.target import Target
 from ..edits import Edits, Object, at, changed, sanitizer
 from ..schema import fit
+from .enums import MODES, enum_name
 from .keys import find
 from .sanitize_ids import with_matching_ids
 from .sanitize_messages import finished, mended
@@ -134,7 +135,7 @@ def _calling(body: Object, edits: Edits) -> Object:
     inner, calling = _object(config, "functionCallingConfig")
     names, allowed_key = _declared(body), find(calling, "allowedFunctionNames")
     allowed = calling.get(allowed_key) or []
-    if calling.get("mode") not in (None, "NONE", "AUTO") and not body.get(find(body, "tools")):
+    if enum_name(calling.get("mode"), MODES) not in (None, "NONE", "AUTO") and not body.get(find(body, "tools")):
         rule = "Function calling config is set without function_declarations."
         config = edits.drop(config, inner, rule, path=key, reason="no function is declared")
     elif names and not names.issuperset(allowed):

@@ -48,7 +48,7 @@ def _finished(part: Object, path: str, edits: Edits) -> Object:
 
 
 def _part(part: Object, path: str, edits: Edits, signs: bool) -> Object:
-    part = _signed(part, path, edits, signs)
+    part = _with_bytes_inline(_signed(part, path, edits, signs), path, edits)
     for key, mend in _MEND.items():
         name = find(part, key)
         inner = part.get(name)
@@ -56,6 +56,18 @@ def _part(part: Object, path: str, edits: Edits, signs: bool) -> Object:
             new = mend(inner, f"{path}.{name}", edits)
             part = part if new is inner else {**part, name: new}
     return part
+
+
+def _with_bytes_inline(part: Object, path: str, edits: Edits) -> Object:
+    """The part with bytes under `inlineData` if they are under `fileData`, where only an address may be."""
+    key = find(part, "fileData")
+    file = part.get(key)
+    if not isinstance(file, dict) or file.get(find(file, "fileUri")) or not isinstance(file.get("data"), str):
+        return part
+    if part.get(find(part, "inlineData")) is not None:
+        return part
+    edits.add("media", f"{path}.{key}", "sent as inlineData: it has no address", "file_uri: required field is not set")
+    return {"inlineData" if name == key else name: value for name, value in part.items()}
 
 
 def _signed(part: Object, path: str, edits: Edits, signs: bool) -> Object:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from ..schema import (
     FLAG,
+    INTEGER,
     OBJECT,
     STRING,
     TYPES,
@@ -26,7 +27,13 @@ from ..schema import (
 )
 from .keys import snake
 
-_TYPES = {**TYPES, "int": Value("integer", quoted=True), "num": Value("number", quoted=True)}
+_TYPES = {
+    **TYPES,
+    "enum": Either((STRING, INTEGER)),  # proto3 JSON: "Parsers accept both enum names and integer values."
+    "enums": Many(Either((STRING, INTEGER))),
+    "int": Value("integer", quoted=True),
+    "num": Value("number", quoted=True),
+}
 
 
 def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
@@ -43,21 +50,20 @@ def _some(shape: Shape) -> Either:
 
 
 # -- schemas -------------------------------------------------------------------------------------
-_INNER = Named(lambda: _INNER_SCHEMA)
+_INNER = Named(lambda: SCHEMA)
 SCHEMA = _message(
-    "description format pattern ref title type nullable:flag maxItems:int maxLength:int maxProperties:int minItems:int "
-    "minLength:int minProperties:int maximum:num minimum:num enum:texts propertyOrdering:texts required:texts "
-    "default:any example:any",
+    "description format pattern ref title type:enum nullable:flag maxItems:int maxLength:int maxProperties:int "
+    "minItems:int minLength:int minProperties:int maximum:num minimum:num enum:texts propertyOrdering:texts "
+    "required:texts default:any example:any",
     {
         "defs": Each(_INNER),
         "properties": Each(_INNER),
         "anyOf": Many(_INNER),
         "items": _INNER,
-        "additionalProperties": _INNER,
+        "additionalProperties": Either((_INNER, FLAG)),
     },
 )
 """The subset of JSON schema that a typed schema field (`parameters`, `responseSchema`) accepts."""
-_INNER_SCHEMA: Shape = Either((SCHEMA, FLAG))
 
 # -- contents ------------------------------------------------------------------------------------
 _METADATA = "mediaProcessing:object documentMetadata:object spreadsheetMetadata:object audioMetadata:object"
@@ -66,7 +72,7 @@ _MEDIA: Mapping[str, Shape] = {
     "*fileData": _message("*fileUri *mimeType displayName"),
     "videoMetadata": _message("startOffset endOffset fps:num contentLayers:objects"),
 }
-_RESOLUTION = Either((STRING, _message("level numTokens:int")))
+_RESOLUTION = Either((STRING, INTEGER, _message("level:enum numTokens:int")))
 _INSIDE = _message(_METADATA, {"mediaResolution": _RESOLUTION, **_MEDIA})
 _PIECE = _message("*jsonPath *stringValue numberValue:num boolValue:flag nullValue:any willContinue:flag")
 _PART = _message(
@@ -77,24 +83,24 @@ _PART = _message(
         "mediaResolution": _RESOLUTION,
         "*functionCall": _message("*id *name args:object willContinue:flag", {"*partialArgs": Many(_PIECE)}),
         "*functionResponse": _message(
-            "*id *name response:object willContinue:flag scheduling", {"*parts": Many(_INSIDE)}
+            "*id *name response:object willContinue:flag scheduling:enum", {"*parts": Many(_INSIDE)}
         ),
-        "executableCode": _message("id language code"),
-        "codeExecutionResult": _message("id outcome output"),
-        "toolCall": _message("id toolType args:any"),
-        "toolResponse": _message("id toolType response:any"),
+        "executableCode": _message("id language:enum code"),
+        "codeExecutionResult": _message("id outcome:enum output"),
+        "toolCall": _message("id toolType:enum args:any"),
+        "toolResponse": _message("id toolType:enum response:any"),
     },
 )
 _CONTENT = _message("*role", {"*parts": Either((Many(_PART), _PART))})
 RESPONSE = _message(
     "*modelVersion *responseId",
-    {"*candidates": Many(_message("*finishReason *finishMessage", {"*content": _CONTENT}))},
+    {"*candidates": Many(_message("*finishReason:enum *finishMessage", {"*content": _CONTENT}))},
 )
 """A response, or a chunk of a streamed one: the keys that are read."""
 
 # -- tools and settings --------------------------------------------------------------------------
 _DECLARATION = _message(
-    "*name *description behavior parametersJsonSchema:any responseJsonSchema:any",
+    "*name *description behavior:enum parametersJsonSchema:any responseJsonSchema:any",
     {"*parameters": SCHEMA, "response": SCHEMA},
 )
 TOOL = _message(
@@ -116,27 +122,27 @@ TOOL = _message(
     },
 )
 """An element of `tools`: function declarations, or tools that Google runs."""
-_CALLING = _message("mode streamFunctionCallArguments:flag", {"allowedFunctionNames": Many(STRING, vanishes=True)})
+_CALLING = _message("mode:enum streamFunctionCallArguments:flag", {"allowedFunctionNames": Many(STRING, vanishes=True)})
 _GENERATION = _message(
-    "responseMimeType responseJsonSchema:any _responseJsonSchema:any responseModalities:texts responseFormat:any "
+    "responseMimeType responseJsonSchema:any _responseJsonSchema:any responseModalities:enums responseFormat:any "
     "candidateCount:int maxOutputTokens:int topP:num topK:num seed:int presencePenalty:num frequencyPenalty:num "
     "responseLogprobs:flag logprobs:int enableEnhancedCivicAnswers:flag audioTimestamp:flag routingConfig:object "
     "modelSelectionConfig:object enableAffectiveDialog:flag translationConfig:object audioTranscriptionConfig:object "
     "imageConfig:object",
     {
         "responseSchema": SCHEMA,
-        "mediaResolution": Either((STRING, OBJECT)),
+        "mediaResolution": Either((STRING, INTEGER, OBJECT)),
         "speechConfig": _message("voiceConfig:object multiSpeakerVoiceConfig:object languageCode"),
         # "at most 5 stop sequences are supported."
         "stopSequences": Many(STRING, 5),
         # "temperature must be in the range [0.0, 2.0]."
         "temperature": Value("number", 0, 2, quoted=True),
-        "thinkingConfig": _message("includeThoughts:flag thinkingBudget:int thinkingLevel"),
+        "thinkingConfig": _message("includeThoughts:flag thinkingBudget:int thinkingLevel:enum"),
     },
 )
 
 BODY = _message(
-    "*model cachedContent modelArmorConfig:object serviceTier store:flag",
+    "*model cachedContent modelArmorConfig:object serviceTier:enum store:flag",
     {
         "*contents": Either((Many(_CONTENT), _CONTENT)),
         "*systemInstruction": Read(_CONTENT, (STRING, Many(STRING))),
@@ -145,7 +151,7 @@ BODY = _message(
             "includeServerSideToolInvocations:flag",
             {"functionCallingConfig": _CALLING, "retrievalConfig": _message("latLng:object languageCode")},
         ),
-        "safetySettings": _some(_message("category threshold method")),
+        "safetySettings": _some(_message("category:enum threshold:enum method:enum")),
         "generationConfig": _GENERATION,
         "labels": Each(STRING),
     },

@@ -19,6 +19,7 @@ from ..protocol import Reply
 from ..reading import inner
 from ..schema import check_types
 from ..sdk_objects import plain
+from .enums import BLOCK_REASONS, FINISH_REASONS, enum_name
 from .form import NAME
 from .keys import FREE, camel, check_json
 from .parse_parts import PartReader
@@ -72,7 +73,7 @@ class StreamAssembler:
         self._response_id = wire.get("responseId") or self._response_id
         self._usage.update(inner(wire, "usageMetadata"))
         self._error = self._error or error_text(wire.get("error"))
-        blocked = inner(wire, "promptFeedback").get("blockReason")
+        blocked = enum_name(inner(wire, "promptFeedback").get("blockReason"), BLOCK_REASONS)
         if isinstance(blocked, str) and blocked:
             self._stop = blocked
         for candidate in wire.get("candidates", []):
@@ -88,7 +89,7 @@ class StreamAssembler:
             sources = inner(candidate, key)
             if sources and sources not in self._sources.get(key, ()):
                 self._sources.setdefault(key, []).append(sources)
-        reason = candidate.get("finishReason")
+        reason = enum_name(candidate.get("finishReason"), FINISH_REASONS)
         if reason in _UNREADABLE_CALL and reason != self._stop:
             said = candidate.get("finishMessage") or ""
             if said or not any(isinstance(part, ToolCall) for part in self._parts):

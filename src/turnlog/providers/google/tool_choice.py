@@ -7,6 +7,7 @@ from typing import Any
 
 from ..gemini import choice_of
 from ..reading import inner
+from .enums import MODES, enum_name
 from .keys import camel_deep
 
 _WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
@@ -15,7 +16,7 @@ _WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
     """The tool choice in common words, None if there is no tool choice; the mode `VALIDATED` counts as `auto`."""
     config = _calling(camel_deep(dict(settings)))
-    return choice_of(config.get("mode"), config.get("allowedFunctionNames"), _WORDS)
+    return choice_of(enum_name(config.get("mode"), MODES), config.get("allowedFunctionNames"), _WORDS)
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 A body's `tools` is a list of objects with function declarations or tools that Google runs. By default, consecutive
 functions share one object and a hosted tool has a separate object. Form words of a tool: `apart` (starts a new object),
 `joined` (shares the object before it), `snake` (the key is `function_declarations`), `object` (a single declaration,
-not a list); and for its schema `schema` (`parameters`, types in capitals) or `plain` (`parameters` unchanged) instead
-of the default `parametersJsonSchema`, which accepts any JSON schema.
+not a list); and for its schema `schema` (`parameters`, types in capitals), `numbered` (types as numbers) or `plain`
+(`parameters` unchanged) instead of the default `parametersJsonSchema`, which accepts any JSON schema.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from ...log.messages import Tool, free_text
 from ..losses import Losses
 from ..reading import string
+from .enums import SCHEMA_TYPES, enum_name
 from .form import FORMS, NAME, spelled
 from .keys import camel, find
 
@@ -65,8 +66,8 @@ def _function(seen: dict[str, Any], words: list[str]) -> Tool:
         schema = seen.get("parameters")
         if isinstance(schema, dict):
             lowered = lower_types(schema)
-            words.append("schema" if _upper_types(lowered) == schema else "plain")
-            schema = lowered if words[-1] == "schema" else schema
+            words.append(next((word for word, spell in _SPELLINGS.items() if spell(lowered) == schema), "plain"))
+            schema = lowered if words[-1] in _SPELLINGS else schema
     parameters = schema if isinstance(schema, dict) else None
     tool = Tool(string(seen, "name"), description=string(seen, "description"), parameters=parameters)
     return FORMS.formed(tool, _declaration, seen, *words)
@@ -79,8 +80,11 @@ def _declaration(tool: Tool) -> dict[str, Any]:
         wire["description"] = tool.description
     if tool.parameters is not None:
         words = FORMS.words(tool.form)
-        key = "parameters" if "schema" in words or "plain" in words else "parametersJsonSchema"
-        wire[key] = _upper_types(tool.parameters) if "schema" in words else tool.parameters
+        spelling = next((word for word in (*_SPELLINGS, "plain") if word in words), "")
+        spell = _SPELLINGS.get(spelling)
+        wire["parameters" if spelling else "parametersJsonSchema"] = (
+            spell(tool.parameters) if spell else tool.parameters
+        )
     return wire
 
 
@@ -152,17 +156,33 @@ _LISTS = ("anyOf", "any_of", "oneOf", "allOf", "prefixItems")
 
 
 def lower_types(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema with Google's types (in capitals), converted to a JSON schema."""
-    return {key: _typed(key, value, str.lower) for key, value in schema.items()}
+    """A schema with Google's types (in capitals, or as numbers), converted to a JSON schema."""
+    return {key: _typed(key, value, _lower) for key, value in schema.items()}
 
 
 def _upper_types(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: _typed(key, value, str.upper) for key, value in schema.items()}
 
 
-def _typed(key: str, value: Any, spelling: Callable[[str], str]) -> Any:
+def _numbered_types(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: _typed(key, value, _number) for key, value in schema.items()}
+
+
+_SPELLINGS = {"schema": _upper_types, "numbered": _numbered_types}
+"""How `parameters` spell the types of a JSON schema, by form word."""
+
+
+def _lower(kind: Any) -> str:
+    return str(enum_name(kind, SCHEMA_TYPES)).lower()
+
+
+def _number(kind: Any) -> Any:
+    return SCHEMA_TYPES.index(kind.upper()) if kind.upper() in SCHEMA_TYPES else kind
+
+
+def _typed(key: str, value: Any, spelling: Callable[[Any], Any]) -> Any:
     """A schema's `value` at `key`, in which only the `type` of each inner schema is spelled differently."""
-    if key == "type" and isinstance(value, str):
+    if key == "type" and (isinstance(value, str) or type(value) is int):
         return spelling(value)
     if key in _NESTED:
         return _schema(value, spelling)
@@ -173,7 +193,7 @@ def _typed(key: str, value: Any, spelling: Callable[[str], str]) -> Any:
     return value
 
 
-def _schema(value: Any, spelling: Callable[[str], str]) -> Any:
+def _schema(value: Any, spelling: Callable[[Any], Any]) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: _typed(key, inner, spelling) for key, inner in value.items()}

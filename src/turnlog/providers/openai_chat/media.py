@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from ...log.messages import Media, media_kind
-from ..media_bytes import decode_base64, encode_base64, keep, keep_text, kept_text
+from ..media_bytes import decode_base64, encode_base64, is_data_url, keep, keep_text, kept_text
 from ..protocol import BlobReader
 from .form import FORMS, NAME, spelled
 
-_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL | re.IGNORECASE)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
@@ -78,7 +78,7 @@ def _image(url: Any, blobs: dict[str, bytes], *, plain: bool) -> Media | None:
     if not isinstance(url, str) or not url:
         return None
     shape = "plain" if plain else ""
-    if not url.startswith("data:"):
+    if not is_data_url(url):
         return Media(kind="image", url=url, form=FORMS.shaped(shape))
     return _from_data_url("image", url, blobs, shape)
 
@@ -121,9 +121,9 @@ def _file(media: Media, text: str | None, blob: BlobReader) -> dict[str, Any] | 
 def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) -> Media | None:
     """Media of a data URL, or of bare base64 (which some clients send as file data)."""
     found = _DATA_URL.fullmatch(url)
-    mime, payload = (found[1], found[2]) if found else ("", url)
+    mime, payload = (found[1].lower(), found[2]) if found else ("", url)
     data = decode_base64(payload)
-    if data is None or (found is None and url.startswith("data:")):
+    if data is None or (found is None and is_data_url(url)):
         return None
     media = Media(kind=kind, mime=mime, sha256=keep(data, blobs), size=len(data))
     ours = f"data:{mime};base64,{encode_base64(data)}" if mime else ""
@@ -138,7 +138,7 @@ def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *
 
 def _declares(url: str, mime: str) -> bool:
     found = _DATA_URL.fullmatch(url)
-    return found is not None and found[1] == mime
+    return found is not None and found[1].lower() == mime
 
 
 def _data_url(media: Media, otherwise: str, blob: BlobReader) -> str:

@@ -91,7 +91,7 @@ def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -
     found = _DATA_URL.match(source)
     header = found[1] if found else ";base64"
     data = _decode(source[found.end() :] if found else source, header)
-    mime = header.split(";")[0] if found else _mime_of(name)
+    mime = header.split(";")[0].lower() if found else _mime_of(name)
     words = [] if found else ["bare"]
     if data is None and is_file:
         return None
@@ -118,7 +118,7 @@ def _data_text(media: Media, blob: BlobReader) -> str:
         seen = kept_text(literal, blob)
         declared = _DATA_URL.match(seen)
         # Bytes that turned out to be of another type are not sent under the declared one.
-        if declared is None or declared[1].split(";")[0] == media.mime:
+        if declared is None or declared[1].split(";")[0].lower() == media.mime:
             return seen
     text = encode_base64(blob(media.sha256))
     return text if FORMS.says(media.form, "bare") else f"data:{media.mime};base64,{text}"
