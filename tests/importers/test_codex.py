@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from transcripts import item, jsonl, messages_of, of_kind
 
+import turnlog
 from turnlog.importers import Imported, read_file
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import (
@@ -21,6 +22,7 @@ from turnlog.log.records import (
     TurnOpened,
     UsageRecord,
 )
+from turnlog.stores import MemoryStore
 from turnlog.view.fold import select
 
 META = item({"id": "s-1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"}, "session_meta")
@@ -187,6 +189,35 @@ def test_a_rollback_takes_turns_out_of_the_view() -> None:
         item(said("user", "three")),
     )
     assert shown(session) == [text_of(messages_of(session)[0]), "one", "1", "three"]
+
+
+PROGRAM = (
+    "<skill>\n<name>pdf</name>\nRead it page by page.\n</skill>",
+    "<user_shell_command>\n<command>ls</command>\n<result>a.py</result>\n</user_shell_command>",
+    '<subagent_notification>\n{"agent_id": "a", "status": "Completed"}\n</subagent_notification>',
+    "<turn_aborted>\nThe user interrupted.\n</turn_aborted>",
+    '<hook_prompt hook_run_id="1">Check again.</hook_prompt>',
+    "# AGENTS.md instructions for /work\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>",
+)
+"""Texts that Codex writes in the user's name."""
+
+
+@pytest.mark.parametrize("text", PROGRAM)
+def test_what_codex_says_as_the_user_is_no_turn(text: str) -> None:
+    """A roll-back of one turn would take back the notification alone, and leave the turn that the user took back."""
+    lines = [
+        item(said("user", "one")), item(said("assistant", "1")), item(said("user", "two")), item(said("user", text)),
+        item(said("assistant", "2")),
+    ]  # fmt: skip
+    session = imported(*lines, event("thread_rolled_back", num_turns=1), item(said("user", "three")))
+    assert shown(session) == ["one", "1", "three"]
+    store = MemoryStore()
+    store.create("s")
+    store.append("s", imported(*lines).drafts)
+    live = turnlog.Session(store, store.info("s"))
+    assert [turn.input for turn in live.log.turns()] == ["one", "two"]
+    live.rewind(turns=1)
+    assert [text_of(one.message) for one in live.view()] == ["one", "1"]
 
 
 def test_rollouts_from_before_0_40_are_read() -> None:

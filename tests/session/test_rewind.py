@@ -459,10 +459,12 @@ def test_undo_takes_back_what_came_last(session: Session) -> None:
         session.undo()
 
 
-@pytest.mark.parametrize("what", ["", "compaction", "rewind"])
-def test_what_was_not_done_is_not_undone(store: MemoryStore, what: Literal["", "compaction", "rewind"]) -> None:
+@pytest.mark.parametrize("what", ["", "compaction", "exclusion", "rewind"])
+def test_what_was_not_done_is_not_undone(
+    store: MemoryStore, what: Literal["", "compaction", "exclusion", "rewind"]
+) -> None:
     """An undo that does nothing would be taken for one that did."""
     with pytest.raises(InputError, match=r"no .* taken back"):
         session_in(store).undo(what)
-    with pytest.raises(InputError, match="undo takes 'compaction' or 'rewind', not 'pin'"):
+    with pytest.raises(InputError, match="undo takes 'compaction', 'exclusion' or 'rewind', not 'pin'"):
         session_in(store).undo("pin")  # type: ignore[arg-type]

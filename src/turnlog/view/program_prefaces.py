@@ -6,10 +6,12 @@ import re
 
 from ..log.messages import Message, Text
 
-# Elements that Claude Code and Codex record as user messages; such a message consists of nothing else.
+# Elements that Claude Code and Codex record as user messages; such a message consists of nothing else. Those of Codex:
+# codex-rs, core/src/contextual_user_message.rs.
 _ELEMENT = re.compile(
     r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"
-    r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection)>.*?</\1>"
+    r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection|skill|user_shell_command"
+    r"|subagent_notification|subagents|plugins|hook_prompt)(?:\s[^>]*)?>.*?</\1>"
     r"|<command-args>\s*</command-args>|\[Request interrupted by user[^\]\n]*\])",
     re.DOTALL,
 )

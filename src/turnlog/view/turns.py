@@ -18,6 +18,7 @@ from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
 from ..models.pricing import Cost, total_cost
 from .decisions import Rewinds
+from .program_prefaces import is_preface
 from .tool_calls import CallInfo, calls_of
 
 TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
@@ -144,11 +145,14 @@ def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
 
 
 def _is_word_of_user(record: Record) -> bool:
+    """Whether a user speaks. What a program wrote in the user's name (a notification, the contents of a skill) begins
+    no turn."""
     body = record.body
     return (
         isinstance(body, MessageRecord)
         and body.message.role == "user"
         and not all(isinstance(part, ToolResult) for part in body.message.parts)
+        and not is_preface(body.message)
     )
 
 

@@ -14,6 +14,7 @@ from ...log.messages import Message, Outcome, ToolResult, text_of
 from ...log.records import Configuration, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_responses import PROVIDER
+from ...view.program_prefaces import is_preface
 from ..drafting import Drafting
 from ..json_values import items, within, without, word
 from ..messages import parse
@@ -46,9 +47,6 @@ _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
 _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
 """Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. For a subagent,
 `source` contains its parent instead."""
-
-_NOT_PROMPTS = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
-"""The beginnings of messages that Codex itself writes as the user."""
 
 
 def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
@@ -256,8 +254,7 @@ def _is_prompt(message: Message) -> bool:
     """Whether the user wrote this message, rather than Codex as the user."""
     if message.role != "user" or any(isinstance(part, ToolResult) for part in message.parts):
         return False
-    text = text_of(message).lstrip()
-    return not text.startswith(_NOT_PROMPTS)
+    return not is_preface(message)
 
 
 def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
