@@ -120,3 +120,22 @@ def test_bytes_under_file_data_are_sent_inline() -> None:
     sent = fixed.body["contents"][0]["parts"][1]
     assert sent == {"inlineData": part["fileData"], "videoMetadata": {"fps": 1}}
     assert [edit.kind for edit in fixed.edits] == ["media"]
+
+
+@pytest.mark.parametrize("kind", ["tool_addition", "tool_removal"])
+@pytest.mark.parametrize("beside", [[], [{"type": "text", "text": "From now on."}]], ids=["alone", "beside a text"])
+def test_tools_changed_in_mid_conversation_stay(kind: str, beside: list[Any]) -> None:
+    """The model would keep calling a tool that is gone, or not know one that was added."""
+    block = {"type": kind, "tool": {"type": "tool_reference", "name": "look"}}
+    body = {
+        "model": "claude-opus-5-5",
+        "max_tokens": 100,
+        "tools": [{"name": "look", "input_schema": {"type": "object", "properties": {}}}],
+        "messages": [
+            *HELLO,
+            {"role": "system", "content": [*beside, block]},
+            {"role": "assistant", "content": "Hi."},
+            {"role": "user", "content": "Go on."},
+        ],
+    }
+    assert untouched(body)

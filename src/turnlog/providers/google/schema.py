@@ -51,7 +51,7 @@ def _some(shape: Shape) -> Either:
 
 # -- schemas -------------------------------------------------------------------------------------
 _INNER = Named(lambda: SCHEMA)
-SCHEMA = _message(
+SCHEMA: Record = _message(
     "description format pattern ref title type:enum nullable:flag maxItems:int maxLength:int maxProperties:int "
     "minItems:int minLength:int minProperties:int maximum:num minimum:num enum:texts propertyOrdering:texts "
     "required:texts default:any example:any",
