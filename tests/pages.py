@@ -8,12 +8,20 @@ from typing import NamedTuple
 
 __all__ = ["Element", "Page", "strange"]
 
-_EMPTY = frozenset({"meta", "img"})
+_EMPTY = frozenset({"meta", "img", "input"})
 _TAGS = frozenset(
     "html head meta title style body header main section nav footer article div p h1 h2 ol li dl dt dd details summary "
     "pre code span a b time img ins del".split()
 )
+_DRAWN_TAGS = frozenset(
+    "svg symbol image use rect circle line polyline g text figure figcaption button input output script h3".split()
+)
+"""What a page of a trajectory has beside that."""
 _ATTRIBUTES = frozenset("lang charset http-equiv content name class id href src alt dir open loading title".split())
+_DRAWN_ATTRIBUTES = frozenset(
+    "viewbox width height preserveaspectratio role aria-label aria-hidden x y x1 y1 x2 y2 cx cy r points font-size "
+    "type min max step value hidden data-step".split()
+)
 _DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]*={0,2}")
 _OURS = re.compile(r"[a-z0-9 -]+")
 
@@ -73,19 +81,21 @@ class Page(HTMLParser):
         self.wrong.append(f"section {data[:40]!r}")
 
 
-def strange(page: Page) -> list[str]:
-    """What a page of ours must not have: other tags, attributes and addresses, a hole in its policy."""
+def strange(page: Page, *, drawn: bool = False) -> list[str]:
+    """What a page of ours must not have: other tags, attributes and addresses, a hole in its policy. `drawn`: it is the
+    page of a trajectory, which has drawings and a script."""
     found = list(page.wrong)
+    tags, names = (_TAGS | _DRAWN_TAGS, _ATTRIBUTES | _DRAWN_ATTRIBUTES) if drawn else (_TAGS, _ATTRIBUTES)
     for tag, attributes in page.elements:
-        if tag not in _TAGS:
+        if tag not in tags:
             found.append(f"tag {tag}")
         for name, value in attributes.items():
-            if name not in _ATTRIBUTES:
+            if name not in names:
                 found.append(f"attribute {name} of {tag}")
-            elif name == "href" and not re.fullmatch(r"#(r|turn-)\d+", value or ""):
+            elif name == "src" or (name == "href" and tag == "image"):
+                found += [] if _DATA.fullmatch(value or "") else [f"source {(value or '')[:60]!r}"]
+            elif name == "href" and not re.fullmatch(r"#(r|turn-|step-|picture-)\d+", value or ""):
                 found.append(f"address {value!r}")
-            elif name == "src" and not _DATA.fullmatch(value or ""):
-                found.append(f"source {(value or '')[:60]!r}")
             elif name in ("class", "id", "dir", "name", "loading") and not _OURS.fullmatch(value or ""):
                 found.append(f"{name} {value!r}")
             elif name == "http-equiv" and value != "Content-Security-Policy":

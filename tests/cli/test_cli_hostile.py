@@ -32,7 +32,7 @@ _EACH = (
     ("fork", "{}-2"), ("rename", HOSTILE[0]),
     ("request", "--to", "anthropic", "--explain"), ("request", "--to", "google"),
     ("export", "--format", "html"), ("export", "--format", "markdown"),
-    ("export", "--format", "json"), ("export", "--format", "jsonl"), ("scrub", "--yes"),
+    ("export", "--format", "json"), ("export", "--format", "jsonl"), ("visualize",), ("scrub", "--yes"),
 )  # fmt: skip
 """Commands for a session, with the words after its id."""
 

@@ -51,6 +51,7 @@ _NOUNS = {
     "count": "count",
     "models": "models",
     "exports": "export",
+    "visualize": "visualize",
     "gc": "gc keep",
     "verify": "verify",
     "doctor": "doctor",

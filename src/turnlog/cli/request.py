@@ -83,6 +83,9 @@ def session_of(arguments: Namespace) -> Iterator[Session]:
     store = MemoryStore()
     kept = sync_session(store, imported)
     say(f"{origin_name(origin)}: {imported.format}" + (f", the first of {len(others) + 1} sessions" if others else ""))
+    if imported.warnings:
+        first, more = imported.warnings[0], len(imported.warnings) - 1
+        say(f"{origin_name(origin)}: {first.message}" + (f" (and {counted(more, 'more warning')})" if more else ""))
     yield Session(store, store.info(kept.session))
 
 

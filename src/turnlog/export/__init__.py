@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .lines import as_json, as_jsonl, record_json
     from .markdown import as_markdown
     from .page import as_html
+    from .trajectory_page import as_trajectory
+    from .trajectory_picture import as_trajectory_picture
     from .wording import counts_text, dollars, in_short, tokens_of
 else:
     __getattr__, __dir__ = lazy_names(
@@ -29,6 +31,8 @@ else:
             "lines": "as_json as_jsonl record_json",
             "markdown": "as_markdown",
             "page": "as_html",
+            "trajectory_page": "as_trajectory",
+            "trajectory_picture": "as_trajectory_picture",
             "wording": "counts_text dollars in_short tokens_of",
         },
     )
@@ -43,6 +47,8 @@ __all__ = [
     "as_json",
     "as_jsonl",
     "as_markdown",
+    "as_trajectory",
+    "as_trajectory_picture",
     "counts_text",
     "describe",
     "describe_part",

@@ -15,8 +15,9 @@ STYLE = DATA / "page.css"
 
 
 def head(title: str, style: str, script: str = "") -> Markup:
-    """The beginning of a page, up to its body. `style` and `script` are texts of ours. The Content-Security-Policy
-    allows only them, by their hashes, and pictures inside the page; nothing can be fetched."""
+    """The beginning of a page, up to its body. `style` and `script` are texts of ours; the script goes to the end of
+    the body. The Content-Security-Policy allows only them, by their hashes, and pictures inside the page; nothing can
+    be fetched."""
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
     policy += f"script-src {_hash(script)}; " if script else ""
     policy += "base-uri 'none'; form-action 'none'"
@@ -29,7 +30,6 @@ def head(title: str, style: str, script: str = "") -> Markup:
         start("meta", name="color-scheme", content="light dark"),
         tag("title", text(title, one_line=True)),
         tag("style", Markup(style)),
-        *([tag("script", Markup(script), defer="")] if script else []),
     ]
     inside = Markup("\n".join(metas))
     return join([Markup('<!DOCTYPE html>\n<html lang="en"><head>'), inside, Markup("</head>\n<body>\n")])

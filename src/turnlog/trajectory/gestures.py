@@ -65,7 +65,7 @@ class Gesture(Struct, frozen=True, repr_omit_defaults=True):
     text: str = ""
     target: str = ""
 
-    def places(self, width: int, height: int) -> tuple[tuple[float, float], ...]:
+    def places(self, width: float, height: float) -> tuple[tuple[float, float], ...]:
         """The points in pixels of a screenshot of this size; points outside of it are moved to its edge."""
         scale = (width / 1000, height / 1000) if self.thousandths else (1.0, 1.0)
         return tuple(
@@ -74,7 +74,7 @@ class Gesture(Struct, frozen=True, repr_omit_defaults=True):
         )
 
     def __str__(self) -> str:
-        beside = [self.target, f"“{self.text}”" if self.text else ""]
+        beside = [self.target, f'"{self.text}"' if self.text else ""]
         return " ".join([self.kind, *filter(None, beside)])
 
 

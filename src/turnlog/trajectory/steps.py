@@ -27,6 +27,9 @@ from .values import Region, StepResponse
 _SAID = re.compile(r"\A\s*(?:Thought|Reasoning)\s*:\s*(.*?)\s*\bAction\s*:\s*(.*?)\s*\Z", re.DOTALL)
 """How agents that act by text write an answer, as WebVoyager's and UI-TARS's prompts ask them to."""
 
+_SPELLED = re.compile(r"\s*<tool_call>.*?</tool_call>\s*", re.DOTALL)
+"""A call as a model wrote it, in an answer that has the call as such too."""
+
 _FINAL = re.compile(r"\A\s*(?:ANSWER\s*;|finished\(content=['\"])\s*(.*?)\s*(?:['\"]\))?\s*\Z", re.DOTALL)
 """How WebVoyager's and UI-TARS's agents end a task."""
 
@@ -36,7 +39,8 @@ class Step(Struct, frozen=True):
 
     `number` counts from 1. `answer` and `shown` are the numbers of the records with the answer and with the image, 0 if
     there is none. `heard` are the texts beside the image. `bills` are what its requests were billed. `saw` are the
-    numbers of the steps whose images the model still saw when it answered, 0 for the thumbnail. `limit` is the
+    numbers of the steps whose images the model still saw when it answered, 0 for the thumbnail; `gone` are those that
+    it no longer saw. `limit` is the
     `max_history_images` of the request, if it had one.
     """
 
@@ -51,6 +55,7 @@ class Step(Struct, frozen=True):
     heard: str = ""
     bills: tuple[tuple[str, Usage], ...] = ()
     saw: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
     limit: int | None = None
 
 
@@ -75,8 +80,9 @@ class Walk(Struct, frozen=True):
     bills: tuple[tuple[str, Usage], ...] = ()
 
 
-def walk(records: Iterable[Record]) -> Walk:
-    """The steps that these records of one session hold."""
+def walk(records: Iterable[Record], max_history_images: int | None = None) -> Walk:
+    """The steps that these records of one session hold. With `max_history_images`, `saw` and `gone` are what they are
+    if requests show only so many of the newest images."""
     held = list(records)
     said = {shown.records[0]: shown for shown in as_left(held)}
     rewinds = Rewinds.of(record for record in held if isinstance(record.body, Decision))
@@ -89,7 +95,7 @@ def walk(records: Iterable[Record]) -> Walk:
         elif not rewinds.by(record.n):
             walker.beside(record.body)
     found = walker.finished()
-    return replace(found, steps=tuple(_seen(found, held)))
+    return replace(found, steps=tuple(_seen(found, held, max_history_images)))
 
 
 class _Walker:
@@ -233,11 +239,18 @@ def derived(message: Message) -> StepResponse:
     thoughts = "\n".join(part.text or "\n".join(part.summary) for part in message.parts if isinstance(part, Reasoning))
     calls = [part for part in message.parts if isinstance(part, ToolCall)]
     if calls:
+        texts = _SPELLED.sub("", texts)
+        thoughts = thoughts or next((_thought(call) for call in calls), "")
         made = [{"name": call.name, "arguments": call.arguments if call.raw is None else call.raw} for call in calls]
         return StepResponse("\n\n".join(filter(None, (thoughts, texts))), made[0] if len(made) == 1 else made)
     if (split := _SAID.match(texts)) is not None:
         return StepResponse("\n\n".join(filter(None, (thoughts, split[1]))), split[2])
     return StepResponse("\n\n".join(filter(None, (thoughts, texts))))
+
+
+def _thought(call: ToolCall) -> str:
+    """The reasoning that some agents have a model put into the arguments of a call."""
+    return _text(call.arguments.get("thought")) if isinstance(call.arguments, dict) else ""
 
 
 def _heard(message: Message) -> str:
@@ -260,7 +273,7 @@ def _object(value: Any) -> dict[str, Any]:
 # -- what the model still saw --------------------------------------------------------------------
 
 
-def _seen(found: Walk, records: Sequence[Record]) -> Iterator[Step]:
+def _seen(found: Walk, records: Sequence[Record], most: int | None) -> Iterator[Step]:
     """The steps, each with the images that the model still saw: those recorded before its answer that no decision then
     in force had removed."""
     decided = [record.n for record in records if isinstance(record.body, Decision)]
@@ -276,12 +289,14 @@ def _seen(found: Walk, records: Sequence[Record]) -> Iterator[Step]:
             visible = set(_images(select([record for record in records if record.n < step.answer])[0]))
         since = decided[passed - 1] if passed else 0
         known = [(one.number, one.shown, one.image) for one in found.steps[:i] if one.image is not None]
-        if step.limit is not None:
-            known = known[max(0, len(known) - step.limit) :]
+        limit = step.limit if most is None else most
+        newest = {one[0] for one in (known if limit is None else known[max(0, len(known) - limit) :])}
         if found.thumbnail is not None:
             known.insert(0, (0, found.thumbnail_record, found.thumbnail))
-        saw = (number for number, n, image in known if n > since or (n, _name(image)) in visible)
-        yield replace(step, saw=tuple(saw))
+            newest.add(0)
+        saw = {number for number, n, image in known if n > since or (n, _name(image)) in visible} & newest
+        gone = tuple(number for number, n, _ in known if n and number not in saw)
+        yield replace(step, saw=tuple(sorted(saw)), gone=gone)
 
 
 def _images(view: Iterable[Shown]) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,272 @@
+"""A trajectory as one HTML page: the path over the thumbnail, and each step with what the model saw, said and did.
+
+The page is complete without its script, which shows one step at a time. It has no addresses but its own anchors, and a
+Content-Security-Policy that allows nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ..log.bills import Bills
+from ..log.messages import Media
+from ..log.records import Usage
+from ..log.store import Problem
+from ..session.reader import SessionLog
+from ..trajectory.gestures import Gesture, gestures_of
+from ..trajectory.steps import Step, Walk, walk
+from .markup import Markup, end, start, tag, text
+from .page_head import DATA, STYLE, head
+from .page_parts import folded, preformatted, sized
+from .pictures import Pictures
+from .wording import in_short
+
+_LONG = 1_500
+_TITLE = 90
+
+
+def as_trajectory(
+    log: SessionLog, problems: list[Problem], *, max_history_images: int | None = None
+) -> Iterator[bytes]:
+    """The page, in pieces of UTF-8. Images that cannot be shown are problems. With `max_history_images`, it says what a
+    model sees that is sent only so many of the newest images; without it, what decisions on record left. Raises
+    SessionNotFound, CorruptRecord."""
+    found = walk(log.records(), max_history_images)
+    media = [one for one in (found.thumbnail, *(step.image for step in found.steps)) if one is not None]
+    return (piece.encode("utf-8") for piece in _page(log, found, Pictures(log, media, problems)))
+
+
+def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
+    style = STYLE.read_text("utf-8") + (DATA / "trajectory.css").read_text("utf-8")
+    whole = " ".join(found.question.split()) or log.id
+    title = whole if len(whole) <= _TITLE else f"{whole[:_TITLE].rsplit(' ', 1)[0]} …"
+    script = (DATA / "trajectory.js").read_text("utf-8")
+    yield head(title, style, script)
+    yield from pictures.written()
+    yield _top(log, found, title, pictures)
+    yield start("main")
+    mapped = any(step.region is not None for step in found.steps)
+    if mapped:
+        yield start("div", class_="split")
+        yield _map(found, pictures)
+        yield start("div", class_="list")
+    before, heard = found.thumbnail, found.question
+    for step in found.steps:
+        yield from _step(step, None if mapped else before, gestures_of(step.response.action, heard), pictures)
+        before, heard = step.image or before, step.heard or heard
+    if not found.steps:
+        yield tag("p", text("No steps."), class_="none")
+    if found.final_answer is not None:
+        yield from _answer(found)
+    if mapped:
+        yield Markup("</div></div>")
+    yield from _controls(len(found.steps))
+    yield end("main")
+    yield tag("script", Markup(script))
+    yield Markup("</body></html>\n")
+
+
+def _top(log: SessionLog, found: Walk, title: str, pictures: Pictures) -> Markup:
+    images = sum(step.image is not None for step in found.steps) + (found.thumbnail is not None)
+    facts = [f"{len(found.steps):,} steps", f"{images:,} images"]
+    if found.slide_width and found.slide_height:
+        facts.append(f"slide of {found.slide_width:,} × {found.slide_height:,} pixels")
+    where = [text("Session "), tag("code", text(log.id, one_line=True))]
+    if found.wsi_path:
+        where += [text(" · "), tag("code", text(found.wsi_path, one_line=True))]
+    said = [tag("p", *where), tag("p", text(" · ".join(facts)))]
+    if bills := _summed([*(bill for step in found.steps for bill in step.bills), *found.bills]):
+        said.append(tag("p", text(in_short(bills), one_line=True)))
+    if found.question.strip() != title:
+        said.append(_foldable("Question", found.question, 0))
+    if found.system:
+        said.append(_foldable("System text", found.system, 0))
+    return tag("header", tag("h1", text(title, one_line=True), dir="auto"), *said, pictures.note, class_="top")
+
+
+def _summed(bills: Iterable[tuple[str, Usage]]) -> Bills:
+    found: dict[str, Usage] = {}
+    for model, usage in bills:
+        found[model] = found.get(model, Usage()) + usage
+    return found
+
+
+def _controls(steps: int) -> Iterator[Markup]:
+    if steps < 2:
+        return
+    yield start("nav", class_="controls", hidden="", aria_label="Steps")
+    yield tag("button", text("◀"), type="button", class_="back", aria_label="Previous step")
+    yield start("input", type="range", min="1", max=str(steps), value="1", step="1", aria_label="Step")
+    yield tag("button", text("▶"), type="button", class_="next", aria_label="Next step")
+    yield tag("output", text(f"{steps:,} steps"))
+    yield tag("button", text("All"), type="button", class_="all", aria_label="Show all steps")
+    yield end("nav")
+
+
+def _answer(found: Walk) -> Iterator[Markup]:
+    yield start("section", class_="answer", id="answer")
+    yield tag("h2", text("Answer"))
+    yield preformatted(found.final_answer or "(empty)")
+    if found.bills:
+        yield tag("p", text(in_short(_summed(found.bills)), one_line=True), class_="hint")
+    yield end("section")
+
+
+# -- a step --------------------------------------------------------------------------------------
+
+
+def _step(step: Step, before: Media | None, gestures: Sequence[Gesture], pictures: Pictures) -> Iterator[Markup]:
+    """A step. `before` is the screenshot on which it acted, None where a map shows the places."""
+    yield start("section", class_="step", id=f"step-{step.number}", data_step=str(step.number))
+    yield tag("h2", tag("a", text(f"Step {step.number}"), href=f"#step-{step.number}"))
+    figures = [_screen(before, gestures, pictures)] if before is not None and step.answer else []
+    if step.image is not None:
+        figures.append(_figure(step.image, _result_caption(step), pictures))
+    columns = ("", " two", " three")[len(figures)]
+    yield tag("div", *figures, tag("div", *_words(step, gestures), class_="words"), class_=f"sides{columns}")
+    yield end("section")
+    yield Markup("\n")
+
+
+def _result_caption(step: Step) -> str:
+    if step.region is not None:
+        return f"After: region {step.region}"
+    return "After" if step.answer else "Another image"
+
+
+def _words(step: Step, gestures: Sequence[Gesture]) -> Iterator[Markup]:
+    if gestures:
+        yield tag("p", text(" · ".join(map(str, gestures)), one_line=True), class_="gesture")
+    if step.response.reasoning:
+        yield tag("h3", text("Reasoning"))
+        yield _foldable("Reasoning", step.response.reasoning, 4 * _LONG)
+    if step.response.action is not None:
+        yield tag("h3", text("Action"))
+        yield tag("div", _foldable("Action", _written(step.response.action), _LONG), class_="data")
+    yield tag("dl", *_facts(step), class_="facts")
+    if step.heard:
+        yield _foldable("Text beside the image", step.heard, 0)
+    if step.extra:
+        yield _foldable("Other fields", json.dumps(step.extra, ensure_ascii=False, indent=2), 0)
+
+
+def _written(action: object) -> str:
+    return action if isinstance(action, str) else json.dumps(action, ensure_ascii=False, indent=2)
+
+
+def _facts(step: Step) -> Iterator[Markup]:
+    rows = []
+    if step.answer:
+        rows.append(("The model saw", _seen(step)))
+    if step.bills:
+        rows.append(("Billed", in_short(_summed(step.bills))))
+    numbers = [str(n) for n in (step.answer, step.shown) if n]
+    rows.append(("Records", ", ".join(numbers) or "none"))
+    for name, words in rows:
+        yield tag("dt", text(name))
+        yield tag("dd", text(words, one_line=True))
+
+
+def _seen(step: Step) -> str:
+    """The images that the model saw, and those that it had seen and did not see any more."""
+    shown = ["the thumbnail"] if 0 in step.saw else []
+    if numbers := [number for number in step.saw if number]:
+        shown.append(
+            f"the image{'s' if len(numbers) > 1 else ''} of step{'s' if len(numbers) > 1 else ''} {_ranges(numbers)}"
+        )
+    gone = f"; no longer that of {_ranges(step.gone)}" if step.gone else ""
+    return (" and ".join(shown) or "no image") + gone
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in short: 1-3, 7."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in found)
+
+
+def _foldable(name: str, words: str, longest: int) -> Markup:
+    return preformatted(words) if len(words) <= longest else folded(sized(name, words), words)
+
+
+# -- pictures ------------------------------------------------------------------------------------
+
+
+def _figure(media: Media | None, caption: str, pictures: Pictures, marks: Iterable[Markup] = ()) -> Markup:
+    """A picture under marks, with a caption."""
+    size = pictures.size(media)
+    if media is None or size is None:
+        return tag("figure", tag("div", text(pictures.missing(media), one_line=True), class_="none"), _caption(caption))
+    picture = _drawing(*size, [pictures.use(media, *size), *marks], caption)
+    return tag("figure", picture, _caption(caption))
+
+
+def _caption(words: str) -> Markup:
+    return tag("figcaption", text(words, one_line=True))
+
+
+def _drawing(width: int, height: int, inside: Sequence[Markup], label: str) -> Markup:
+    return tag("svg", *inside, viewBox=f"0 0 {width} {height}", role="img", aria_label=label)
+
+
+def _screen(media: Media | None, gestures: Sequence[Gesture], pictures: Pictures) -> Markup:
+    """The screenshot that the model saw, with the places of its gestures."""
+    size = pictures.size(media)
+    marks: list[Markup] = []
+    for gesture in gestures if size is not None else ():
+        places = gesture.places(*(size or (1, 1)))
+        radius = max(size or (1, 1)) / 60
+        if len(places) > 1:
+            points = " ".join(f"{x:g},{y:g}" for x, y in places)
+            marks += [tag("polyline", points=points, class_="halo"), tag("polyline", points=points, class_="way")]
+        for x, y in places:
+            at = {"cx": f"{x:g}", "cy": f"{y:g}", "r": f"{radius:g}"}
+            marks += [tag("circle", class_="halo", **at), tag("circle", class_="spot", **at)]
+    said = " · ".join(map(str, gestures))
+    return _figure(media, "Before" + (f": {said}" if said else ""), pictures, marks)
+
+
+def map_size(found: Walk, thumbnail: tuple[int, int] | None) -> tuple[int, int]:
+    """The width and height in which regions are given: of the slide, else of the thumbnail, else of what they cover."""
+    if found.slide_width and found.slide_height:
+        return found.slide_width, found.slide_height
+    regions = [step.region for step in found.steps if step.region is not None]
+    if thumbnail is not None:
+        return thumbnail
+    return max(one.x + one.width for one in regions), max(one.y + one.height for one in regions)
+
+
+def _map(found: Walk, pictures: Pictures) -> Markup:
+    """The thumbnail with the numbered regions and the path between them."""
+    width, height = map_size(found, pictures.size(found.thumbnail))
+    unit = max(width, height) / 100
+    inside: list[Markup] = []
+    if found.thumbnail is not None and pictures.size(found.thumbnail) is not None:
+        inside.append(pictures.use(found.thumbnail, width, height))
+    placed = [(step.number, step.region) for step in found.steps if step.region is not None]
+    for number, region in placed:
+        box = {"x": str(region.x), "y": str(region.y), "width": str(region.width), "height": str(region.height)}
+        inside.append(tag("rect", class_="region mark", data_step=str(number), **box))
+    for (_, one), (number, other) in pairwise(placed):
+        ends = {"x1": _middle(one.x, one.width), "y1": _middle(one.y, one.height)}
+        ends |= {"x2": _middle(other.x, other.width), "y2": _middle(other.y, other.height)}
+        lines = tag("line", class_="under", **ends), tag("line", class_="path", **ends)
+        inside.append(tag("g", *lines, class_="mark", data_step=str(number)))
+    for number, region in placed:
+        x, y = max(region.x, 2 * unit), max(region.y, 2 * unit)
+        disc = tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{2 * unit:g}", class_="disc")
+        at = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{2.6 * unit:g}"}
+        name = tag("text", text(str(number)), class_="number", **at)
+        inside.append(tag("g", disc, name, class_="mark", data_step=str(number)))
+    drawing = _drawing(width, height, inside, f"The path of {len(placed)} regions over the thumbnail")
+    return tag("figure", drawing, _caption("The regions in the order of the steps"), class_="map")
+
+
+def _middle(begin: int, length: int) -> str:
+    return f"{begin + length / 2:g}"
