@@ -13,6 +13,7 @@ import turnlog
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.messages import text_of
 from turnlog.models.target import Target
+from turnlog.requests.request import Request
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history
 from turnlog.view.fold import select
@@ -45,6 +46,8 @@ STEPS = {
     "pin": 1,
     "damage": 1,
     "open anew": 1,
+    "ask the API to compact": 2,
+    "the compaction comes": 2,
 }
 """What may happen, and how often beside the others."""
 
@@ -74,6 +77,7 @@ class Life:
         self.session.system("You port code.")
         self.tools = TOOLS[:1]
         self.late: list[str] = []
+        self.compactions: list[tuple[Request, dict[str, Any]]] = []  # that are under way
         self.findings: list[str] = []
         self.counts: Counter[str] = Counter()
         self.n = 0
@@ -139,6 +143,26 @@ class Life:
                 session.extend(damaged.messages[begin : begin + 1 + number % 4])
             case "open anew":
                 self.session = turnlog.Session(self.store, self.store.info("s"))
+            case "ask the API to compact":
+                self.ask_to_compact(number)
+            case "the compaction comes":
+                if self.compactions:
+                    request, answer = self.compactions.pop(number % len(self.compactions))
+                    session.receive(answer, request)
+
+    def ask_to_compact(self, number: int) -> None:
+        """A request for a compaction, judged; its answer, a summary or a failure, comes later."""
+        request = self.session.request(compact=True)
+        body = request.body
+        self.findings += (f"step {self.n}: {error}" for error in self.talk.sent(body))
+        content = [_summary(f"{self.n}", failed=number % 7 == 0)]
+        self.talk.answered(content)
+        iteration = {"type": "compaction", "input_tokens": 900, "output_tokens": 20}
+        usage = {"input_tokens": 0, "output_tokens": 0, "iterations": [iteration]}
+        head = {"id": f"msg_{self.n}", "type": "message", "role": "assistant", "model": self.model}
+        answer = {**head, "content": content, "stop_reason": "compaction", "usage": usage}
+        self.compactions.append((request, answer))
+        self.counts["compactions"] += 1
 
     @property
     def system_text(self) -> str:
@@ -155,7 +179,8 @@ class Life:
         self.counts["requests"] += 1
         if (told := tools_told(body)) != {tool["name"]: tool for tool in self.tools}:
             self.findings.append(f"step {self.n}: the model is told of the tools {[*told]}")
-        if (text := system_told(body)) != self.system_text:
+        # Further system text is at the beginning, too, if everything between was taken back.
+        if (text := system_told(body)).partition("\nIt is day")[0] != self.system_text:
             self.findings.append(f"step {self.n}: the model is told {text!r}")
         self.counts["blocks"] += sum(block.get("type") == "thinking" for block in sent)
         self.counts["changes told midway"] += sum(message["role"] == "system" for message in body["messages"])
@@ -167,6 +192,8 @@ class Life:
         content = [_thought(f"{self.n}.0"), {"type": "text", "text": f"Part {self.n}." + " done" * (number % 60)}]
         if number % 3 == 0:
             content.insert(1, _thought(f"{self.n}.1"))
+        if number % 13 == 0:
+            content.insert(number % 3, _summary(f"{self.n}.3", failed=number % 5 == 0))
         calls = [f"toolu_{self.n}_{i}" for i in range(number % 4)]
         for i, call in enumerate(calls):
             if i and number % 5 == 0:
@@ -238,6 +265,11 @@ def system_told(body: dict[str, Any]) -> str:
 
 def _thought(name: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": f"I think of {name}.", "signature": f"sig-{name}=="}
+
+
+def _summary(name: str, *, failed: bool) -> dict[str, Any]:
+    said = None if failed else f"Summary {name}: the billing module is being ported."
+    return {"type": "compaction", "content": said, "signature": f"sum-{name}=="}
 
 
 def play(

@@ -123,12 +123,13 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     out_lines(decision_lines(about, found))
     if account is not None and account.fate not in ("kept", "left out", "rewound"):
-        out_lines(_shown_as(account, records))
+        target = usual_target(session)
+        out_lines(_shown_as(account, records, target.provider if target else ""))
 
 
-def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
-    """What requests show instead of a message that is changed or summarised."""
-    for shown in select(records)[0]:
+def _shown_as(account: Account, records: Sequence[Record], provider: str) -> Iterator[str]:
+    """What requests to a provider show instead of a message that is changed or summarised."""
+    for shown in select(records, provider)[0]:
         in_summary = account.fate == "summarised" and shown.treatment == "summarised"
         if shown.records == (account.n,) and not in_summary:
             yield f"shown as: {_one_line(shown.message)}"

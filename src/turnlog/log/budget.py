@@ -234,3 +234,10 @@ class Terms(Struct, frozen=True):
 
     budget: Budget
     strategy: Strategy
+
+    def changed(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
+        """These terms with another budget or strategy; None if neither is given. Raises InputError."""
+        if budget is None and strategy is None:
+            return None
+        own = self.budget if budget is None else read_budget(budget)
+        return Terms(own, self.strategy if strategy is None else read_strategy(strategy))

@@ -155,6 +155,15 @@ class Unknown(
 
 Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque | Unknown
 
+COMPACTION = "compaction"
+"""The kind of an `Opaque` part with which a provider compacted the conversation: for that provider it stands for
+everything before it."""
+
+
+def is_compaction(part: Part) -> bool:
+    """Whether a provider compacted the conversation with this part."""
+    return isinstance(part, Opaque) and part.kind == COMPACTION
+
 
 class Message(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """A role and parts. Tool results are parts of user messages.

@@ -58,13 +58,25 @@ class Parsed(Struct, frozen=True, kw_only=True):
         return self.blobs[sha256]
 
 
+class Compacted(Struct, frozen=True, kw_only=True):
+    """What a provider made of the messages that it was sent.
+
+    `window` are the messages that it wants instead of them from now on. `summary` is its summary, "" if only the
+    provider can read it. `through` is the number of parts at the beginning of the answer that `window` covers too.
+    """
+
+    window: tuple[Message, ...]
+    summary: str = ""
+    through: int = 0
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """A model's answer, complete or the part that arrived.
 
     `complete` is False if the stream ended early; `error` is then the reason, if known. `fragments` are tool calls
     whose arguments are incomplete; they are not part of `message`. `beside` is information for people that is not sent
     to a model, for example Google's sources. `remark` is a sentence about what the provider left out of the request, ""
-    if nothing.
+    if nothing. `compacted` is set if the provider compacted the conversation.
     """
 
     message: Message
@@ -79,6 +91,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     beside: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
     blobs: dict[str, bytes] = field(default_factory=dict)
+    compacted: Compacted | None = None
 
 
 class Rendered(Struct, frozen=True, gc=False, kw_only=True):
@@ -130,6 +143,10 @@ def _always(part: Opaque) -> bool:
 
 def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[Tool]) -> None:
     return None
+
+
+def _all(messages: Sequence[Message]) -> Sequence[Message]:
+    return messages
 
 
 def _nothing(target: Target) -> dict[str, Any]:
@@ -210,6 +227,12 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     marks_every_model: bool = True
     """Whether requests to all its models may have cache marks; else those to models whose cache has breakpoints."""
+
+    after_compaction: Callable[[Sequence[Message]], Sequence[Message]] = _all
+    """The messages of a body that the model reads: those from the provider's last compaction in them on."""
+
+    compaction_request: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    """Turns a request body into the body that asks the provider to compact this conversation; None if it cannot."""
 
     required_settings: Callable[[Target], dict[str, Any]] = _nothing
     """Settings that every request must have, for requests made by turnlog itself."""

@@ -17,6 +17,7 @@ from ..log.messages import Tool, unchanged
 from ..log.records import Binding
 from ..providers.protocol import BlobReader
 from ..tokens.protocol import Certainty
+from ..view.bound_reasoning import Bound
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
@@ -34,7 +35,7 @@ def build(
     view: Sequence[Shown],
     blob: BlobReader,
     fate: Fate | None = None,
-    bindings: Mapping[int, Binding] | None = None,
+    bindings: Mapping[int, Bound] | None = None,
 ) -> Request:
     """The request for a view by a plan: valid for the plan's target, whatever the view contains. `fate` is what is
     known of calls without a result; `bindings` as for `Builder`."""
@@ -57,7 +58,7 @@ class Builder:
         plan: Plan,
         blob: BlobReader,
         sizing: Sizing | None = None,
-        bindings: Mapping[int, Binding] | None = None,
+        bindings: Mapping[int, Bound] | None = None,
     ) -> None:
         self.plan = plan
         self._blob = blob
@@ -90,6 +91,13 @@ class Builder:
     def binding(self, repaired: RepairedView) -> Binding | None:
         """The binding of reasoning in an answer to this request; None if the model does not bind reasoning."""
         return self._repairs.binding(repaired)
+
+    def unanswered(self) -> Builder:
+        """A builder of the same requests, which may end with an answer, as nothing is to be answered."""
+        rules = msgspec.structs.replace(self.plan.rules, last="any", strip_last=False)
+        plan = msgspec.structs.replace(self.plan, rules=rules)
+        repairs = self._repairs
+        return Builder(plan, self._blob, repairs.sizing, repairs.bindings)
 
     def marked(self, made: Request, tokens: int, session_id: str) -> Request:
         """The request of a session with prompt-cache marks, if its model uses them; `tokens` is its size."""

@@ -62,7 +62,7 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
         else checked_counter(counter, "counter: give a counter of turnlog.tokens, or an object with its methods")
     )
     settings = parsed.configuration.settings
-    messages = as_turns(parsed.messages, spoken)
+    messages = as_turns(spoken.after_compaction(parsed.messages), spoken)
     tools = tools_in_prompt(parsed.configuration.tools, spoken, found_tools(messages))
     tally = tally_of(counts, messages, tools, choice_of(settings, spoken), parsed.blob)
     tally += settings_tally(settings, counts)

@@ -15,7 +15,7 @@ from ..log.records import Binding
 from ..models.abilities import reads_thinking
 from ..providers.protocol import BlobReader
 from ..tokens.counters import counter_for
-from ..view.bound_reasoning import Prefixes, beginning, standing
+from ..view.bound_reasoning import Bound, Prefixes, beginning, resumed, standing
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.repair.media_room import Held, room_for
@@ -122,12 +122,12 @@ class Repairs:
         plan: Plan,
         blob: BlobReader,
         sizing: Sizing | None = None,
-        bindings: Mapping[int, Binding] | None = None,
+        bindings: Mapping[int, Bound] | None = None,
     ) -> None:
         self.plan = plan
         self.blob = blob
         self.sizing = sizing
-        self._bindings = bindings if plan.rules.reasoning_bound else None
+        self.bindings = bindings if plan.rules.reasoning_bound else None
         self._prefixes = Prefixes()
         self._unbound: frozenset[int] = frozenset()
         self._run: Run | None = None
@@ -140,7 +140,7 @@ class Repairs:
         """The view of a conversation, repaired. Some pieces of the conversation may be joined for this. `fate` is what
         is known of calls without a result. Reasoning is left out if it is bound to other content than what is before it
         now."""
-        if self._bindings is None:
+        if self.bindings is None:
             return self._view(conversation, fate)
         known: frozenset[int] = frozenset()  # digests do not depend on reasoning; if one did, this ends the loop
         while True:
@@ -162,8 +162,10 @@ class Repairs:
     def _standing(self, made: RepairedView) -> tuple[list[int], bytes]:
         """The records whose reasoning a view may show, oldest first, and the digest of the whole view."""
         thinking = frozenset().union(*(part.thinking for part in made.parts))
-        digests = self._prefixes.of(beginning(made.tools), made.closed.view)
-        return standing(made.closed.view, digests, self._bindings or {}, thinking, self._reads), digests[-1]
+        view, bindings = made.closed.view, self.bindings or {}
+        digests = self._prefixes.of(beginning(made.tools), view)
+        also = resumed(view, digests, bindings)
+        return standing(view, digests, bindings, thinking, self._reads, also), digests[-1]
 
     def _reads(self, model: str) -> bool:
         """Whether the target's model reads the reasoning of a model, which is its own if no name is given."""

@@ -59,6 +59,8 @@ class Request:
         self._fragments = fragments
         self.cache: CacheUse | None = None
         """How much of the previous request to the same target this one repeats; None for the first of a session."""
+        self.compacts = 0
+        """The last record of the conversation that the request asks the provider to compact; 0 if it does not."""
 
     @cached_property
     def body(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ..log.messages import (
     ToolResult,
     compact_json,
     free_text,
+    is_compaction,
     shown_apart,
     unchanged,
 )
@@ -94,6 +95,8 @@ class Sizing:
 
     def _recorded_count(self, record: Record) -> Count | None:
         count = record.body.count if isinstance(record.body, MessageRecord) else None
+        if record.message is not None and any(map(is_compaction, record.message.parts)):
+            return None  # it counted the compaction too, which a decision shows
         return count if count is not None and count.counter == self.counter.id else None
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..log.messages import Tool
-from ..log.records import Binding, Configuration
+from ..log.records import Configuration
 from ..models.target import Target
 from ..providers.protocol import BlobReader
 from ..requests.build import Builder
@@ -15,16 +15,17 @@ from ..requests.size import Sizing
 from ..requests.translate import plan
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
+from ..view.bound_reasoning import Bound
 
 _KEPT = 3
 """So many builders are kept. Each remembers what it built last."""
 
 
 class Builders:
-    """The last builders of a session; `bindings` are those of its answers, by record."""
+    """The last builders of a session; `bindings` are those of its answers and compactions, by record."""
 
     def __init__(self, blob: BlobReader, sizing: Callable[[Counter], Sizing]) -> None:
-        self.bindings: dict[int, Binding] = {}
+        self.bindings: dict[int, Bound] = {}
         self._blob = blob
         self._sizing = sizing
         self._made: list[tuple[Target, tuple[Tool, ...], Builder]] = []

@@ -123,11 +123,12 @@ class Compactor:
         self._background.close(self._ledger)
 
     @_locked
-    def request(self, aim: Target, *, on_record: bool = True) -> Request:
+    def request(self, aim: Target, own: Target | None) -> Request:
         """The next request for a target, within its budget, from the records that the context has read. Decisions that
-        it needs are recorded, unless the target differs from the session's. Raises BudgetError, and Conflict if others
-        keep appending."""
+        it needs are recorded, unless the target differs from `own`, the session's. Raises BudgetError, and Conflict if
+        others keep appending."""
         lost = 0
+        on_record = own is not None and (aim.provider, aim.model) == (own.provider, own.model)
         for _ in range(_RACES):
             last = self._context.last
             if self._context.is_at_rest(aim):

@@ -14,6 +14,8 @@ from ..log.records import Body, Configuration, Decision, MessageRecord, Record
 from ..models.target import Target
 from ..models.target import target as usual_target
 from ..providers.tool_declarations import read_tools
+from ..requests.conversation import Conversation
+from ..requests.request import Request
 from ..requests.translate import plan, translate
 from ..view.types import Loss
 from .inputs import settings_given, target_given
@@ -49,6 +51,10 @@ class Configurer:
                 "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
             )
         return found
+
+    def asked(self, given: Target | Request | None) -> Target | Request:
+        """The same for what was asked: a request stays a request."""
+        return given if isinstance(given, Request) else self.target_or(given)
 
     def configure(
         self,
@@ -101,7 +107,14 @@ class Configurer:
 
         self._journal.append_at(switched, exact=False)
         with self._context.lock:
-            return (*made.losses, *self._context.losses(self.target_or(None)))
+            return (*made.losses, *self._losses(self.target_or(None)))
+
+    def _losses(self, target: Target) -> tuple[Loss, ...]:
+        """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
+        load a vocabulary takes two tenths of a second."""
+        if self._context.items:
+            return self._context.request(target, sent=False).losses
+        return self._context.builder(target).request(Conversation(), {}).losses
 
     @property
     def system_text(self) -> str:
@@ -119,11 +132,11 @@ class Configurer:
             old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
             if not old:
                 said = MessageRecord(message)
-                return (said, Decision("system", n, n, "system text")) if self._context.has_begun else (said,)
+                return (said, Decision("system", n, n, "system text")) if self._context.items else (said,)
             first, last = old[0][0].records[0], old[-1][0].records[0]
             places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
             detail = {"texts": places, "changes_from": first}
             return (Decision("system", first, last, "another system text", detail),)
 
-        exact = self._context.has_begun and not self._context.head  # a decision names the number
+        exact = bool(self._context.items) and not self._context.head  # a decision names the number
         return self._journal.append_at(replaced, exact=exact)[0]

@@ -19,12 +19,13 @@ from ..requests.size import Sizing, as_declared, given_choice, settings_tally, s
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
-from ..view.bound_reasoning import bindings_of
+from ..view.bound_reasoning import Bound, bindings_of
 from ..view.breakdown import Breakdown, shares_of
 from ..view.compaction.blocks import Item
 from ..view.decisions import active_decisions
 from ..view.explain import Explanation, explain
 from ..view.fold import as_decided, as_shown, with_appended
+from ..view.provider_compaction import prefixes_of, shown_to
 from ..view.tool_calls import fate_of
 from .compactor import Compactor
 from .state import Context
@@ -100,11 +101,13 @@ class WindowUse:
         ways = plan(replace(context.configuration, tools=changes.tools), target)
         counter, records = counter_for(target.provider, target.model), list(self._store.read(self._id))
         sizing = Sizing(counter, blob)
+        followed = shown_to(active_decisions(records), target.provider)
         originals = (shown for record in records for shown in as_shown(record))
-        conversation = as_decided(originals, changes.untold(active_decisions(records)))
+        conversation = as_decided(originals, changes.untold(followed))
         told = (shown for _, shown, _ in with_appended(conversation, changes.messages))
         items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in told]
-        builder = Builder(ways, blob, sizing, dict(bindings_of(records)))
+        bindings: dict[int, Bound] = {**dict(bindings_of(records)), **dict(prefixes_of(followed))}
+        builder = Builder(ways, blob, sizing, bindings)
         sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
         found = found_tools(shown.message for shown in sent.closed.view)
@@ -129,4 +132,4 @@ def explained(store: Store, session_id: str, target: Target | None, also: Mappin
     def count(message: Message) -> int:
         return count_message(message, counter, store.get_blob).tokens
 
-    return explain(list(store.read(session_id)), count, also)
+    return explain(list(store.read(session_id)), count, also, target.provider if target else "")

@@ -22,6 +22,7 @@ from ..view.compaction.blocks import starts_block
 from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_decisions, lasting, told
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface
+from ..view.provider_compaction import ELSEWHERE, shown_to
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import LEDGER, Standing, fate_of
 from ..view.types import Edit, Shown, starts_turn
@@ -37,6 +38,9 @@ _UNAIMED_REACH = 200_000
 
 _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
+
+_BILLS = 25
+"""How many bills are read; counts are corrected with somewhat fewer."""
 
 _RESULTS_WITHIN = 200
 """How many records after a pinned call are searched for its result, and before a pinned result for its call, in the
@@ -120,6 +124,14 @@ def read_window(
         inside += islice(filter(_is_own_word, log.read(*gap)), 1)
     within = frozenset(record.n for record in inside)
     return Window(_with_system([*oldest, *inside, *newest], marks), gap, within)
+
+
+def newest_bills(store: RecordStore, session_id: str, window: Window, last: int) -> Sequence[Record]:
+    """Records with the newest bills of a log of `last` records, oldest first. Those of messages that were left out
+    say as much about counts."""
+    if len(window.records) == last:
+        return window.records
+    return [*islice(store.of_kinds(session_id, ("usage",), reverse=True), _BILLS)][::-1]
 
 
 def gap_tokens(
@@ -301,33 +313,42 @@ class Landmarks(Struct, frozen=True):
     """The records of a log that matter however old they are.
 
     `system` are the messages with system text, `configuration` is the one in force. `decisions` are those in force, by
-    record number; `lasting` are those among them that requests still show an effect of; `past` are those in force and
-    those that took others back, which the next decision needs. `rewinds` and `told` (an edit for each of `lasting`)
-    follow from them. Decisions that none of this depends on may be missing.
+    record number; `followed` are the same as requests to `provider` follow them; `lasting` are those among these that
+    requests still show an effect of; `past` are those in force and those that took others back, which the next decision
+    needs. `rewinds` and `told` (an edit for each of `lasting`) follow from them. Decisions that none of this depends on
+    may be missing.
     """
 
     system: tuple[Record, ...]
     configuration: Configuration
+    provider: str
     decisions: Mapping[int, Decision]
+    followed: Mapping[int, Decision]
     lasting: Mapping[int, Decision]
     past: tuple[Decision, ...]
     rewinds: Rewinds
     told: tuple[Edit, ...]
 
 
-def read_landmarks(store: RecordStore, session_id: str) -> Landmarks:
-    """The landmarks of a log. Decisions are read back to the newest one that lists the earlier ones still in force."""
-    configuration = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
+def read_landmarks(store: RecordStore, session_id: str, provider: str = "") -> Landmarks:
+    """The landmarks of a log for requests to a provider ("": the one in its configuration). Decisions are read back to
+    the newest one that lists the earlier ones still in force."""
+    found = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
+    configuration = found.body if found and isinstance(found.body, Configuration) else _NONE
+    provider = provider or configuration.provider
     system = tuple(store.of_kinds(session_id, ("system",)))
     made = _decisions(store, session_id)
     decisions, ended = active_decisions(made), ended_decisions(made)
-    lasts = lasting(decisions, {record.n for record in system})
+    followed = shown_to(decisions, provider)
+    lasts = lasting(followed, {record.n for record in system})
     outlines = {n: body if n in lasts else _outline(body) for n, body in decisions.items()}
     past = ((record.n, record.body) for record in made if record.n not in ended)
     return Landmarks(
         system=system,
-        configuration=configuration.body if configuration and isinstance(configuration.body, Configuration) else _NONE,
+        configuration=configuration,
+        provider=provider,
         decisions=outlines,
+        followed={n: lasts.get(n) or _outline(body) for n, body in followed.items()},
         lasting=lasts,
         past=tuple(outlines.get(n, body) for n, body in past if isinstance(body, Decision)),
         rewinds=Rewinds.of(made),
@@ -368,5 +389,5 @@ def _outline(decision: Decision) -> Decision:
     """A decision without effect on requests, without its summary, which is by far its largest field."""
     if _SUMMARY not in decision.detail:
         return decision
-    detail = {key: value for key, value in decision.detail.items() if key != _SUMMARY}
+    detail = {key: value for key, value in decision.detail.items() if key not in (_SUMMARY, ELSEWHERE)}
     return msgspec.structs.replace(decision, detail=detail)

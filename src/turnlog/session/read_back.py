@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError
-from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, Unknown
+from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, Unknown, is_compaction
 from ..log.records import Configuration
 from ..log.store import RecordStore
 from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, target
 from ..requests.translate import plan
+from ..tokens.encrypted import texts_in
 from ..view.decisions import Rewinds
 
 _LINE = 1_000
@@ -157,8 +158,13 @@ def _texts(message: Message) -> list[str]:
 
 def _holds_no_text(message: Message) -> bool:
     """Whether a message has content, but none that can be read back."""
-    kinds = set(map(type, leaf_parts(message.parts)))
-    return bool(kinds) and kinds.isdisjoint((Text, ToolCall))
+    parts = [*leaf_parts(message.parts)]
+    return bool(parts) and not any(isinstance(part, (Text, ToolCall)) or _summary(part) for part in parts)
+
+
+def _summary(part: object) -> str:
+    """What can be read of a provider's compaction; "" for other parts."""
+    return "\n".join(texts_in(part.data)) if isinstance(part, Opaque) and is_compaction(part) else ""
 
 
 def _told(part: Text | ToolCall | Media | Opaque | Unknown) -> str:
@@ -168,5 +174,7 @@ def _told(part: Text | ToolCall | Media | Opaque | Unknown) -> str:
             return text
         case ToolCall(name=name):
             return f"{name}({part.raw_arguments})"
+    if summary := _summary(part):
+        return summary
     name = part.name if isinstance(part, Media) else ""
     return f"[{part.kind}{f' {name}' if name else ''}: not text, it cannot be read back]"

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ..errors import Conflict, InputError, TurnlogError, described
-from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
-from ..log.records import Binding, Body, Count, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction
+from ..log.records import Binding, Body, Count, Decision, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
 from ..log.store import Draft, Store
 from ..log.validation import admitted
 from ..models.target import Target
@@ -19,12 +19,14 @@ from ..providers import provider
 from ..providers.protocol import Assembler, Reply
 from ..providers.sdk_objects import advice
 from ..redaction import has_mark
+from ..requests.request import Request
 from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
 from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
 from .checkpoint import Checkpoints
 from .inputs import Content, parts_of
+from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
 from .state import Context
 
@@ -52,6 +54,8 @@ class Journal:
         self._tell = tell
         self._checkpoint, self._by_lines = checkpoint, by_lines
         self._streams: set[Checkpoints] = set()
+        self.compactions = ProviderCompactions(store, session_id, context)
+        """The compactions that the provider makes."""
 
     @property
     def is_streaming(self) -> bool:
@@ -63,9 +67,12 @@ class Journal:
         raises Conflict if somebody else appended since."""
         return self._append(bodies, expected=expected)
 
-    def append_at(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
+    def append_at(
+        self, make: Callable[[int], Sequence[Body]], *, exact: bool = True, asked: Target | None = None
+    ) -> tuple[Record, ...]:
         """Append the records that `make` returns for the number that the first of them gets, and for the records before
-        it. If other processes keep appending, raises Conflict or, unless `exact`, appends after the newest record."""
+        it. If other processes keep appending, raises Conflict or, unless `exact`, appends after the newest record.
+        `asked` is the target whose answer they are."""
         for left in reversed(range(_RACES)):
             try:
                 with self._context.lock:  # no other thread appends meanwhile
@@ -74,7 +81,7 @@ class Journal:
                     records = self._put(make(last + 1), expected=last if exact or left else None)
             except Conflict:
                 continue
-            self._tell(records, None)
+            self._tell(records, asked)
             return records
         raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
 
@@ -92,16 +99,18 @@ class Journal:
             self._context.take(records)
         return records
 
-    def receive(self, answer: Any, asked: Target) -> Answer:
+    def receive(self, answer: Any, request: Target | Request) -> Answer:
         """Put a model's answer on record; arguments and errors as for `Session.receive`."""
+        asked, compacts = _asked(request)
         if hasattr(answer, "__aiter__"):
             raise InputError("this stream is asynchronous: `await areceive(stream)` takes it")
         if is_stream(answer):
-            return self._receive_stream(answer, asked)
-        return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked)
+            return self._receive_stream(answer, asked, compacts)
+        return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked, compacts)
 
-    async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
+    async def areceive(self, chunks: AsyncIterable[Any], request: Target | Request) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
+        asked, compacts = _asked(request)
         if not isinstance(chunks, AsyncIterable):
             what = advice(chunks) or "`receive(answer)` takes any other answer"
             raise InputError(f"areceive takes an asynchronous stream, not {type(chunks).__name__}: {what}")
@@ -115,7 +124,7 @@ class Journal:
             self._keep(assembler.reply(), asked, reason=described(error))
             raise
         else:
-            return self._keep(assembler.reply(), asked)
+            return self._keep(assembler.reply(), asked, compacts)
         finally:
             self._streams.discard(checkpoints)
 
@@ -216,7 +225,7 @@ class Journal:
         self._streams.add(made)
         return made
 
-    def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
+    def _receive_stream(self, chunks: Iterable[Any], asked: Target, compacts: int) -> Answer:
         assembler = provider(asked.provider).assembler()
         checkpoints = self._checkpoints(assembler, asked)
         try:
@@ -227,16 +236,18 @@ class Journal:
             self._keep(assembler.reply(), asked, reason=described(error))
             raise
         else:
-            return self._keep(assembler.reply(), asked)
+            return self._keep(assembler.reply(), asked, compacts)
         finally:
             self._streams.discard(checkpoints)
 
-    def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
+    def _keep(self, reply: Reply, asked: Target, compacts: int = 0, *, reason: str = "") -> Answer:
+        self.compactions.check(reply, asked, compacts)
         reply = self._by_own_names(reply, asked)
         for data in reply.blobs.values():
             self._store.put_blob(data)
         binding = self._binding(reply, asked)
         body: MessageRecord | PartialAnswer
+        begun: tuple[MessageRecord, ...] = ()
         if not reply.complete and not reason:
             reason = reply.error or "the stream ended early"
             if not _says_anything(reply):
@@ -245,27 +256,47 @@ class Journal:
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
         if not reason:
+            *ahead, message = split(reply)
+            begun = tuple(MessageRecord(one, model=reply.model, response_id=reply.response_id) for one in ahead)
             body = MessageRecord(
-                reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id, binding=binding
+                message, model=reply.model, stop=reply.stop, response_id=reply.response_id, binding=binding
             )
         else:
             body = PartialAnswer(reply.message, reason, reply.fragments, model=reply.model, binding=binding)
-        bodies: list[Body] = [body]
+        bodies: list[Body] = [*begun, body]
         if reply.usage is not None:
             [kept] = self._counted([admitted(body)])
             assert isinstance(kept, (MessageRecord, PartialAnswer))
-            bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
+            bodies = [*begun, kept, self._bill(reply, reply.usage, asked, kept.count, compacts)]
         if reply.beside:
             bodies.append(Note(RESPONSE, reply.remark, reply.beside))
-        records = self._append(bodies, asked=asked)
-        return Answer(reply, records[0], asked.model)
+        if not reason and any(map(is_compaction, reply.message.parts)):
+            made = self.append_at(
+                lambda n: self._compacted(reply, asked, compacts, bodies, n), exact=False, asked=asked
+            )
+        else:
+            made = self._append(bodies, asked=asked)
+        return Answer(reply, made[0], asked.model)
+
+    def _compacted(self, reply: Reply, asked: Target, compacts: int, bodies: Sequence[Body], n: int) -> list[Body]:
+        """The records of an answer with a compaction, from record `n` on, and what becomes of the conversation. What
+        the model read after the compaction is the bill of the view that the decision leaves."""
+        decided = self.compactions.decided(reply, asked, compacts, n)
+        decision = next((body for body in decided if isinstance(body, Decision)), None)
+        made: list[Body] = []
+        for body in bodies:
+            if isinstance(body, UsageRecord) and body.counted and body.usage.window and decision is not None:
+                left = msgspec.structs.replace(body.counted, tokens=decision.detail["after"])
+                body = msgspec.structs.replace(body, counted=left)
+            made.append(body)
+        return [*made, *decided]
 
     def _binding(self, reply: Reply, asked: Target) -> Binding | None:
         """What the reasoning of an answer is bound to, if it holds any that its model binds."""
         if not has_reasoning(reply.message, asked.provider):
             return None
         with self._context.lock:
-            return self._context.binding(asked)
+            return self.compactions.binding(reply, asked)
 
     def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
         """The answer with unique call ids, and with the tools' own names: a provider that does not accept a name was
@@ -287,10 +318,14 @@ class Journal:
         message = msgspec.structs.replace(reply.message, parts=named(reply.message.parts))
         return msgspec.structs.replace(reply, message=message, fragments=named(reply.fragments))
 
-    def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
+    def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None, compacts: int) -> UsageRecord:
         """The usage record of a request, with the count made before it was sent; `size` is the size of the answer on
         record."""
         counter = counter_for(asked.provider, asked.model)
+        if is_alone(reply):  # it answers no ordinary request, one of which may be under way
+            with self._context.lock:
+                sent = self.compactions.counted(asked, compacts)
+            return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, sent)
         sent, self._context.asked = self._context.asked, None
         counted = sent if sent is not None and sent.counter == counter.id else None
         if counted is None:
@@ -305,6 +340,11 @@ class Journal:
 def _says_anything(reply: Reply) -> bool:
     """Whether a stream was in its provider's format: a stream of another provider has no keys that this one knows."""
     return bool(reply.message.parts or reply.fragments or reply.model or reply.response_id or reply.stop)
+
+
+def _asked(request: Target | Request) -> tuple[Target, int]:
+    """The target of a request, and `Request.compacts`."""
+    return (request.target, request.compacts) if isinstance(request, Request) else (request, 0)
 
 
 def _is_named_as(part: ToolCall, call: ToolCall) -> bool:

@@ -131,9 +131,8 @@ class Session:
         return await self._services.aattach(service)
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
-        """A new session that begins with this one's records up to number `at` (None: all), including records that a
-        rewind took back. It has the same summarizer and the same pause between checkpoints; a turn that is open at
-        `at` is closed as failed in the new session."""
+        """A new session that begins with this one's records up to number `at` (None: all), also those that a rewind
+        took back. It has the same summarizer and pause between checkpoints; a turn open at `at` is closed as failed."""
         info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
         made = Session(self._store, info, self._settings)
         if (hold := self._store.hold(new_id)) is not None:
@@ -300,17 +299,19 @@ class Session:
 
     # -- views and requests ----------------------------------------------------------------------
 
-    def request(self, target: Target | None = None) -> Request:
+    def request(self, target: Target | None = None, *, compact: bool = False) -> Request:
         """The next request: valid for its target and within the budget.
 
         If older messages must be left out, the strategy's decisions are recorded first, unless `target` differs from
-        the session's. Raises BudgetError if the parts that cannot be left out do not fit, and InputError without a
-        target, or if a turn was made but not entered with `with`."""
+        the session's. With `compact`, it asks the provider to compact the conversation. Raises BudgetError if the parts
+        that cannot be left out do not fit, and InputError without a target, if the model cannot be asked to compact, or
+        if a turn was made but not entered with `with`."""
         self._turn.check_begun()
         self._context.refresh()
-        own, found = self.target, self._configurer.target_or(target)
-        ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
-        return self._compactor.request(found, on_record=ours)
+        found = self._configurer.target_or(target)
+        if compact:
+            return self._journal.compactions.request(found, self._journal.append)
+        return self._compactor.request(found, own=self.target)
 
     def preview(
         self,
@@ -331,18 +332,17 @@ class Session:
             return select(self.history())[0]
         return list(self.request(target).view)
 
-    def receive(self, answer: Any, target: Target | None = None) -> Answer:
+    def receive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
 
-        `target` is the target of the request, if it was not the session's own. A stream that ends early is recorded up
-        to that point and marked as interrupted; an error raised by the stream is raised again after that. Raises
-        FormatError, and records nothing, if `answer` is not an answer but, for example, an error body.
-        """
-        return self._journal.receive(answer, self._configurer.target_or(target))
+        `target` is the target of the request, if it was not the session's own, or the request itself, as for the answer
+        to one with `compact`. A stream that ends early is recorded up to that point and marked as interrupted; an error
+        raised by the stream is raised again after that. Raises FormatError, and records nothing, for an error body."""
+        return self._journal.receive(answer, self._configurer.asked(target))
 
-    async def areceive(self, chunks: AsyncIterable[Any], target: Target | None = None) -> Answer:
+    async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
         """As `receive`, for an answer that is streamed asynchronously."""
-        return await self._journal.areceive(chunks, self._configurer.target_or(target))
+        return await self._journal.areceive(chunks, self._configurer.asked(target))
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from threading import RLock
 
-from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
+from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms
 from ..log.messages import Media, images_in, media_parts
-from ..log.records import Binding, Configuration, Count, Decision, Record, UsageRecord
+from ..log.records import Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.appended import Ways
@@ -31,13 +31,14 @@ from ..view.compaction.decide import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, with_appended
+from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
-from ..view.types import Loss, Shown, starts_turn
+from ..view.types import Shown, starts_turn
 from .builders import Builders
 from .caches import Caches
 from .changes import Changes
-from .loader import gap_tokens, known_fate, reach_for, read_landmarks, read_window, usual_reach
+from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
 from .originals import ImageNumbers, Originals
 
 Summarise = Callable[[Wanted], Summary]
@@ -70,6 +71,7 @@ class Context:
         self._looked_at = Conversation()  # what was measured last to decide something
         self._caches = Caches()
         self._changes = Changes(store, session_id)
+        self._reader = ""  # the provider whose requests show the conversation as it is in memory
         self._load(None)
 
     # -- following the log -----------------------------------------------------------------------
@@ -102,7 +104,7 @@ class Context:
             self._configure(record.body)
             before, self._reach = self._reach, usual_reach(record.body)
             if record.body.model:
-                self._count_by(counter_for(record.body.provider, record.body.model))
+                self._read_for(record.body.provider, record.body.model)
             if moved or (self.gap is not None and self._reach != before):
                 self._load(self._counter)  # what no view could hold may be held by one now
             return
@@ -124,13 +126,14 @@ class Context:
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         self._torn, self._built = True, None
-        marks = read_landmarks(self._store, self._id)
+        marks = read_landmarks(self._store, self._id, self._reader)
         self.last = self._store.info(self._id).records
         now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
         self._sizing = self.sizing(self._counter)
         self._sizing.trim()
         self._configure(now)
+        self._reader, self._followed = marks.provider, marks.followed
         self.decisions = marks.decisions
         """The decisions in force, by record number."""
         self.past = marks.past
@@ -139,9 +142,10 @@ class Context:
         self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
-        self.calibration = calibrated(window.records)
+        self.calibration = calibrated(newest_bills(self._store, self._id, window, self.last))
         self._fill(window.records)
-        before, waiting = self._fate, self._open_calls()
+        before = self._fate
+        waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
         first = min((n for n, _ in waiting), default=0)
         self._fate = known_fate(self._store, self._id, window, first, self.last, self._rewinds) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
@@ -149,14 +153,11 @@ class Context:
                 piece.forget()  # it may have been built while something else was known of these calls
         self._torn = False
 
-    def _open_calls(self) -> list[tuple[int, str]]:
-        """The calls without a result, by the record of the call and its id."""
-        return [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
-
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
         self._builders.bindings.clear()
         self._builders.bindings.update(bindings_of(records))
+        self._builders.bindings.update(prefixes_of(self._lasting))
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._pairing = Pairing()
@@ -166,7 +167,7 @@ class Context:
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
         answers = (n for n, shown, _ in as_decided(originals, self._lasting) if shown.message.role == "assistant")
         self._changes.first_answer = next(answers, 0)
-        self._changes.read(self.configuration, self.decisions, self.last)
+        self._changes.read(self.configuration, self._followed, self.last)
         decisions = self._changes.untold(self._lasting)
         self._told = told(decisions)
         for place, shown, raw in with_appended(as_decided(originals, decisions), self._changes.messages):
@@ -196,7 +197,7 @@ class Context:
 
     def _repaired(self, aim: Target) -> RepairedView:
         """What a request for a target shows, and how large it is: the same until something is taken in."""
-        builder, now = self._builder(aim), self._built
+        builder, now = self.builder(aim), self._built
         if now is None or now[0] is not builder:  # pieces are kept as one builder made them
             now = self._built = builder, builder.repaired(self._shown, self._fate)
         return now[1]
@@ -204,14 +205,17 @@ class Context:
     def aim_at(self, aim: Target, *, folded: bool = False) -> Changes:
         """Show the conversation as a target takes it: counted as it is billed, with changes of tools and system text
         told where they were made. With `folded`, they are told at the beginning. Returns these changes."""
-        self._count_by(counter_for(aim.provider, aim.model))
-        ways = Ways() if folded else Ways.of(aim, self._builder(aim).plan.rules)
-        if self._changes.turn(ways, self.configuration, self.decisions, self.last):
+        self._read_for(aim.provider, aim.model)
+        ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
+        if self._changes.turn(ways, self.configuration, self._followed, self.last):
             self._load(self._counter)
         return self._changes
 
-    def _count_by(self, counter: Counter) -> None:
-        if counter.id != self._counter.id:
+    def _read_for(self, provider: str, model: str) -> None:
+        """Have in memory what requests to a model show, as it is counted for it."""
+        counter, before = counter_for(provider, model), self._reader
+        self._reader = provider
+        if counter.id != self._counter.id or (provider != before and is_for_one_provider(self.decisions)):
             self._load(counter)
 
     # -- what has to be decided ------------------------------------------------------------------
@@ -238,7 +242,7 @@ class Context:
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
         few = images is None or self._shown_images <= images
-        few = few and self._sizing.has_room(self._media, self._builder(aim).plan.rules)
+        few = few and self._sizing.has_room(self._media, self.builder(aim).plan.rules)
         return few and self._repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
@@ -269,7 +273,7 @@ class Context:
         return made
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
-        limit, sizing, builder = 0, self._sizing, self._builder(aim)
+        limit, sizing, builder = 0, self._sizing, self.builder(aim)
         past = Originals(self._store, self._id, self._shown.items, self._lasting, self.gap, self._rewinds, self._sizing)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
@@ -293,7 +297,7 @@ class Context:
                 self._counter.id,
                 measured,
                 sizing.at_once,
-                self.decisions,
+                self._followed,
             ),
             window=aim.input_limit,
             fixed=self._repaired(aim).fixed,
@@ -315,10 +319,7 @@ class Context:
     def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
         """The budget and strategy in force, with these in place of them; None if neither is given."""
         self.refresh()
-        if budget is None and strategy is None:
-            return None
-        own = self.budget if budget is None else read_budget(budget)
-        return Terms(own, self.strategy if strategy is None else read_strategy(strategy))
+        return Terms(self.budget, self.strategy).changed(budget, strategy)
 
     # -- making requests -------------------------------------------------------------------------
 
@@ -326,7 +327,7 @@ class Context:
         """The request that shows the conversation as it stands, with prompt-cache marks if `marks`. One that is looked
         at and not `sent` is no other's beginning, and no bill is held against its size."""
         size = self.tokens(aim)
-        builder = self._builder(aim)
+        builder = self.builder(aim)
         made = builder.request(self._shown, self._fate)
         if self._told:
             made = made.after(self._told)
@@ -339,18 +340,16 @@ class Context:
             self._caches.sent(now)
         return made
 
-    def binding(self, aim: Target) -> Binding | None:
-        """What the reasoning of an answer of a target is bound to: the request that was made last for it, or would be
-        made now. None if its model does not bind it."""
-        sent = self._caches.last(aim)
-        builder = self._builder(aim)
-        return builder.binding(sent.view if sent is not None else self._repaired(aim))
+    def sent_to(self, aim: Target) -> Sent:
+        """The request that was made last for a target; if none was, the one that would be made now."""
+        return self._caches.last(aim) or Sent(self.builder(aim).plan, self._repaired(aim), self.last)
 
-    def losses(self, aim: Target) -> tuple[Loss, ...]:
-        """What a request for a target loses of the conversation. While that is empty, nothing is counted."""
-        if self.has_begun:
-            return self.request(aim, sent=False).losses
-        return build(self._builder(aim).plan, [], self._store.get_blob).losses
+    def compaction(self, aim: Target) -> tuple[Request, Sent]:
+        """The conversation as it is sent to be compacted: it may end with an answer. And what was sent."""
+        self.aim_at(aim)
+        builder, shown = self.builder(aim).unanswered(), Conversation.of(self._shown.items)
+        sent = Sent(builder.plan, builder.repaired(shown, self._fate), self.last)
+        return builder.request(shown, self._fate).after(self._told), sent
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
@@ -360,7 +359,7 @@ class Context:
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
-        plan, blob = self._builder(aim).plan, self._store.get_blob
+        plan, blob = self.builder(aim).plan, self._store.get_blob
         made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
         wanted = situation.strategy.cache_marks
         return Builder(plan, blob).marked(made, situation.size, self._id) if wanted else made
@@ -370,7 +369,7 @@ class Context:
         self.aim_at(aim)
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
-        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self._builder(aim).certainty)
+        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self.builder(aim).certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""
@@ -379,7 +378,7 @@ class Context:
     @property
     def head(self) -> tuple[Shown, ...]:
         """The system messages that the conversation begins with, as they are now (see `Changes.head`)."""
-        return self._changes.head(self._shown, self.decisions, self._lasting)
+        return self._changes.head(self._shown, self._followed, self._lasting)
 
     @property
     def system(self) -> set[int]:
@@ -388,13 +387,14 @@ class Context:
         return {item.n for item in said if item.shown.treatment != "appended"}
 
     @property
-    def has_begun(self) -> bool:
-        """Whether it shows anything."""
-        return bool(self._shown.items)
+    def items(self) -> Sequence[Item]:
+        """The messages in memory as they are shown."""
+        return self._shown.items
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
         return (item.raw for item in reversed(self._shown.items) if item.raw.treatment != "appended")
 
-    def _builder(self, aim: Target) -> Builder:
+    def builder(self, aim: Target) -> Builder:
+        """What makes the requests for a target."""
         return self._builders.of(self.configuration, aim, self._changes.tools)

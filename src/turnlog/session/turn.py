@@ -205,7 +205,7 @@ class Turn:
         self._check()
         return self._session.request(target)
 
-    def receive(self, answer: Any, target: Target | None = None) -> Answer:
+    def receive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
         if not is_stream(answer) or hasattr(answer, "__aiter__"):
@@ -213,7 +213,7 @@ class Turn:
         with self._breaking():
             return self._received(self._session.receive(self._until_cancelled(answer), target))
 
-    async def areceive(self, chunks: AsyncIterable[Any], target: Target | None = None) -> Answer:
+    async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
         with self._breaking():

@@ -8,25 +8,33 @@ The rule, from the Messages API's pages about preserved thinking and prefix chec
 accepted if the tools, the system text and all messages before it are the same as when it was made, and if the earlier
 reasoning shown is the same as well; the oldest of this earlier reasoning may be left out, but none in between. A model
 reads its own reasoning and that of some others; reasoning that it cannot read is not there for it.
+
+A compaction that the provider made on request stands for the messages that it replaces: reasoning in messages after
+them that was written before they were replaced stays valid, as long as these messages are the same, the first of them
+has another role than the last one replaced, and tools and system text are the same (see `resumed`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import compress, count
+from itertools import compress, count, takewhile
 from operator import is_not
 
 import msgspec
 
 from ..log.messages import Message, Reasoning, Tool
 from ..log.records import Binding, MessageRecord, PartialAnswer, Record
+from .provider_compaction import Prefix
 from .types import Shown
 
 _VERSION = b"2"
 """Version of the digest and of how requests write messages. A new version makes all recorded bindings invalid."""
 
 _DIGEST_BYTES = 12
+
+Bound = Binding | Prefix
+"""What reasoning is bound to, by the record of the answer; what a compaction stands for, by its decision."""
 
 
 def beginning(tools: Iterable[Tool]) -> bytes:
@@ -108,21 +116,58 @@ def without_reasoning(shown: Shown, provider: str) -> Shown:
     return Shown(msgspec.structs.replace(shown.message, parts=tuple(kept)), shown.records, "repaired")
 
 
+def compacted(
+    view: Sequence[Shown], tools: Iterable[Tool], model: str, window: Sequence[Message]
+) -> tuple[Prefix, Binding]:
+    """What a compaction of a view stands for, and the binding of a model's reasoning after it, if `window` is shown
+    instead of everything but the leading system text."""
+    head = [*takewhile(lambda shown: shown.message.role == "system", view)]
+    begin, role = beginning(tools), view[-1].message.role if view else ""
+    whole = Prefixes().of(begin, view)[-1]
+    after = Prefixes().of(begin, [*head, *(Shown(message, (0,)) for message in window)])
+    return Prefix(after[len(head)].hex(), whole.hex(), role), Binding(after[-1].hex(), model=model)
+
+
+def resumed(view: Sequence[Shown], digests: Sequence[bytes], bindings: Mapping[int, Bound]) -> dict[int, str]:
+    """For messages after a compaction that were recorded before it: the digest of the content before each, as it was
+    before the compaction replaced a part of it; by record number."""
+    found: dict[int, str] = {}
+    at = max((i for i, shown in enumerate(view) if shown.treatment == "summarised"), default=-1)
+    n = view[at].records[0] if at >= 0 else 0
+    prefix = bindings.get(n)
+    if at + 1 >= len(view) or not isinstance(prefix, Prefix):
+        return found
+    begin = next(i for i, shown in enumerate(view) if shown.records[:1] == (n,))
+    role = view[at + 1].message.role
+    if digests[begin].hex() != prefix.before or role in ("system", prefix.role):
+        return found
+    digest = bytes.fromhex(prefix.all)
+    for shown in view[at + 1 :]:
+        if not shown.records or shown.records[0] > n:
+            break
+        found[shown.records[0]] = digest.hex()
+        digest = _digest_after(digest, shown.message)
+    return found
+
+
 def standing(
     view: Sequence[Shown],
     digests: Sequence[bytes],
-    bindings: Mapping[int, Binding],
+    bindings: Mapping[int, Bound],
     held: Collection[int],
     reads: Callable[[str], bool],
+    also: Mapping[int, str] | None = None,
 ) -> list[int]:
     """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning,
-    `reads` says whether the model reads that of another model. Reasoning without a binding may not be shown, as it is
-    not known what it is bound to."""
+    `reads` says whether the model reads that of another model, `also` is what `resumed` returns. Reasoning without a
+    binding may not be shown, as it is not known what it is bound to."""
     kept: list[int] = []
     wanted, first = None, 0
     for n, digest in reversed([*_answers(view, digests, held)]):
         binding = bindings.get(n)
-        if binding is None or binding.prefix != digest.hex() or n < first or (wanted is not None and n != wanted):
+        if not isinstance(binding, Binding) or n < first or (wanted is not None and n != wanted):
+            continue
+        if binding.prefix not in (digest.hex(), (also or {}).get(n)):
             continue
         if not reads(binding.model):
             continue

@@ -23,11 +23,13 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .._platform.msgspec_init import ready
 from ..log.codec import as_message
 from ..log.messages import Message, Part, Text, ToolResult
 from ..log.records import Decision, Record
+from .provider_compaction import PROVIDER, as_recorded
 from .types import Edit, Shown, Treatment
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
@@ -98,6 +100,10 @@ class _Detail(Struct, frozen=True):
     at: int = 0
     texts: list[tuple[int, list[int], str]] = []
     cuts: list[tuple[int, list[int], int, int]] = []
+    provider: str = ""
+    elsewhere: dict[str, Any] | None = None
+    system_too: bool = False
+    bound: list[str] = []
 
 
 class _Change(Struct, frozen=True):
@@ -257,8 +263,9 @@ def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
     """The decisions in force, by record number: no later decision took them back or rewound them."""
     made = {record.n: record for record in records if isinstance(record.body, Decision)}
     ended = ended_decisions(made.values())
-    bodies = ((n, record.body) for n, record in made.items() if n not in ended)
-    return {n: body for n, body in bodies if isinstance(body, Decision) and body.action != "undo"}
+    left = ((n, record, record.body) for n, record in made.items() if n not in ended)
+    bodies = ((n, as_recorded(record, body)) for n, record, body in left if isinstance(body, Decision))
+    return {n: body for n, body in bodies if body is not None and body.action != "undo"}
 
 
 def misfit(decision: Decision) -> str:
@@ -267,8 +274,11 @@ def misfit(decision: Decision) -> str:
     if decision.action in HIDING or decision.action in _TREATMENT:
         try:
             read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
-            for message in msgspec.convert(read, _Detail).replacement or ():
+            detail = msgspec.convert(read, _Detail)
+            for message in detail.replacement or ():
                 as_message(message)
+            if detail.elsewhere is not None:
+                return misfit(replace(decision, detail={**detail.elsewhere, "elsewhere": None}))
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate in a key
             return str(error)
     return ""
@@ -315,7 +325,8 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
     shortened messages for lack of room is not needed any more if decision `n` leaves out all of these messages.
     `system` are the numbers of the system messages.
     """
-    lasts, newest = lasting(decisions, system), decisions[n]
+    alike = {m: one for m, one in decisions.items() if PROVIDER not in one.detail}
+    lasts, newest = {**lasting(decisions, system), **lasting(alike, system)}, decisions[n]
     earlier = {m: one for m, one in decisions.items() if m < n}
     sized = [m for m, one in earlier.items() if one.action in SIZING and "rule" not in one.detail]
     return [
@@ -331,7 +342,8 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
 def _hiding(n: int, decision: Decision) -> Hiding:
     kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
     standing = frozenset(decision.detail.get("standing", ()))
-    return Hiding(n, decision.first, decision.last, kept, standing, decision.action in _HIDES_SYSTEM)
+    system_too = decision.action in _HIDES_SYSTEM or bool(decision.detail.get("system_too"))
+    return Hiding(n, decision.first, decision.last, kept, standing, system_too)
 
 
 def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:

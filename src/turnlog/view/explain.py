@@ -16,6 +16,7 @@ from ..log.messages import Message
 from ..log.records import Decision, Record
 from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .fold import as_decided, as_shown
+from .provider_compaction import shown_to
 from .types import Shown
 
 Fate = Literal["kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
@@ -90,14 +91,17 @@ class Explanation(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def explain(
-    records: Sequence[Record], count: Callable[[Message], int], also: Mapping[int, Decision] | None = None
+    records: Sequence[Record],
+    count: Callable[[Message], int],
+    also: Mapping[int, Decision] | None = None,
+    provider: str = "",
 ) -> Explanation:
-    """How requests show every message of a log. `count` returns the tokens of a message; `also` are decisions that are
-    treated as if they were on record."""
+    """How requests to a provider show every message of a log. `count` returns the tokens of a message; `also` are
+    decisions that are treated as if they were on record."""
     tried = [Record(n, "", decision) for n, decision in (also or {}).items()]
     ended = ended_decisions([*records, *tried])
     made = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
-    held = active_decisions([*records, *tried])
+    held = shown_to(active_decisions([*records, *tried]), provider)
     rules = _Rules(held, Rewinds.of([*records, *tried]))
     originals = [shown for record in records for shown in as_shown(record)]
     summaries: dict[int, int] = {}

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from ..log.messages import Text
+from ..log.messages import Message, Text, is_compaction
 from ..log.records import Decision, MessageRecord, PartialAnswer, Record
 from .decisions import Effects, active_decisions, lasting, stand_ins, told
+from .provider_compaction import shown_to
 from .types import Edit, Shown
 
 INTERRUPTED = "[This answer was interrupted here.]"
@@ -23,9 +24,10 @@ _BY_THE_USER = frozenset({"clear", "rewind"})
 """Decisions that change the conversation itself. All others only save space."""
 
 
-def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
-    """The conversation, oldest first, and an edit for each decision that changes it."""
-    decisions = active_decisions(records)
+def select(records: Sequence[Record], provider: str = "") -> tuple[list[Shown], list[Edit]]:
+    """The conversation, oldest first, and an edit for each decision that changes it. `provider` is whom it is shown
+    to."""
+    decisions = shown_to(active_decisions(records), provider)
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
     return [shown for _, shown, _ in as_decided(originals, decisions)], [*told(lasting(decisions, system))]
@@ -76,9 +78,19 @@ def as_shown(record: Record) -> list[Shown]:
     """The message that a record adds to the conversation, as a list of one; [] if it adds none."""
     match record.body:
         case MessageRecord(message=message):
-            return [Shown(message, (record.n,))]
-        case PartialAnswer(message=message) if message.parts:
-            marked = msgspec.structs.replace(message, parts=(*message.parts, Text(INTERRUPTED)))
+            said = without_compaction(message)
+            return [] if said is None else [Shown(said, (record.n,))]
+        case PartialAnswer(message=message) if message.parts and (said := without_compaction(message)) is not None:
+            marked = msgspec.structs.replace(said, parts=(*said.parts, Text(INTERRUPTED)))
             return [Shown(marked, (record.n,), "cut")]
         case _:
             return []
+
+
+def without_compaction(message: Message) -> Message | None:
+    """The message without a provider's compactions, which are shown by the decisions about them; None if nothing else
+    is in it. Otherwise the same object, if there are none."""
+    if not any(map(is_compaction, message.parts)):
+        return message
+    parts = tuple(part for part in message.parts if not is_compaction(part))
+    return msgspec.structs.replace(message, parts=parts) if parts else None

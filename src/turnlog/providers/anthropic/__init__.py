@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .cache_marks import mark_cache
+from .compaction import after_compaction, compaction_request
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -46,4 +47,6 @@ PROVIDER = Provider(
     tool_changes=tool_changes,
     without_thinking=without_thinking,
     required_settings=required_settings,
+    after_compaction=after_compaction,
+    compaction_request=compaction_request,
 )

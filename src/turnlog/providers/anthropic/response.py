@@ -15,6 +15,7 @@ from ..error_bodies import answer_body
 from ..protocol import Reply
 from ..reading import inner, string
 from ..schema import check_depth, check_types, prune
+from .compaction import compacted
 from .parse import read_blocks
 from .schema import BLOCK, RESPONSE
 
@@ -58,6 +59,7 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         beside={key: message[key] for key in BESIDE if _says_anything(message.get(key))},
         remark=_dropped(message.get("input_transformations")),
         blobs=blobs,
+        compacted=compacted(parts),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
+from .compaction import after_compaction, compaction_request
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -38,6 +39,8 @@ PROVIDER = Provider(
     # https://developers.openai.com/api/docs/guides/tools-tool-search: name and description of a function stay
     deferred="schema",
     knows=knows,
+    after_compaction=after_compaction,
+    compaction_request=compaction_request,
     tool_choice=tool_choice,
     mark_cache=mark_cache,
     marks_every_model=False,

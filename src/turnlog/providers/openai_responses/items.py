@@ -37,14 +37,14 @@ def check_item(item: Any, path: str) -> dict[str, Any]:
     return item
 
 
-def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
-    """One message for each input item. Raises FormatError with the path of the item."""
+def read_items(items: list[Any], blobs: dict[str, bytes], key: str = "input") -> list[Message]:
+    """One message for each item of the list at `key`. Raises FormatError with the path of the item."""
     for i, item in enumerate(items):
-        check_item(item, f"input[{i}]")
+        check_item(item, f"{key}[{i}]")
     called: dict[str, ToolCall] = {}
     messages: list[Message] = []
     for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
-        path = f"input[{i}]"
+        path = f"{key}[{i}]"
         if item_type(item) == "message":
             messages.append(_read_message(item, linked, path, blobs))
             continue

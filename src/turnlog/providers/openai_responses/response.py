@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FormatError
-from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
+from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
 from ...log.records import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply
 from ..reading import inner, string
 from ..schema import fits
 from .calls import read_call
+from .compaction import OBJECT, compacted, new_window
 from .form import NAME
 from .item_types import CALLS, RESULTS
-from .items import check_item, read_output
+from .items import check_item, read_items, read_output
 from .schema import ITEM
 
 # Keys of output items that input items do not accept: those that the SDK's `parse` adds, and `created_by`.
@@ -35,7 +36,25 @@ def parse_response(response: Any) -> Reply:
     whole = answer_body(response)
     if not isinstance(whole.get("output"), list):
         raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
-    return read_response(whole)
+    return _read_window(whole) if whole.get("object") == OBJECT else read_response(whole)
+
+
+def _read_window(whole: Mapping[str, Any]) -> Reply:
+    """The reply in a result of `/responses/compact`: messages of the user, and what stands for everything else."""
+    blobs: dict[str, bytes] = {}
+    for i, item in enumerate(whole["output"]):
+        check_item(item, f"output[{i}]")
+    window = read_items([_clean(item) for item in whole["output"]], blobs, "output")
+    usage = whole.get("usage")
+    return Reply(
+        message=Message("assistant", tuple(part for one in window for part in one.parts if is_compaction(part))),
+        usage=_usage(usage) if isinstance(usage, dict) else None,
+        raw_usage=usage,
+        stop=COMPACTION,
+        response_id=string(whole, "id"),
+        blobs=blobs,
+        compacted=new_window(window),
+    )
 
 
 def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), error: str = "") -> Reply:
@@ -61,6 +80,7 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
         error=error,
         fragments=(*halves, *fragments),
         blobs=blobs,
+        compacted=compacted(parts),
     )
 
 

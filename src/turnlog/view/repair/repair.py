@@ -14,7 +14,19 @@ from itertools import groupby, takewhile
 import msgspec
 from msgspec import Struct
 
-from ...log.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
+from ...log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    is_compaction,
+)
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn
 from .arrange import Fate, arrange, as_one, with_parts
@@ -356,4 +368,6 @@ def _open_loop_without_reasoning(view: Sequence[Shown]) -> bool:
         return False
     while i and view[i - 1].message.role == "assistant":
         i -= 1
-    return i < len(view) and not isinstance(view[i].message.parts[0], Reasoning)
+    # A compaction stands for what came before the turn.
+    parts = (part for shown in view[i:] for part in shown.message.parts if not is_compaction(part))
+    return not isinstance(next(parts, None), Reasoning)

@@ -1,0 +1,56 @@
+"""Compaction by the Responses API: in an answer (`context_management`), and by `POST /responses/compact`.
+
+Sources: https://developers.openai.com/api/docs/guides/compaction and `CompactedResponse`, `ResponseCompactParams` of
+the openai SDK 3.54.0. The compacted conversation is encrypted. Items before a compaction item may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...log.messages import Message, Opaque, Part, is_compaction
+from ..protocol import Compacted
+
+OBJECT = "response.compaction"
+"""The `object` of the result of `/responses/compact`."""
+
+_PARAMETERS = (
+    "model",
+    "input",
+    "instructions",
+    "previous_response_id",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "service_tier",
+)
+
+
+def compaction_request(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body for `/responses/compact`, which accepts fewer parameters."""
+    return {key: body[key] for key in _PARAMETERS if key in body}
+
+
+def compacted(parts: Sequence[Part]) -> Compacted | None:
+    """What the last compaction item of an answer stands for; None if there is none."""
+    at = max((i for i, part in enumerate(parts) if _is_whole(part)), default=-1)
+    return Compacted(window=(Message("assistant", (parts[at],)),), through=at) if at >= 0 else None
+
+
+def new_window(messages: Sequence[Message]) -> Compacted | None:
+    """What the output of `/responses/compact` stands for: "the canonical next context window". None if it has no
+    compaction item."""
+    whole = any(_is_whole(part) for message in messages for part in message.parts)
+    return Compacted(window=tuple(messages)) if whole else None
+
+
+def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages that the model reads: from the last item on, and those of the user and system text before it."""
+    at = max((i for i, message in enumerate(messages) if compacted(message.parts) is not None), default=0)
+    return [*(message for message in messages[:at] if message.role != "assistant"), *messages[at:]]
+
+
+def _is_whole(part: Part) -> bool:
+    data = part.data if isinstance(part, Opaque) and is_compaction(part) else None
+    return isinstance(data, Mapping) and bool(data.get("encrypted_content"))
