@@ -142,7 +142,8 @@ _GENERATION = _message(
 )
 
 BODY = _message(
-    "*model cachedContent modelArmorConfig:object serviceTier:enum store:flag",
+    "*model cachedContent continuationToken generationOutputConfig:object modelArmorConfig:object serviceTier:enum "
+    "store:flag",
     {
         "*contents": Either((Many(_CONTENT), _CONTENT)),
         "*systemInstruction": Read(_CONTENT, (STRING, Many(STRING))),
