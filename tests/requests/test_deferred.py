@@ -88,4 +88,4 @@ def test_elsewhere_a_tool_is_declared_whole() -> None:
     for to, model in (("openai-responses", "gpt-5.4"), ("google", "gemini-2.5-pro"), ("openai-chat", "gpt-5")):
         made = turnlog.convert(given_body, to=to, model=model)
         assert made.tokens > 400, to
-        assert any("defer_loading" in loss.detail for loss in made.losses)
+        assert any("deferred tools" in loss.detail for loss in made.losses)

@@ -110,6 +110,14 @@ class CacheMarks(Struct, frozen=True, gc=False):
     key: str = ""
 
 
+class ToolNews(Struct, frozen=True, kw_only=True):
+    """What an item of a conversation says about the model's tools: those that it adds, defined or only named, and the
+    names of those that it removes."""
+
+    added: tuple[Tool | str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 class Assembler(Protocol):
     """Assembles a streamed answer."""
 
@@ -147,6 +155,14 @@ def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[
 
 def _all(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
+
+
+def _no_news(part: Opaque) -> ToolNews:
+    return ToolNews()
+
+
+def _no_tools(tool: Tool) -> tuple[Tool, ...]:
+    return ()
 
 
 def _nothing(target: Target) -> dict[str, Any]:
@@ -212,6 +228,15 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     knows: Callable[[Opaque], bool] = _always
     """Whether the provider accepts this opaque part of its own in a request."""
+
+    search_tool: Tool | None = None
+    """The provider's own search for deferred tools."""
+
+    tool_news: Callable[[Opaque], ToolNews] = _no_news
+    """What one of the provider's own items says about the model's tools."""
+
+    client_tools: Callable[[Tool], tuple[Tool, ...]] = _no_tools
+    """The tools that the client runs in a declaration of the provider's own, for example a namespace."""
 
     tool_changes: Callable[[Sequence[Tool], Sequence[Tool], Sequence[Tool]], tuple[Opaque, ...] | None] = _no_changes
     """The parts of a system message that change the model's tools in the middle of a conversation: from the second to

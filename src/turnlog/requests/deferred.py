@@ -2,66 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from ..errors import UnknownProvider
 from ..log.messages import Message, Opaque, Tool, ToolResult
-from ..providers.protocol import Provider
+from ..providers import provider
+from ..providers.protocol import Provider, ToolNews
+
+DEFER = "defer_loading"
+"""The key of a declaration that defers a tool, for all providers that can."""
+
+SEARCH = "tool_search"
+"""The beginning of the types of all providers' tools that search for deferred tools."""
 
 
-def is_deferred(tool: Tool, provider: str) -> bool:
-    """Whether requests to this provider declare the tool as deferred."""
+def is_deferred(tool: Tool, name: str) -> bool:
+    """Whether requests to the provider of this name declare the tool as deferred."""
     if tool.kind == "hosted":
-        return isinstance(tool.data, dict) and tool.data.get("defer_loading") is True
+        return isinstance(tool.data, dict) and tool.data.get(DEFER) is True
     form = tool.form
-    extra = form.delta.get("+") if form is not None and form.provider == provider and form.delta else None
-    return isinstance(extra, dict) and extra.get("defer_loading") is True
+    extra = form.delta.get("+") if form is not None and form.provider == name and form.delta else None
+    return isinstance(extra, dict) and extra.get(DEFER) is True
 
 
-def tools_in_prompt(tools: Sequence[Tool], provider: Provider, found: Collection[str] = ()) -> Sequence[Tool]:
+def tools_in_prompt(tools: Sequence[Tool], to: Provider, found: Collection[str] = ()) -> Sequence[Tool]:
     """The declarations that are in the prompt: without the deferred tools, or their schemas, that the model has not
     `found`."""
-    if not provider.deferred:
+    if not to.deferred:
         return tools
-    shown = (
-        _shown(tool, provider) if tool.name not in found or provider.deferred == "schema" else tool for tool in tools
-    )
+    shown = (_shown(tool, to) if tool.name not in found or to.deferred == "schema" else tool for tool in tools)
     return [tool for tool in shown if tool is not None]
 
 
 def found_tools(messages: Iterable[Message]) -> set[str]:
-    """The names of the tools that searches in these messages found."""
-    return {name for message in messages for part in message.parts for name in _found(part)}
+    """The names of the tools that searches in these messages found, or that were added in them."""
+    return {
+        tool if isinstance(tool, str) else tool.name
+        for message in messages
+        for part in message.parts
+        for inner in (part.parts if isinstance(part, ToolResult) else (part,))
+        if isinstance(inner, Opaque)
+        for tool in news_of(inner).added
+    }
 
 
-def _shown(tool: Tool, provider: Provider) -> Tool | None:
+def news_of(part: Opaque) -> ToolNews:
+    """What a provider's own item says about the model's tools."""
+    try:
+        return provider(part.provider).tool_news(part)
+    except UnknownProvider:
+        return ToolNews()
+
+
+def _shown(tool: Tool, to: Provider) -> Tool | None:
     """What the prompt contains of a tool that was not found; None if nothing."""
-    if is_deferred(tool, provider.name):
-        return replace(tool, parameters=None) if provider.deferred == "schema" and tool.kind == "function" else None
+    if is_deferred(tool, to.name):
+        return replace(tool, parameters=None) if to.deferred == "schema" and tool.kind == "function" else None
     inner = tool.data.get("tools") if tool.kind == "hosted" and isinstance(tool.data, dict) else None
-    if provider.deferred != "schema" or not isinstance(inner, list):
+    if to.deferred != "schema" or not isinstance(inner, list):
         return tool
-    shown = [each for each in inner if not (isinstance(each, dict) and each.get("defer_loading") is True)]
+    shown = [each for each in inner if not (isinstance(each, dict) and each.get(DEFER) is True)]
     return tool if len(shown) == len(inner) else replace(tool, data={**tool.data, "tools": shown})
-
-
-def _found(part: Any) -> Iterator[str]:
-    if isinstance(part, ToolResult):
-        for inner in part.parts:
-            yield from _found(inner)
-    elif isinstance(part, Opaque):
-        yield from _referred(part.data)
-
-
-def _referred(data: Any) -> Iterator[str]:
-    """The names in all references to tools in one of the provider's own items."""
-    if isinstance(data, dict):
-        if data.get("type") == "tool_reference" and isinstance(name := data.get("tool_name"), str):
-            yield name
-        for key in ("content", "tool_references"):
-            yield from _referred(data.get(key))
-    elif isinstance(data, list):
-        for item in data:
-            yield from _referred(item)

@@ -23,6 +23,7 @@ from ..view.repair.repair import repair
 from ..view.repair.required_word import contains_word
 from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown, starts_turn
+from .carried import found_as_text
 from .size import Sizing
 from .translate import Plan
 
@@ -133,7 +134,7 @@ def repair_piece(
     if left_out:
         own = plan.rules.provider
         given = [without_reasoning(shown, own) if left_out.issuperset(shown.records) else shown for shown in given]
-    known = as_known(given, plan.provider, blob, edited, lost)
+    known = as_known(found_as_text(given, plan.provider, lost), plan.provider, blob, edited, lost)
     repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
     same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
     # Answers are repaired together if the messages between them were left out.

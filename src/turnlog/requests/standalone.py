@@ -151,7 +151,7 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     parsed = speaker.parse(body)
     destination = aimed(parsed, to, model)
     foreign = parsed.configuration.provider != to
-    ways = plan(parsed.configuration, destination, complete=foreign)
+    ways = plan(parsed.configuration, destination, complete=foreign, messages=parsed.messages)
     view = shown_messages(parsed)
     return parsed, build(ways, view, parsed.blob, bindings=given_bindings(view, ways))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from ..log.messages import Message
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers import provider
@@ -17,6 +18,7 @@ from ..view.repair.declared import as_many_as_taken
 from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules
 from ..view.types import Loss
+from .carried import carried
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -34,17 +36,22 @@ class Plan(Struct, frozen=True, eq=False):
     complete: bool
 
 
-def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:
+def plan(
+    configuration: Configuration, target: Target, *, complete: bool = True, messages: Iterable[Message] = ()
+) -> Plan:
     """The plan for a target.
 
     `configuration` has tools and settings in the terms of any provider; those that the target's provider does not have
     or cannot run become losses. `target.settings` override its settings. With `complete`, missing settings that every
-    request needs are filled in; otherwise they are reported as an edit.
+    request needs are filled in; otherwise they are reported as an edit. `messages` are those of the conversation, if
+    another provider's items in them may say which tools there are.
     """
     to = provider(target.provider)
     local, lost = translate(configuration, to)
     settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
-    elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
+    rules = to.rules(target, settings)
+    tools = carried(local.tools, messages, to, target, rules, lost)
+    elsewhere = [tool for tool in tools if tool.kind == "hosted" and tool.provider != to.name]
     lost += [
         Loss(
             "tool",
@@ -53,8 +60,7 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
         )
         for tool in elsewhere
     ]
-    tools = tuple(tool for tool in local.tools if tool not in elsewhere)
-    rules = to.rules(target, settings)
+    tools = tuple(tool for tool in tools if tool not in elsewhere)
     if complete:  # otherwise too many tools are the caller's mistake, and reported as such
         tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
         rules = beside_texts(rules, target.input_limit)

@@ -56,7 +56,7 @@ class Context:
         self._store = store
         self._id = session_id
         self.sizing = Sizings(store.get_blob)  # what counts by a counter
-        self._builders = Builders(store.get_blob, self.sizing)
+        self._builders = Builders(store.get_blob, self.sizing, lambda: store.read(session_id))
         self.last = 0  # number of the last record taken in
         self.configuration = Configuration()  # the tools, settings, budget and strategy in force
         self.calibration = Calibration()  # what the bills at hand have taught of counts

@@ -16,6 +16,7 @@ from .schema import BODY
 from .stream import StreamAssembler
 from .tool_changes import tool_changes
 from .tool_choice import tool_choice, with_tool_choice
+from .tool_search import SEARCH_TOOL, tool_news
 
 __all__ = ["PROVIDER"]
 
@@ -44,6 +45,8 @@ PROVIDER = Provider(
     with_tool_choice=with_tool_choice,
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
     deferred="tool",
+    search_tool=SEARCH_TOOL,
+    tool_news=tool_news,
     tool_changes=tool_changes,
     without_thinking=without_thinking,
     required_settings=required_settings,

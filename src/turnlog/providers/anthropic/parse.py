@@ -70,12 +70,13 @@ def _configuration(body: Mapping[str, Any]) -> Configuration:
         provider=NAME,
         model=string(body, "model"),
         settings={key: value for key, value in body.items() if key not in _NOT_SETTINGS},
-        tools=tuple(map(_tool, body.get("tools") or ())),
+        tools=tuple(map(read_tool, body.get("tools") or ())),
         form=FORMS.made({"model": ""}, {**named, **seen}),
     )
 
 
-def _tool(seen: Mapping[str, Any]) -> Tool:
+def read_tool(seen: Mapping[str, Any]) -> Tool:
+    """A tool's declaration, whose types the schema has checked."""
     name = string(seen, "name")
     if string(seen, "type") not in ("", "custom"):
         return Tool(name=name, kind="hosted", provider=NAME, data=dict(seen))

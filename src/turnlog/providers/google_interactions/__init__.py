@@ -13,6 +13,7 @@ from .sanitize import required_settings, sanitize
 from .schema import BODY
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
+from .tool_search import SEARCH_TOOL, tool_news
 
 __all__ = ["PROVIDER"]
 
@@ -33,4 +34,8 @@ PROVIDER = Provider(
     with_tool_choice=with_tool_choice,
     required_settings=required_settings,
     turns_of_steps=True,
+    # By analogy with the Responses API, whose items have the same names: a found function comes with its schema.
+    deferred="schema",
+    search_tool=SEARCH_TOOL,
+    tool_news=tool_news,
 )

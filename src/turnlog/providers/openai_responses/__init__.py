@@ -15,6 +15,7 @@ from .sanitize import sanitize
 from .schema import BODY
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
+from .tool_search import SEARCH_TOOL, client_tools, tool_news
 
 __all__ = ["PROVIDER"]
 
@@ -38,6 +39,9 @@ PROVIDER = Provider(
     sanitize=sanitize,
     # https://developers.openai.com/api/docs/guides/tools-tool-search: name and description of a function stay
     deferred="schema",
+    search_tool=SEARCH_TOOL,
+    tool_news=tool_news,
+    client_tools=client_tools,
     knows=knows,
     after_compaction=after_compaction,
     compaction_request=compaction_request,

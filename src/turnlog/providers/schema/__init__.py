@@ -29,7 +29,7 @@ from .shapes import (
     record,
     words,
 )
-from .walk import check_depth, check_types, fit, fits, prune
+from .walk import check_depth, check_types, fit, fits, fitted, prune
 
 __all__ = [
     "ANY",
@@ -54,6 +54,7 @@ __all__ = [
     "check_types",
     "fit",
     "fits",
+    "fitted",
     "maybe",
     "prune",
     "record",

@@ -140,6 +140,12 @@ def fits(value: Any, shape: Shape) -> bool:
     return fit(value, shape, "", Edits()) is not REFUSED
 
 
+def fitted(values: Any, shape: Shape) -> list[Any]:
+    """The values of a list that could be sent, each as it would be; [] if `values` is no list."""
+    made = (fit(value, shape, "", Edits()) for value in values) if isinstance(values, list) else ()
+    return [value for value in made if value is not REFUSED]
+
+
 def fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
     """`value` without what `shape` does not allow; each removal is an edit with its path. REFUSED if the value cannot
     be sent at all; `value` itself if nothing had to be changed."""

@@ -1,0 +1,138 @@
+"""Tools of another provider's conversation: which of them a request declares.
+
+A provider may have tools that the model finds by search (deferred tools), and tools that are added or removed within
+the conversation. Another provider cannot read the items that say so. It is told of the outcome: tools that were found
+or added are declared like any other; those that were not found stay deferred, in its own form, if it has a tool search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ..errors import UnknownProvider
+from ..log.messages import Form, Media, Message, Opaque, Text, Tool, ToolResult, Unknown, extra_keys, unchanged
+from ..models.target import Target
+from ..providers import provider
+from ..providers.protocol import Provider, ToolNews
+from ..view.rules import Rules
+from ..view.types import Loss, Shown
+from .deferred import DEFER, SEARCH, is_deferred, news_of
+
+_Inner = Text | Media | Opaque | Unknown
+
+_NAMED = 3
+"""How many tools a loss names."""
+
+
+def carried(
+    tools: Sequence[Tool], messages: Iterable[Message], to: Provider, target: Target, rules: Rules, lost: list[Loss]
+) -> tuple[Tool, ...]:
+    """The tools of a conversation as requests to `to` declare them. What they cannot express is added to `lost`."""
+    declared = [one for tool in tools for one in _opened(tool, to)]
+    found: set[str] = set()
+    for news in _news(messages, to, rules):
+        gone = {*news.removed, *(tool.name for tool in news.added if isinstance(tool, Tool))}
+        declared = [tool for tool in declared if tool.name not in gone or tool.kind == "hosted"]
+        declared += (tool for tool in news.added if isinstance(tool, Tool))
+        found.update(_names(news))
+    foreign = [tool for tool in declared if _defers_elsewhere(tool, to)]
+    if not foreign:
+        return tuple(tools) if declared == [*tools] else tuple(declared)
+    waiting = [tool for tool in foreign if tool.name not in found]
+    can_wait = to.search_tool is not None and bool(to.deferred) and target.abilities.deferred_tools
+    made = [_own(tool, to, lost, waits=can_wait and tool in waiting) if tool in foreign else tool for tool in declared]
+    if waiting and can_wait and to.search_tool is not None:
+        made = [tool for tool in made if not _searches(tool) or tool.provider == to.name]
+        made += () if any(map(_searches, made)) else (to.search_tool,)
+    elif waiting:
+        names = ", ".join(repr(tool.name) for tool in waiting[:_NAMED])
+        names += f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+        lost.append(Loss("tool", f"deferred tools declared at once, as the model cannot search for tools: {names}"))
+    return tuple(made)
+
+
+def are_carried(tools: Iterable[Tool], to: str) -> bool:
+    """Whether some of these tools are deferred, or a provider's own, in the form of another provider than `to`: then
+    items of a conversation may say what became of them."""
+    for tool in tools:
+        if tool.kind == "hosted" and tool.provider not in ("", to):
+            return True
+        if tool.form is not None and tool.form.provider != to and is_deferred(tool, tool.form.provider):
+            return True
+    return False
+
+
+def _opened(tool: Tool, to: Provider) -> tuple[Tool, ...]:
+    """The tools in another provider's group of tools; else the tool itself."""
+    if tool.kind != "hosted" or tool.provider in ("", to.name):
+        return (tool,)
+    try:
+        return provider(tool.provider).client_tools(tool) or (tool,)
+    except UnknownProvider:
+        return (tool,)
+
+
+def _news(messages: Iterable[Message], to: Provider, rules: Rules) -> Iterator[ToolNews]:
+    """What items say about tools that the provider cannot read, oldest first."""
+    for message in messages:
+        for part in message.parts:
+            for inner in part.parts if isinstance(part, ToolResult) else (part,):
+                if isinstance(inner, Opaque) and not _is_read(inner, to, rules):
+                    yield news_of(inner)
+
+
+def _is_read(part: Opaque, to: Provider, rules: Rules) -> bool:
+    if part.provider != to.name:
+        return False
+    return part.kind not in rules.system_parts or rules.system == "top_or_after_user"
+
+
+def _defers_elsewhere(tool: Tool, to: Provider) -> bool:
+    """Whether another provider's form of a tool says that it is deferred."""
+    return tool.kind != "hosted" and are_carried((tool,), to.name)
+
+
+def _own(tool: Tool, to: Provider, lost: list[Loss], *, waits: bool) -> Tool:
+    """A deferred tool of another provider without that word, or with it in the provider's own form."""
+    form, delta = tool.form, dict((tool.form and tool.form.delta) or {})
+    delta["+"] = {key: value for key, value in delta.get("+", {}).items() if key != DEFER}
+    left = None if form is None else replace(form, delta={key: value for key, value in delta.items() if value} or None)
+    if not waits:
+        return replace(tool, form=left)
+    if keys := extra_keys(left):
+        lost.append(Loss("extra", f"{', '.join(keys)} of tool {tool.name!r} left out"))
+    return replace(tool, form=Form(to.name, delta={"+": {DEFER: True}}))
+
+
+def _searches(tool: Tool) -> bool:
+    """Whether this is a provider's own search for tools."""
+    kind = tool.data.get("type") if tool.kind == "hosted" and isinstance(tool.data, dict) else None
+    return isinstance(kind, str) and kind.startswith(SEARCH)
+
+
+def found_as_text(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:
+    """The view in which results name the tools that they found in text, where they do so in another provider's form."""
+    out: list[Shown] = []
+    for shown in view:
+        parts = tuple(_as_text(part, to) if isinstance(part, ToolResult) else part for part in shown.message.parts)
+        if not unchanged(parts, shown.message.parts):
+            losses.append(Loss("opaque", "tools that a search found named in text", shown.records))
+            shown = shown.repaired(replace(shown.message, parts=parts))
+        out.append(shown)
+    return out
+
+
+def _as_text(result: ToolResult, to: Provider) -> ToolResult:
+    parts = tuple(_named(part, to) for part in result.parts)
+    return result if unchanged(parts, result.parts) else replace(result, parts=parts)
+
+
+def _named(part: _Inner, to: Provider) -> _Inner:
+    names = _names(news_of(part)) if isinstance(part, Opaque) and part.provider != to.name else []
+    return Text(f"[tools found: {', '.join(names)}]") if names else part
+
+
+def _names(news: ToolNews) -> list[str]:
+    return [tool if isinstance(tool, str) else tool.name for tool in news.added]
