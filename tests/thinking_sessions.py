@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from types import ModuleType
 from typing import Any
 
@@ -167,7 +168,9 @@ class Life:
     @property
     def system_text(self) -> str:
         """The system text that is in force, as the log says without regard to a target."""
-        return text_of(select(self.session.history())[0][0].message).strip()
+        said = (shown.message for shown in select(self.session.history())[0])
+        leading = takewhile(lambda message: message.role == "system", said)
+        return "\n".join(filter(None, map(text_of, leading))).strip()
 
     def ask(self, number: int) -> None:
         """A request, judged, and its answer with thinking: with none, one or several calls, of which some get their

@@ -92,7 +92,7 @@ def repair(
     """
     cleaned, edits, losses = clean(view, rules)
     # First, as a result behind such a message would be taken for a misplaced one.
-    cleaned = moved(cleaned, rules, edits, leading=leading, follows=follows)[0]
+    cleaned = moved(cleaned, rules, edits, leading=leading, follows=follows, past_answers=False)[0]
     pairs = pair(cleaned)
     mended, changes = arrange(cleaned, pairs, rules, fate)
     edits += changes

@@ -36,34 +36,42 @@ def _head(view: Sequence[Shown]) -> int:
 
 
 def moved(
-    view: Sequence[Shown], rules: Rules, edits: list[Edit], *, leading: bool, follows: Role | None
+    view: Sequence[Shown],
+    rules: Rules,
+    edits: list[Edit],
+    *,
+    leading: bool,
+    follows: Role | None,
+    past_answers: bool = True,
 ) -> tuple[list[Shown], bool]:
     """The view in which each message that has to stay a system message follows what users say before the next answer,
-    and system messages after it stay there. Also whether the message after the view decides where it goes."""
+    and system messages after it stay there. If nobody says anything before that answer, it goes on to the next place,
+    unless `past_answers` is False. Also returns whether the message after the view decides where it goes."""
     if rules.system != "top_or_after_user":
         return list(view), False
     if not any(shown.message.role == "system" and _stays(shown, rules) for shown in view):
         return list(view), False
     first = _head(view) if leading else 0
-    out = list(view[:first])
-    held: list[Shown] = []
+    out, held = list(view[:first]), list[Shown]()
     for shown in view[first:]:
         if shown.message.role == "system" and (held or _stays(shown, rules)):
             held.append(shown)
             continue
-        if shown.message.role == "assistant" and out and out[-1].message.role != "assistant":
+        if shown.message.role == "assistant" and not (past_answers and _is_answer(out)):
             out, held = out + held, []
         out.append(shown)
-    if follows == "user" or (follows == "assistant" and (not out or out[-1].message.role == "assistant")):
-        return out + held, bool(held)
+    waits = past_answers and bool(held) and (follows == "user" or (follows == "assistant" and _is_answer(out)))
     out += held
-    changed = (b for a, b in zip(view, out, strict=True) if a is not b and b.message.role == "system")
-    edits += (
-        Edit("place", "system message moved behind the user's message", one.records, _RULE)
-        for one in changed
-        if one.treatment != "appended"
-    )
-    return out, False
+    if not waits:
+        changed = (b for a, b in zip(view, out, strict=True) if a is not b and b.message.role == "system")
+        detail = "system message moved behind the user's message"
+        edits += (Edit("place", detail, one.records, _RULE) for one in changed if one.treatment != "appended")
+    return out, waits
+
+
+def _is_answer(view: Sequence[Shown]) -> bool:
+    """Whether an answer could be continued by the next message: the view ends with one, or is empty."""
+    return not view or view[-1].message.role == "assistant"
 
 
 def _stays(shown: Shown, rules: Rules) -> bool:
