@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import sys
 import warnings
 from collections import Counter
@@ -28,6 +29,7 @@ def work(seeds: range, shared: str) -> tuple[Counter[str], list[str]]:
     binding, oracle = importlib.import_module("binding"), importlib.import_module("oracle")
     servers, sessions = importlib.import_module("fake_server"), importlib.import_module("bound_sessions")
     warnings.simplefilter("ignore")
+    logging.getLogger("turnlog").setLevel(logging.ERROR)
     tally: Counter[str] = Counter()
     findings: list[str] = []
     with servers.FakeServer(bind_thinking=True) as server:

@@ -56,6 +56,7 @@ class Journal:
         self._streams: set[Checkpoints] = set()
         self.compactions = ProviderCompactions(store, session_id, context)
         """The compactions that the provider makes."""
+        self._remark = ""  # the provider's last one: what it leaves out of each request is told once
 
     @property
     def is_streaming(self) -> bool:
@@ -269,7 +270,8 @@ class Journal:
             assert isinstance(kept, (MessageRecord, PartialAnswer))
             bodies = [*begun, kept, self._bill(reply, reply.usage, asked, kept.count, compacts)]
         if reply.beside:
-            bodies.append(Note(RESPONSE, reply.remark, reply.beside))
+            again, self._remark = reply.remark == self._remark, reply.remark
+            bodies.append(Note(RESPONSE, "" if again else reply.remark, reply.beside))
         if not reason and any(map(is_compaction, reply.message.parts)):
             made = self.append_at(
                 lambda n: self._compacted(reply, asked, compacts, bodies, n), exact=False, asked=asked
