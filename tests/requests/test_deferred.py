@@ -85,7 +85,7 @@ def test_openai_shows_name_and_description(api: str) -> None:
 def test_elsewhere_a_tool_is_declared_whole() -> None:
     """A tool that another provider is shown whole, counted as if it were deferred there too."""
     given_body = body([tool("big", 400, deferred=True)], [])
-    for to, model in (("openai-responses", "gpt-5.4"), ("google", "gemini-2.5-pro"), ("openai-chat", "gpt-5")):
+    for to, model in (("openai-responses", "gpt-5"), ("google", "gemini-2.5-pro"), ("openai-chat", "gpt-5")):
         made = turnlog.convert(given_body, to=to, model=model)
         assert made.tokens > 400, to
         assert any("deferred tools" in loss.detail for loss in made.losses)
