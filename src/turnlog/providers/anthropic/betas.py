@@ -1,7 +1,8 @@
 """The beta features that requests ask for by a header, as far as settings name them.
 
 turnlog does not set headers. It uses a beta feature only if the settings say that the caller asks for it: by `betas`,
-an argument of the SDK's `client.beta.messages.create`, or by `extra_headers`.
+an argument of the SDK's `client.beta.messages.create`, by `extra_headers`, or by `anthropic_beta`, which Amazon Bedrock
+has in the body.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _HEADER = "anthropic-beta"
 
 def betas_in(settings: Mapping[str, Any]) -> frozenset[str]:
     """The beta features that these settings ask for."""
-    given = settings.get("betas")
+    listed = (settings.get(key) for key in ("betas", "anthropic_beta"))
+    named = [each for given in listed if isinstance(given, (list, tuple)) for each in given]
     headers = settings.get("extra_headers")
-    named = [*given] if isinstance(given, (list, tuple)) else []
     for name, value in headers.items() if isinstance(headers, Mapping) else ():
         if str(name).lower() == _HEADER and isinstance(value, str):
             named += value.split(",")
