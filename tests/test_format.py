@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from turnlog.log.budget import Budget, Strategy
+from turnlog.log.caching import CacheRead
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
 from turnlog.log.records import Binding, Body, Count, Environment, Record, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
+VALUES = (Message, Count, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form)
 EXAMPLES = [line for line in PAGE.splitlines() if line.startswith('{"v":')]
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 
@@ -38,7 +40,10 @@ def _documented(chapter: str) -> dict[str, dict[str, bool]]:
     ("chapter", "structs"),
     [
         ("Kinds of records", get_args(Body)),
-        ("Values inside records", (Message, Count, Binding, Usage, Budget, Strategy, Environment, Tool, Form)),
+        (
+            "Values inside records",
+            (Message, Count, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form),
+        ),
         ("Parts of messages", get_args(Part)),
     ],
 )

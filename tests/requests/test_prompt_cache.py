@@ -129,7 +129,7 @@ def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
     made = session.request()
     assert [request.body["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
     why = "thinking is switched off while a tool loop is open"
-    assert made.cache == CacheUse(session.window.tokens, before, 0, why=why)
+    assert made.cache == CacheUse(session.window.tokens, before, 0, why=why, changed="settings")
     assert session.request().cache == CacheUse(session.window.tokens, before := session.window.tokens, before)
 
 
@@ -149,7 +149,8 @@ def test_new_tools_move_everything() -> None:
     session.request()
     session.configure(tools=[{"name": "ls", "parameters": {"type": "object", "properties": {}}}])
     use = session.request().cache
-    assert use is not None and (use.shared, use.moved_by, use.why) == (0, 0, "the tools or settings changed")
+    assert use is not None
+    assert (use.shared, use.moved_by, use.why, use.changed) == (0, 0, "the tools changed", "tools")
 
 
 @pytest.mark.parametrize(

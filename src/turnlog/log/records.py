@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from .budget import Budget, Strategy
+from .caching import CacheRead
 from .messages import Form, Message, Outcome, Part, Tool
 
 
@@ -58,16 +59,13 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
         )
 
 
-_CERTAIN = 1 << 53
-"""Not every JSON reader can represent each integer from here on exactly."""
-
-
 def tokens_billed(value: Any) -> int:
     """A figure of a usage object as tokens: 0 if it is not a whole number, is negative, or is too large for JSON.
 
     Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _CERTAIN:
+    # Not every JSON reader can represent each integer from 2 ** 53 on exactly.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
         return 0
     return int(value) if value == int(value) else 0
 
@@ -166,7 +164,7 @@ class UsageRecord(
     """What one request was billed. `raw` is the provider's own usage object.
 
     `counted` is the count of the whole request before it was sent, `answer` the tokens of the answer by the same
-    counter (0 if the answer is not kept). Later counts are calibrated with both.
+    counter (0 if the answer is not kept). Later counts are calibrated with both. `cache` is about the prompt cache.
     """
 
     provider: str
@@ -175,6 +173,7 @@ class UsageRecord(
     raw: Any = None
     counted: Count | None = None
     answer: int = 0
+    cache: CacheRead | None = None
 
 
 class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="decision"):

@@ -53,11 +53,19 @@ class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     An `automatic` cache finds repeated prefixes itself; for a `marked` one, the request marks where they end; None: no
     cache, or unknown. Prefixes of fewer than `minimum` tokens are not cached. With `breakpoints`, an automatic cache
     finds only prefixes that end at a breakpoint of an earlier request; a request may set breakpoints itself.
+
+    A prefix is cached in whole steps of `step` tokens. It stays in the cache for `lifetime` seconds after its last use,
+    or for `long_lifetime` if it is written for longer (None: unknown). A mark finds a prefix that ends fewer than
+    `lookback` blocks of content before it (0: any).
     """
 
     mode: Literal["automatic", "marked"] | None = None
     minimum: _Tokens | None = None
     breakpoints: bool = False
+    step: _Tokens = 1
+    lifetime: _Tokens | None = None
+    long_lifetime: _Tokens | None = None
+    lookback: Annotated[int, Meta(ge=0)] = 0
 
 
 @ready
@@ -148,6 +156,12 @@ def model_origins(model: str) -> list[Origin]:
         inner = [(f"{key}.{name}", fact) for name, fact in asdict(value).items()] if key in _NESTED else [(key, value)]
         origins += [Origin(name, fact, sources[name]) for name, fact in inner if name in sources and fact is not None]
     return origins
+
+
+def model_name(model: str) -> str:
+    """The name of a model without the path of a gateway and without its date: under both names, requests share a
+    cache."""
+    return _undated(model.rsplit("/", 1)[-1].lower())
 
 
 def own_file() -> Path:

@@ -28,6 +28,12 @@ Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of str
 than one provider has for all its models.
 """
 
+_NOT_CACHED = frozenset(
+    """background diagnostics frequency_penalty include logit_bias logprobs max_completion_tokens max_output_tokens
+    max_tokens metadata n presence_penalty prompt_cache_options safety_identifier seed stop stop_sequences store stream
+    stream_options temperature top_k top_logprobs top_p user""".split()
+)
+
 OPENAI_SETTINGS: SettingPaths = {
     name: (name,)
     for name in (
@@ -249,6 +255,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     mark_cache: Callable[[dict[str, Any], CacheMarks], dict[str, Any]] | None = None
     """Adds prompt-cache marks to a request, for providers that use cache marks. A request keeps marks and a key that it
     has."""
+
+    not_cached: frozenset[str] = _NOT_CACHED
+    """The keys of settings that may differ between requests that share a cache."""
 
     marks_every_model: bool = True
     """Whether requests to all its models may have cache marks; else those to models whose cache has breakpoints."""

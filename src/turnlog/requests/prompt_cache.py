@@ -16,13 +16,14 @@ from ..models.catalog import CacheRules, model_facts
 from ..models.target import Target
 from ..providers.protocol import BlobReader, CacheMarks
 from ..view.compaction.situation import CachePrices
+from ..view.decisions import SHOWN_BY
 from ..view.types import Shown
 from .pieces import messages_of, wire_messages
 from .repaired import RepairedView
 from .request import CacheUse, Request
 from .translate import Plan
 
-_SMALLEST = 1_024
+SMALLEST = 1_024
 """The fewest tokens of a prefix that is cached, for models whose own minimum is not known."""
 
 
@@ -42,46 +43,70 @@ class Sent(Struct, frozen=True, eq=False):
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How much of the request `before` the request `now` repeats at its beginning."""
     tokens, previous = now.view.tokens, before.view.tokens
-    later = {n: decision for n, decision in decisions.items() if n > before.last}
-    if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
-        if later and any(shown.treatment == "appended" for shown in before.view.closed.view):
-            return CacheUse(tokens, previous, 0, max(later), "changes of tools moved to the beginning")
-        return CacheUse(tokens, previous, 0, why="the tools or settings changed")
-    if now.declared != before.declared:
-        return CacheUse(tokens, previous, 0, why="no tools are given, and the tools declared from the calls changed")
-    if now.view.closed.thinking_off != before.view.closed.thinking_off:
-        return CacheUse(tokens, previous, 0, why="thinking is switched off while a tool loop is open")
-    shared, gave_way = _shared(now.view, before.view)
-    if shared >= previous:
+    later = {n: one for n, one in decisions.items() if n > before.last and one.action in SHOWN_BY}
+    changed, why = _front_changed(now, before)
+    if changed == "tools" and later and any(shown.treatment == "appended" for shown in before.view.closed.view):
+        return CacheUse(tokens, previous, 0, max(later), "changes of tools moved to the beginning", changed)
+    if changed:
+        return CacheUse(tokens, previous, 0, why=why, changed=changed)
+    same = same_messages(now, before)
+    shared = tokens_until(now.view, same)
+    if same == len(before.view.closed.view) or shared >= previous:
         return CacheUse(tokens, previous, previous)
+    parted = [view[same] for view in (before.view.closed.view, now.view.closed.view) if same < len(view)]
+    changed = "system" if all(shown.message.role == "system" for shown in parted) else "messages"
     if not later:
-        return CacheUse(tokens, previous, shared, why=gave_way or "a decision was taken back")
+        why = _gave_way(parted) or "a decision was taken back"
+        return CacheUse(tokens, previous, shared, why=why, changed=changed)
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
-    return CacheUse(tokens, previous, shared, moved_by, later[moved_by].why)
+    return CacheUse(tokens, previous, shared, moved_by, later[moved_by].why, changed)
 
 
-def _front(plan: Plan) -> tuple[object, ...]:
-    """The parts of a plan's configuration that a request contains before the conversation. Its other parts differ
-    whenever a session changes to another model and back, but no request contains them."""
-    return plan.local.settings, plan.local.tools, plan.local.form
-
-
-def _shared(now: RepairedView, before: RepairedView) -> tuple[int, str]:
-    """The tokens that both views begin with, and the reason for their first difference, if repair caused it; else
-    ""."""
-    old, new = before.closed.view, now.closed.view
+def same_messages(now: Sent, before: Sent) -> int:
+    """How many messages two requests have in common at their beginning."""
+    if _front_changed(now, before)[0]:
+        return 0
+    old, new = before.view.closed.view, now.view.closed.view
     same = next(compress(count(), map(is_not, old, new)), min(len(old), len(new)))
     while same < min(len(old), len(new)) and old[same] == new[same]:  # equal, although built again
         same += 1
-    if same == len(old):
-        return before.tokens, ""
-    shared = now.around + sum(now.sizes[:same])
-    parted = [view[same] for view in (old, new) if same < len(view)]
+    return same
+
+
+def tokens_until(view: RepairedView, end: int) -> int:
+    """The tokens of a request up to this message, tools included."""
+    return view.around + sum(view.sizes[:end])
+
+
+def _front_changed(now: Sent, before: Sent) -> tuple[str, str]:
+    """What differs in that which a request contains before the conversation, and how; empty if nothing does."""
+    if now.plan is not before.plan:
+        # Other parts of the configuration differ whenever a session changes to another model and back, but no request
+        # contains them.
+        if now.plan.local.tools != before.plan.local.tools:
+            return "tools", "the tools changed"
+        if _read_settings(now.plan) != _read_settings(before.plan):
+            return "settings", "the settings changed"
+    if now.declared != before.declared:
+        return "tools", "no tools are given, and the tools declared from the calls changed"
+    if now.view.closed.thinking_off != before.view.closed.thinking_off:
+        return "settings", "thinking is switched off while a tool loop is open"
+    return "", ""
+
+
+def _read_settings(plan: Plan) -> tuple[object, ...]:
+    """The settings that a cache depends on."""
+    settings = {key: value for key, value in plan.local.settings.items() if key not in plan.provider.not_cached}
+    return settings, plan.local.form
+
+
+def _gave_way(parted: Sequence[Shown]) -> str:
+    """The reason for the first difference of two views, if repair caused it; else ""."""
     if any(isinstance(part, ToolResult) and part.synthetic for shown in parted for part in shown.message.parts):
-        return shared, "a call has its result now"
+        return "a call has its result now"
     if any(one.treatment == "synthetic" for one in parted):
-        return shared, "a user message was added at an end"
-    return shared, "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
+        return "a user message was added at an end"
+    return "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
 
 
 def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, session_id: str) -> Request:
@@ -90,7 +115,7 @@ def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, session_i
     mark, breakpoints = plan.provider.mark_cache, has_breakpoints(plan.target)
     if mark is None or not (plan.provider.marks_every_model or breakpoints):
         return made
-    if tokens < (cache_rules(plan.target.model).minimum or _SMALLEST):
+    if tokens < (cache_rules(plan.target.model).minimum or SMALLEST):
         return made
     key = cache_key(session_id)
     return made.changed(
@@ -131,38 +156,41 @@ class MarkPlaces:
     def __init__(self, plan: Plan, blob: BlobReader) -> None:
         self._plan = plan
         self._blob = blob
-        self._counted: dict[str, tuple[Sequence[Shown], int]] = {}
+        self._counted: dict[int, tuple[Sequence[Shown], int]] = {}
 
     def of(self, view: Sequence[Shown], request: Mapping[str, Any], *, breakpoints: bool = False) -> tuple[int, ...]:
-        """The indices of at most 4 wire messages after which marks are best placed, in order.
-
-        They are the last one of the system text, if it is among the messages; the last one before the summary, which
-        stays beyond the next decision; the end of the previous request (before the newest answer); and the end. If
-        cache entries end at `breakpoints`, the end of the previous request is one already: the end of the summary takes
-        its place, and without a summary, the first user message is marked, which every decision keeps.
-        """
+        """The indices of the wire messages after which marks are best placed, in order: where `marked_ends` says."""
         wire = len(messages_of(request, self._plan))
         if not wire:
             return ()
-        system = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
-        summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
-        ends = {wire, self._wire_end("system", view[:system]), self._wire_end("head", view[:summary])}
-        if not breakpoints:
-            newest = _newest_answer(view)
-            # An answer after another role's message is rendered by itself: the messages before it need not be rendered.
-            ends.add(wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0)
-        elif summary:
-            ends.add(self._wire_end("summary", view[: summary + 1]))
-        else:
-            ends.add(self._wire_end("task", view[: system + 1]))
+        newest = 0 if breakpoints else _newest_answer(view)
+        ends = {wire}
+        # An answer after another role's message is rendered by itself: the messages before it need not be rendered.
+        ends.add(wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0)
+        kept = [end for end in marked_ends(view, breakpoints=breakpoints) if end not in (newest, len(view))]
+        ends.update(self._wire_end(place, view[:end]) for place, end in enumerate(kept))
         return tuple(sorted(end - 1 for end in ends if 0 < end <= wire))
 
-    def _wire_end(self, part: str, view: Sequence[Shown]) -> int:
+    def _wire_end(self, place: int, view: Sequence[Shown]) -> int:
         """How many wire messages this beginning of a view becomes. Counted once while it does not change."""
-        known = self._counted.get(part)
+        known = self._counted.get(place)
         if known is None or not unchanged(known[0], view):
-            known = self._counted[part] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
+            known = self._counted[place] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
         return known[1]
+
+
+def marked_ends(view: Sequence[Shown], *, breakpoints: bool) -> list[int]:
+    """The numbers of messages of a view after which marks are best placed, at most 4, in order.
+
+    They are: the system text; everything before the summary, which stays beyond the next decision; the previous request
+    (before the newest answer); and the whole. If cache entries end at `breakpoints`, the end of the previous request is
+    one already: the end of the summary takes its place, and without a summary, that of the first user message, which
+    every decision keeps.
+    """
+    system = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+    third = min((summary or system) + 1, len(view)) if breakpoints else _newest_answer(view)
+    return sorted({system, summary, third, len(view)} - {0})
 
 
 def _newest_answer(view: Sequence[Shown]) -> int:

@@ -19,7 +19,8 @@ class CacheUse(Struct, frozen=True, repr_omit_defaults=True):
 
     `tokens` is the size of this request, `previous` that of the previous one, and `shared` the tokens at the beginning
     that both have in common: a provider's prompt cache may still have these. If `shared` is less than `previous`, `why`
-    tells what changed, and `moved_by` is the number of the decision that caused it, 0 if no decision did.
+    tells what changed, in one word `changed` (`tools`, `settings`, `system` or `messages`), and `moved_by` is the
+    number of the decision that caused it, 0 if no decision did.
     """
 
     tokens: int
@@ -27,6 +28,7 @@ class CacheUse(Struct, frozen=True, repr_omit_defaults=True):
     shared: int
     moved_by: int = 0
     why: str = ""
+    changed: str = ""
 
 
 class Request:
@@ -61,6 +63,8 @@ class Request:
         """How much of the previous request to the same target this one repeats; None for the first of a session."""
         self.compacts = 0
         """The last record of the conversation that the request asks the provider to compact; 0 if it does not."""
+        self.expected_cache_read = 0
+        """The billed tokens that the provider is expected to read from its prompt cache."""
 
     @cached_property
     def body(self) -> dict[str, Any]:

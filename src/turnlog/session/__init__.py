@@ -12,6 +12,7 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answer import Answer
+    from .cache_report import CacheOutcome, CacheReport
     from .compactor import Compaction
     from .events import Appended, Event, EventKind, Feed, follow_records
     from .history_edits import Rewind
@@ -27,6 +28,7 @@ else:
         __name__,
         {
             "answer": "Answer",
+            "cache_report": "CacheOutcome CacheReport",
             "compactor": "Compaction",
             "events": "Appended Event EventKind Feed follow_records",
             "history_edits": "Rewind",
@@ -43,6 +45,8 @@ else:
 __all__ = [
     "Answer",
     "Appended",
+    "CacheOutcome",
+    "CacheReport",
     "Change",
     "Compaction",
     "Event",

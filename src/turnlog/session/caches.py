@@ -1,35 +1,138 @@
-"""What the prompt caches of providers hold of a session, as far as its requests tell."""
+"""What the prompt caches of providers hold of a session, as far as its log and its requests tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ..log.records import Decision
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..log.caching import CacheRead
+from ..log.records import Count, Decision, Record, UsageRecord
 from ..models.target import Target
-from ..requests.prompt_cache import Sent, use_of
-from ..requests.request import CacheUse
+from ..requests.cache_reads import Bill, Bills, entry_at, has_expired, read_of
+from ..requests.prompt_cache import (
+    SMALLEST,
+    Sent,
+    cache_rules,
+    has_breakpoints,
+    marked_ends,
+    same_messages,
+    tokens_until,
+    use_of,
+)
+from ..requests.request import Request
+from ..view.decisions import SHOWN_BY
 
 _REMEMBERED = 3
 """The number of targets whose last request is remembered."""
 
 
+class _Held(Struct, frozen=True):
+    """The last request to a model, and the entries that its cache holds of it: their tokens, by the number of messages
+    in them."""
+
+    sent: Sent
+    entries: Mapping[int, int]
+
+
 class Caches:
-    """The last request to each of the last few targets."""
+    """The last request to each of the last few targets, and the bills of the session."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[str, str], Sent] = {}
+        self._asked: tuple[Target, Count, CacheRead] | None = None
+        self._bills = Bills()
+        self._seen = 0
+        self._held: dict[tuple[str, str], _Held] = {}
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Learn from records; those that it has seen, and those that a rewind took back since, were billed."""
+        for record in records:
+            if record.n > self._seen:
+                rules = cache_rules(record.body.model) if isinstance(record.body, UsageRecord) else None
+                self._bills, self._seen = self._bills.observe(record, rules), record.n
 
     def last(self, target: Target) -> Sent | None:
         """The last request to the model of a target."""
-        return self._sent.get((target.provider, target.model))
+        held = self._held.get((target.provider, target.model))
+        return None if held is None else held.sent
 
-    def use(self, now: Sent, decisions: Mapping[int, Decision]) -> CacheUse | None:
-        """How much of the last request to the same model the request `now` repeats; None if there was none."""
-        before = self.last(now.plan.target)
-        return None if before is None else use_of(now, before, decisions)
+    def judge(self, made: Request, now: Sent, decisions: Mapping[int, Decision], size: Count | None) -> None:
+        """Say in a request how much it repeats of the last one to its model, and what it should read from the cache.
+        With its `size`, it is remembered as the last one, because it is going to be sent."""
+        target = now.plan.target
+        held = self._held.get((target.provider, target.model))
+        if held is not None:
+            made.cache = use_of(now, held.sent, decisions)
+        expected = self._expected(made, now, held, decisions)
+        made.expected_cache_read = expected.expected
+        if size is not None:
+            self._asked = target, size, expected
+            entries = _entries(now, held)
+            others = [item for item in self._held.items() if item[0] != (target.provider, target.model)]
+            self._held = {(target.provider, target.model): _Held(now, entries), **dict(others[: _REMEMBERED - 1])}
 
-    def sent(self, now: Sent) -> None:
-        """Remember a request that is going to be sent."""
-        name = now.plan.target.provider, now.plan.target.model
-        others = [item for item in self._sent.items() if item[0] != name]
-        self._sent = {name: now, **dict(others[: _REMEMBERED - 1])}
+    def answered(self, target: Target) -> tuple[Count | None, CacheRead | None]:
+        """The size of the request that was sent last, and what it should read from the cache if it was for this target;
+        None for both if it was answered already."""
+        asked, self._asked = self._asked, None
+        if asked is None:
+            return None, None
+        same = (asked[0].provider, asked[0].model) == (target.provider, target.model)
+        return asked[1], asked[2] if same else None
+
+    def _expected(self, made: Request, now: Sent, held: _Held | None, decisions: Mapping[int, Decision]) -> CacheRead:
+        target = now.plan.target
+        bill, rules = self._bills.of(target.provider, target.model), cache_rules(target.model)
+        use = made.cache
+        cause = CacheRead(0, use.changed, use.why) if use is not None else CacheRead()
+        if bill is None:
+            return replace(cause, why=cause.why or "no request to this model was billed before")
+        age = self._bills.age(bill)
+        if has_expired(rules, bill, age):
+            assert age is not None
+            return replace(cause, why=cause.why or f"the request before was {age:,.0f} seconds ago")
+        if rules.mode is None and not bill.kept:
+            return replace(cause, why=cause.why or "this model is not known to have a cache")
+        if held is None:
+            share, cause = _share_on_record(now, bill, decisions)
+        elif use is not None and use.shared < use.previous:
+            found = _entry(now, held) if rules.mode == "marked" or rules.breakpoints else use.shared
+            share = found / max(1, use.previous)
+        else:
+            share = 1.0
+        read = read_of(rules, bill, share, rules.minimum or SMALLEST)
+        return replace(cause, expected=min(read, max(bill.input, now.view.tokens)))
+
+
+def _ends(now: Sent) -> list[int]:
+    return marked_ends(now.view.closed.view, breakpoints=has_breakpoints(now.plan.target))
+
+
+def _entry(now: Sent, held: _Held) -> int:
+    """The tokens of the longest entry of the cache that a request finds."""
+    same, lookback = same_messages(now, held.sent), cache_rules(now.plan.target.model).lookback
+    return entry_at(now.view.closed.view, held.entries, same, _ends(now), lookback)
+
+
+def _entries(now: Sent, held: _Held | None) -> dict[int, int]:
+    """The entries that the cache holds after a request: those that it may have found, and those at its own marks."""
+    same = 0 if held is None else same_messages(now, held.sent)
+    before = {} if held is None else {end: tokens for end, tokens in held.entries.items() if end <= same}
+    return before | {end: tokens_until(now.view, end) for end in _ends(now)}
+
+
+def _share_on_record(now: Sent, bill: Bill, decisions: Mapping[int, Decision]) -> tuple[float, CacheRead]:
+    """The share of the request that was billed last with which a request begins, if only the log tells, and what has
+    changed since."""
+    if bill.configured:
+        return 0.0, CacheRead(0, "settings", "the configuration changed")
+    later = [one for n, one in decisions.items() if n > bill.n and one.action in SHOWN_BY]
+    if not later or not bill.counted:
+        return 1.0, CacheRead()
+    moved = min(later, key=lambda one: int(one.detail.get("changes_from", one.first)))
+    first = moved.detail.get("changes_from", moved.first)
+    view = now.view.closed.view
+    same = next((i for i, shown in enumerate(view) if max(shown.records, default=0) >= first), len(view))
+    share = min(1.0, tokens_until(now.view, same) / bill.counted)
+    return share, CacheRead(0, "messages", moved.why)

@@ -328,7 +328,7 @@ class Journal:
             with self._context.lock:
                 sent = self.compactions.counted(asked, compacts)
             return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, sent)
-        sent, self._context.asked = self._context.asked, None
+        sent, expected = self._context.caches.answered(asked)
         counted = sent if sent is not None and sent.counter == counter.id else None
         if counted is None:
             answer = 0  # it is of use beside the other only
@@ -336,7 +336,8 @@ class Journal:
             answer = size.tokens
         else:
             answer = count_message(reply.message, counter, self._store.get_blob).tokens
-        return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+        model = reply.model or asked.model
+        return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
 
 
 def _says_anything(reply: Reply) -> bool:

@@ -27,6 +27,7 @@ from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, Watches, folder_given
 from .answer import Answer
+from .cache_report import CacheReport
 from .compactor import Compaction, Compactor
 from .configure import Configurer
 from .events import Event, Events, Feed
@@ -47,17 +48,12 @@ class Session:
     """One conversation, returned by `turnlog.open`; a context manager.
 
     Threads may share a session, and several processes may append to the same one: records of other processes are seen
-    at the next request. `log` reads the records, `window` tells how full the model's window is, `resumed` what
-    opening an existing session found.
+    at the next request. `log` reads the records, `window` tells how full the model's window is, `cache` what requests
+    read from prompt caches, `resumed` what opening an existing session found.
     """
 
     def __init__(
-        self,
-        store: Store,
-        info: SessionInfo,
-        settings: Settings = Settings(),
-        *,
-        owns_store: bool = False,
+        self, store: Store, info: SessionInfo, settings: Settings = Settings(), *, owns_store: bool = False
     ) -> None:
         self.id = info.id
         self.log = SessionLog(store, self.id)
@@ -79,6 +75,7 @@ class Session:
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
+        self.cache = CacheReport(store, self.id)
         self._found = situation_of(self)
         self._settings = settings
 

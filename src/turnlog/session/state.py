@@ -60,7 +60,7 @@ class Context:
         self.last = 0  # number of the last record taken in
         self.configuration = Configuration()  # the tools, settings, budget and strategy in force
         self.calibration = Calibration()  # what the bills at hand have taught of counts
-        self.asked: Count | None = None  # the size of the last request
+        self.caches = Caches()
         self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
         self._shown = Conversation()
         self._images = ImageNumbers(store, session_id)
@@ -69,7 +69,6 @@ class Context:
         self._torn = False  # whether something was taken in in part
         self._built: tuple[Builder, RepairedView] | None = None
         self._looked_at = Conversation()  # what was measured last to decide something
-        self._caches = Caches()
         self._changes = Changes(store, session_id)
         self._reader = ""  # the provider whose requests show the conversation as it is in memory
         self._load(None)
@@ -99,6 +98,7 @@ class Context:
 
     def _take(self, record: Record) -> None:
         self._built = None
+        self.caches.take((record,))
         if isinstance(record.body, Configuration):
             moved = self._changes.depend_on(self.configuration, record.body)
             self._configure(record.body)
@@ -142,7 +142,9 @@ class Context:
         self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
-        self.calibration = calibrated(newest_bills(self._store, self._id, window, self.last))
+        bills = newest_bills(self._store, self._id, window, self.last)
+        self.calibration = calibrated(bills)
+        self.caches.take(sorted((*window.records, *bills), key=lambda record: record.n))
         self._fill(window.records)
         before = self._fate
         waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
@@ -334,15 +336,12 @@ class Context:
         now = Sent(builder.plan, self._repaired(aim), self.last)
         if marks:
             made = builder.marked(made, now.view.tokens, self._id)
-        made.cache = self._caches.use(now, self.decisions)
-        if sent:
-            self.asked = size
-            self._caches.sent(now)
+        self.caches.judge(made, now, self.decisions, size if sent else None)
         return made
 
     def sent_to(self, aim: Target) -> Sent:
         """The request that was made last for a target; if none was, the one that would be made now."""
-        return self._caches.last(aim) or Sent(self.builder(aim).plan, self._repaired(aim), self.last)
+        return self.caches.last(aim) or Sent(self.builder(aim).plan, self._repaired(aim), self.last)
 
     def compaction(self, aim: Target) -> tuple[Request, Sent]:
         """The conversation as it is sent to be compacted: it may end with an answer. And what was sent."""

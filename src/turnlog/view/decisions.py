@@ -53,6 +53,7 @@ _TREATMENT: dict[str, Treatment] = {
     "mask": "masked",
     "system": "replaced",
 }
+SHOWN_BY = HIDING | _TREATMENT.keys()  # actions of decisions that change what views show
 
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
