@@ -3,6 +3,7 @@ not."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from turnlog.log.records import MessageRecord, SummaryRecord, UsageRecord
 from turnlog.redaction import Redactor
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.summarize import ProviderSummarizer
 
 CLAUDE = turnlog.target("anthropic", "claude-opus-5-5", thinking={"type": "adaptive"}, max_tokens=4_000)
 GPT = turnlog.target("openai-responses", "gpt-5", store=False, include=["reasoning.encrypted_content"])
@@ -303,6 +305,7 @@ def test_a_process_that_did_not_ask_knows_what_was_sent(session: Session) -> Non
     assert "After it was asked." in str(again.request().body)
 
 
+@pytest.mark.slow
 def test_a_session_killed_between_any_two_records_goes_on(session: Session, oracle: ModuleType) -> None:
     """A block without its decision, or a decision without the rest, would lose messages or be refused."""
     session.request(compact=True)
@@ -341,3 +344,119 @@ def test_a_body_counts_from_its_last_compaction_on() -> None:
     items = [{"role": "assistant", "content": "Done. " * 500}, item(), {"role": "user", "content": "Go on."}]
     responses = {"model": "gpt-5", "input": items}
     assert turnlog.count(responses).tokens == turnlog.count({**responses, "input": items[1:]}).tokens < 200
+
+
+# -- asked for by turnlog itself -----------------------------------------------------------------
+
+
+class Sender:
+    """Sends requests for a compaction, as a program's function would: blocks until it may answer."""
+
+    def __init__(self, answer: Any, *, open_now: bool = True) -> None:
+        self.answer, self.bodies = answer, list[dict[str, Any]]()
+        self.may_answer = threading.Event()
+        if open_now:
+            self.may_answer.set()
+
+    def __call__(self, request: turnlog.Request) -> Any:
+        self.bodies.append(request.body)
+        assert self.may_answer.wait(20)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def filled(summarizer: Any, *, timeout: float = 20.0, until: float = 0.9) -> Session:
+    """A session whose requests are as large as `until` of the trigger."""
+    settings = turnlog.Settings(summarizer=summarizer, summary_timeout=timeout)
+    made = turnlog.open("s", store=MemoryStore(), settings=settings, target=CLAUDE, budget=8_000)
+    made.user("Port it.")
+    fill(made, until)
+    return made
+
+
+def fill(session: Session, until: float) -> None:
+    while session.window.tokens < until * 8_000:
+        session.receive(claude(*said("Part ported. " * 30)))
+        session.user("Go on. " + "Carefully. " * 60)
+
+
+def done(session: Session) -> None:
+    """Wait for the thread of the sender to end."""
+    for thread in threading.enumerate():
+        if thread.name == "turnlog-compaction":
+            thread.join(20)
+
+
+def test_a_summary_is_asked_for_ahead_of_need_and_used_when_it_has_come() -> None:
+    """Nobody would wait for it, or it would be paid for and not used; what was said meanwhile stays."""
+    send = Sender(claude(block(), stop="compaction"), open_now=False)
+    session = filled(ProviderSummarizer(send))
+    first = session.request()
+    assert len(first.body["messages"]) > 3
+    session.user("Said meanwhile.")
+    session.request()
+    send.may_answer.set()
+    done(session)
+    body = session.request().body
+    assert kinds(body) == [["compaction"], ["text"]] and "Said meanwhile." in str(body)
+    assert [one["compaction"] for one in send.bodies] == [{"type": "summarize"}]
+
+
+def test_a_request_that_needs_room_waits_for_the_providers_summary() -> None:
+    """The digest would be used although the provider's own summary is a moment away."""
+    send = Sender(claude(block(), stop="compaction"))
+    session = filled(ProviderSummarizer(send), until=1.05)
+    assert kinds(session.request().body)[0] == ["compaction"]
+
+
+FAULTS = {"exception": OSError("529"), "null": claude(block(None), stop="compaction"), "no answer": {"error": "busy"}}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("otherwise", [None, lambda prompt: "Half is done, says the other."])
+def test_the_next_summarizer_is_asked_if_the_provider_fails(fault: str, otherwise: Any) -> None:
+    """A request would be refused for want of room, or the same compaction asked for again at every request."""
+    send = Sender(FAULTS[fault])
+    session = filled(ProviderSummarizer(send, otherwise=otherwise), until=1.05)
+    body = session.request().body
+    assert "Summary of records" in str(body) and session.request().tokens < 8_000
+    assert (otherwise is None) == ("says the other" not in str(body))
+    assert len(send.bodies) == 1
+    states = [record.body.state for record in session.history() if isinstance(record.body, SummaryRecord)]
+    assert states[:2] == ["claimed", "failed"]
+
+
+def test_a_summary_that_comes_too_late_is_used_from_then_on() -> None:
+    """It was paid for, and covers no more than was sent."""
+    send = Sender(claude(block(), stop="compaction"), open_now=False)
+    session = filled(ProviderSummarizer(send), timeout=0.01)
+    session.request()
+    fill(session, 1.05)
+    assert "Summary of records" in str(session.request().body)
+    send.may_answer.set()
+    done(session)
+    session.request()
+    assert session.usage.input > 0 and kinds(session.request().body)[0] in (["compaction"], ["text"])
+
+
+def test_a_program_that_sends_itself_is_handed_the_request() -> None:
+    """A program with a client of its own would have to know when to ask."""
+    session = filled("provider", until=0.5)
+    assert session.request().compaction is None
+    fill(session, 0.9)
+    asked = session.request().compaction
+    assert asked is not None and asked.body["compaction"] == {"type": "summarize"}
+    session.user("Said meanwhile.")
+    assert session.request().compaction is asked
+    session.receive(claude(block(), stop="compaction"), asked)
+    request = session.request()
+    assert request.compaction is None and kinds(request.body) == [["compaction"], ["text"]]
+
+
+def test_only_a_summarizer_is_taken(session: Session) -> None:
+    """A mistake would be noticed when the window is full."""
+    with pytest.raises(InputError, match="provider"):
+        turnlog.Settings(summarizer="anthropic")
+    with pytest.raises(InputError, match="send"):
+        ProviderSummarizer("provider")  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from ..models.target import Target, target
 from ..providers import PROVIDERS
 from ..redaction import Redactor
 from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
-from ..summarize import TIMEOUT, Complete, Summarizer, as_ladder
+from ..summarize import TIMEOUT, Summarizing, ladder_of
 
 SOURCES = ("interactive", "non-interactive", "embedded-server")
 """The values of `source`, which says from where a session is opened: see `SessionOpened`."""
@@ -179,7 +179,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _summarizer(value: Any) -> Any:
-    return _given(value, as_ladder)
+    return _given(value, ladder_of)
 
 
 _PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty for the store in your home folder", _text)
@@ -202,7 +202,7 @@ _COUNT = _or_none(Kind("a whole number, at least 1", _count, _number_of))
 _BUDGET = _or_none(Kind("the most tokens of a request, or a table of the fields of a Budget", _budget, _budget_of))
 _TITLE = Kind("a text", _text)
 _SYSTEM = Kind("a text, or None", _text_or_none)
-_SUMMARIZER = Kind("a Summarizer, a function from a prompt to a summary, or None", _summarizer)
+_SUMMARIZER = Kind('a Summarizer, a function from a prompt to a summary, "provider", or None', _summarizer)
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -261,7 +261,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         None
     )
     summarizer: Annotated[
-        Summarizer | Complete | None,
+        Summarizing,
         Key(_SUMMARIZER, "writes summaries. Without one, or if it fails, the built-in digest is used", in_files=False),
     ] = None
     for_other_stores: Settings | None = None

@@ -61,6 +61,9 @@ class Request:
         self._fragments = fragments
         self.cache: CacheUse | None = None
         """How much of the previous request to the same target this one repeats; None for the first of a session."""
+        self.compaction: Request | None = None
+        """A request that asks the provider to compact this conversation, to be sent beside this one; its answer is for
+        `Session.receive`. None unless the session's summarizer is "provider" and the request is nearly too large."""
         self.compacts = 0
         """The last record of the conversation that the request asks the provider to compact; 0 if it does not."""
         self.expected_cache_read = 0

@@ -10,18 +10,21 @@ from typing import Concatenate, ParamSpec, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ..config.settings import Settings
 from ..errors import Conflict, InputError
 from ..log.budget import Marks, Strategy, Terms
-from ..log.records import Decision, Record, SummaryRecord
+from ..log.records import Body, Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
-from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
+from ..summarize import Background, Digest, LogLedger, Material, Memory, attempt, ladder_of
 from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, HIDING, SIZING, failures_of, still_needed, told
 from ..view.types import Edit
+from .provider_summaries import ProviderSummaries
+from .recorder import Journal
 from .state import Context, Summarise
 
 _P = ParamSpec("_P")
@@ -101,16 +104,17 @@ class Compactor:
         store: Store,
         session_id: str,
         context: Context,
-        summarizer: Summarizer | Complete | None,
-        timeout: float,
+        journal: Journal,
+        settings: Settings,
         tell: Callable[[Sequence[Record]], None],
     ) -> None:
         self._store = store
         self._tell = tell
         self._id = session_id
         self._context = context
-        self._models = as_ladder(summarizer)
-        self._timeout = timeout
+        self._models = ladder_of(settings.summarizer)
+        self._timeout = settings.summary_timeout
+        self._provided = ProviderSummaries(settings.summarizer, context, journal)
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
         self._offline = Digest(Memory())
@@ -121,14 +125,25 @@ class Compactor:
     def close(self) -> None:
         """Let go of a summary that is under way."""
         self._background.close(self._ledger)
+        self._provided.close()
 
-    @_locked
     def request(self, aim: Target, own: Target | None) -> Request:
         """The next request for a target, within its budget, from the records that the context has read. Decisions that
         it needs are recorded, unless the target differs from `own`, the session's. Raises BudgetError, and Conflict if
         others keep appending."""
-        lost = 0
         on_record = own is not None and (aim.provider, aim.model) == (own.provider, own.model)
+        self._provided.collect(0)
+        made = self._request(aim, on_record=on_record, waits=on_record)
+        if made is None:
+            self._provided.collect(self._timeout)
+            made = self._request(aim, on_record=on_record, waits=False)
+        assert made is not None
+        return self._provided.offer(made) if on_record else made
+
+    @_locked
+    def _request(self, aim: Target, *, on_record: bool, waits: bool) -> Request | None:
+        """As `request`. With `waits`, None if room is needed and the provider's own summary is under way."""
+        lost = 0
         for _ in range(_RACES):
             last = self._context.last
             if self._context.is_at_rest(aim):
@@ -137,6 +152,8 @@ class Compactor:
                 if self._context.last != last and not self._context.is_at_rest(aim):
                     continue  # somebody else said something meanwhile
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
+            if waits and "summarise" in self._context.strategy.steps and self._provided.awaited(aim, self._put):
+                return None
             situation = self._situation(aim, lost)
             decisions, after = self._decided(aim, situation)
             if not decisions:
@@ -218,6 +235,7 @@ class Compactor:
         strategy = self._context.strategy
         if "summarise" not in strategy.steps or (fill := self._context.fill(aim)) < _SOON:
             return
+        self._provided.prepare(aim, self._put)
         if fill >= _VERY_SOON:
             self._read_ahead()
         if not self._models:
@@ -256,6 +274,12 @@ class Compactor:
         self._context.take(records)
         self._untold.append(records)
         return True
+
+    def _put(self, body: Body) -> None:
+        """Append a record while the lock is held."""
+        records = self._store.append(self._id, [Draft(body)])
+        self._context.take(records)
+        self._untold.append(records)
 
     def _telling_earlier(self, decisions: Sequence[Decision]) -> dict[int, Decision]:
         """The next decisions by record number. A decision that leaves out records also lists the earlier decisions that

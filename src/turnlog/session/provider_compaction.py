@@ -79,6 +79,17 @@ class ProviderCompactions:
         request.compacts = sent.last
         return request
 
+    def is_open(self, request: Request) -> bool:
+        """Whether a request for a compaction is still to be answered."""
+        key = f"{_key(request.target)}{request.compacts}"
+        return any(asked.key == key for asked in self._asked)
+
+    def give_up(self, request: Request, reason: str, record: Callable[[Body], object]) -> None:
+        """Record that the answer to a request for a compaction did not come."""
+        key = f"{_key(request.target)}{request.compacts}"
+        self._asked = [asked for asked in self._asked if asked.key != key]
+        record(SummaryRecord(key, "failed", reason=reason, summarizer=str(request.target)))
+
     def _pending(self, target: Target, compacts: int) -> Asked | None:
         """The compaction that an answer is for: of the records up to `compacts`; if that is 0, the one that was asked
         for and is not answered yet. None if there is none. Raises InputError if there are several."""

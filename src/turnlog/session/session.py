@@ -69,7 +69,7 @@ class Session:
         tell, by_lines = self._events.tell, redactor is not None and redactor.spans_words
         self._journal = Journal(store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines)
         self._configurer = Configurer(self._context, self._journal)
-        self._compactor = Compactor(store, self.id, self._context, settings.summarizer, settings.summary_timeout, tell)
+        self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(lambda: recover(self), self._warn)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)

@@ -11,6 +11,7 @@ from .ledger import Ledger, LogLedger, MemoryLedger, key_of
 from .model import Complete, ModelSummarizer, as_ladder
 from .notes import Memory
 from .protocol import Material, Summarizer
+from .provider import ProviderSummarizer, Summarizing, ladder_of
 from .verdict import Fault, SummaryFailure
 
 __all__ = [
@@ -25,10 +26,13 @@ __all__ = [
     "Memory",
     "MemoryLedger",
     "ModelSummarizer",
+    "ProviderSummarizer",
     "Summarizer",
+    "Summarizing",
     "SummaryFailure",
     "TIMEOUT",
     "as_ladder",
     "attempt",
     "key_of",
+    "ladder_of",
 ]
