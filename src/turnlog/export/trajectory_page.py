@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from .._platform.units import counted
 from ..log.bills import Bills
 from ..log.messages import Media
 from ..log.records import Usage
@@ -70,7 +71,7 @@ def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
 
 def _top(log: SessionLog, found: Walk, title: str, pictures: Pictures) -> Markup:
     images = sum(step.image is not None for step in found.steps) + (found.thumbnail is not None)
-    facts = [f"{len(found.steps):,} steps", f"{images:,} images"]
+    facts = [counted(len(found.steps), "step"), counted(images, "image")]
     if found.slide_width and found.slide_height:
         facts.append(f"slide of {found.slide_width:,} × {found.slide_height:,} pixels")
     where = [text("Session "), tag("code", text(log.id, one_line=True))]
@@ -108,7 +109,7 @@ def _controls(steps: int) -> Iterator[Markup]:
 def _answer(found: Walk) -> Iterator[Markup]:
     yield start("section", class_="answer", id="answer")
     yield tag("h2", text("Answer"))
-    yield preformatted(found.final_answer or "(empty)")
+    yield _foldable("Answer", found.final_answer or "(empty)", 4 * _LONG)
     if found.bills:
         yield tag("p", text(in_short(_summed(found.bills)), one_line=True), class_="hint")
     yield end("section")
@@ -147,7 +148,7 @@ def _words(step: Step, gestures: Sequence[Gesture]) -> Iterator[Markup]:
         yield tag("div", _foldable("Action", _written(step.response.action), _LONG), class_="data")
     yield tag("dl", *_facts(step), class_="facts")
     if step.heard:
-        yield _foldable("Text beside the image", step.heard, 0)
+        yield _foldable("Results and other text", step.heard, 0)
     if step.extra:
         yield _foldable("Other fields", json.dumps(step.extra, ensure_ascii=False, indent=2), 0)
 

@@ -67,9 +67,10 @@ def _found(file: Transcript) -> tuple[Trajectory, list[Any]]:
     """The trajectory in a file, as far as it can be read. Of a file that is cut off, the turns before the damage."""
     try:
         fields, problems = read(file.data)
-    except ValueError:
+    except ValueError as error:
         rest = file.document_or_rest("turns")
         if not isinstance(rest, dict):
+            file.warn(0, f"the JSON is damaged ({error}): only texts at its beginning were read")
             rest = {"turns": []}
         fields, problems = read(json.dumps({**_before(file.data), **rest}).encode("ascii"))
     return Trajectory(**fields), problems

@@ -15,8 +15,8 @@ from ..tokens.dimensions import dimensions, image_type
 MAX_BYTES = 50_000_000
 """No provider takes a request with an image as large as this."""
 
-MAX_PIXELS = 178_956_970
-"""Pillow refuses images of more pixels: a few kilobytes can claim to be a picture that fills all memory."""
+MAX_PIXELS = 89_478_485
+"""Pillow warns of images with more pixels: a few kilobytes can claim to be a picture that fills all memory."""
 
 _TYPES = "PNG, JPEG, GIF or WebP"
 

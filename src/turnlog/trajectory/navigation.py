@@ -13,6 +13,7 @@ from ..requests.request import Request
 from ..session.session import Session
 from ..tokens.dimensions import dimensions, image_type
 from .images import image_given, smaller
+from .newest import with_newest
 from .recording import answer_note, header, question, said, shown, step_note
 from .steps import Walk, derived, walk
 from .trajectory import Trajectory
@@ -176,7 +177,8 @@ class Navigation:
             raise InputError(f"max_history_images must be a whole number of images, 0 or more, or None, not {most!r}")
         steps = ("images", "slide")
         strategy = Strategy("navigation", steps, max_history_images=most, max_history_turns=None)
-        made = self.session.preview(target, strategy=strategy)
+        shown = self.session if most is None else with_newest(self.session, most)
+        made = shown.preview(target, strategy=strategy)
         self._limit = most
         return made
 

@@ -241,7 +241,9 @@ def derived(message: Message) -> StepResponse:
     if calls:
         texts = _SPELLED.sub("", texts)
         thoughts = thoughts or next((_thought(call) for call in calls), "")
-        made = [{"name": call.name, "arguments": call.arguments if call.raw is None else call.raw} for call in calls]
+        made = [
+            {"name": call.name, "arguments": call.raw if call.arguments is None else call.arguments} for call in calls
+        ]
         return StepResponse("\n\n".join(filter(None, (thoughts, texts))), made[0] if len(made) == 1 else made)
     if (split := _SAID.match(texts)) is not None:
         return StepResponse("\n\n".join(filter(None, (thoughts, split[1]))), split[2])
