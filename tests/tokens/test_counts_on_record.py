@@ -69,5 +69,5 @@ def test_what_counts_otherwise_has_another_name() -> None:
         ("anthropic", "claude-sonnet-4-5"): 27_757,
         ("google", "gemini-3"): 25_353,
     }
-    assert VERSION == "3"
+    assert VERSION == "4"
     assert {model: counter_for(*model).messages(SAMPLE).tokens for model in figures} == figures

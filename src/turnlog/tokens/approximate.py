@@ -44,15 +44,14 @@ class FactoredCounter:
         turn = last_turn(messages)
         for index, message in enumerate(messages):
             total += self._message(message, blob)
-            if index >= turn:
-                total += self._signatures(message)
+            total += self._signatures(message, self._family.signature if index >= turn else self._family.earlier)
         return total
 
     def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
         """All declarations, and the hidden prompt that the provider adds to requests with tools."""
         if not tools:
             return Tally(certainty="estimated")
-        each = sum(self._declared(tool) + self._family.tool for tool in tools)
+        each = sum(self._defined(tool) or self._declared(tool) + self._family.tool for tool in tools)
         return Tally(tools=each + self._family.hidden.get(choice, 0), certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
@@ -70,6 +69,11 @@ class FactoredCounter:
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
         rest = count_pieces(_VOCABULARY, _BLOB.sub("", text) if blobs else text)
         return ceil(rest * factor + blobs * self._family.base64 - 0.5)
+
+    def _defined(self, tool: Tool) -> int:
+        """The tokens of a tool that the provider defines; 0 if they are not known."""
+        kind = str(tool.data.get("type")) if isinstance(tool.data, dict) else ""
+        return next((tokens for start, tokens in self._family.defined.items() if kind.startswith(start)), 0)
 
     def _declared(self, tool: Tool) -> int:
         data = self._family.data
@@ -94,10 +98,10 @@ class FactoredCounter:
                 self._add(part, message.role, self._family.said, counts, blob)
         return Tally(**counts, certainty="estimated")
 
-    def _signatures(self, message: Message) -> Tally:
-        """The signatures of calls: until the turn ends, the reasoning that led to them is billed again."""
+    def _signatures(self, message: Message, each: float) -> Tally:
+        """The signatures of calls, `each` for a character: the reasoning that led to the calls is billed again."""
         length = sum(len(part.signature) for part in message.parts if isinstance(part, ToolCall))
-        return Tally(assistant=ceil(length * self._family.signature), certainty="estimated")
+        return Tally(assistant=ceil(length * each), certainty="estimated")
 
     def _add(self, part: Part, kind: str, factor: float, counts: dict[str, int], blob: BlobReader | None) -> None:
         family = self._family

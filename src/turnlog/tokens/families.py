@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-VERSION = "3"
+VERSION = "4"
 
 
 class Images(Struct, frozen=True, kw_only=True):
@@ -68,9 +68,11 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool` are added for each request, message,
     system text, call, argument of a call, result and declaration. `hidden` is the prompt that the provider adds to
     requests with tools, by tool choice. `schema` is how declarations are spelled: as JSON (`spaced`, `flat`), or as
-    names and descriptions only (`names`). `signature` is added for each character of a call's signature until the turn
-    ends, `page` for a page of a PDF, `second` for a second of audio, `keeping` for each schema that the answer must
-    match, `thinking` for thinking, by its type.
+    names and descriptions only (`names`). `defined` are the declarations of tools that the provider defines, by the
+    beginning of their type; the first that fits counts. `signature` is added for each character of a call's signature
+    until the turn ends, `earlier` for each character of the signatures of earlier turns, `page` for a page of a PDF,
+    `second` for a second of audio, `keeping` for each schema that the answer must match, `thinking` for thinking, by
+    its type.
     """
 
     name: str
@@ -86,7 +88,9 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     tool: int = 0
     hidden: dict[str, int] = {}
     schema: Literal["spaced", "flat", "names"] = "spaced"
+    defined: dict[str, int] = {}
     signature: float = 0.0
+    earlier: float = 0.0
     images: Images
     page: int
     second: int = 32
@@ -142,6 +146,19 @@ def _hidden(auto: int, forced: int) -> dict[str, int]:
     return {"auto": auto, "none": auto, "required": forced, "named": forced}
 
 
+# Recorded bills of requests with one such tool (first pass of a stream), less the hidden prompt and the messages; the
+# computer tool as documented (https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool).
+_DEFINED = {
+    "bash_": 244,
+    "code_execution_20250": 450,
+    "code_execution_": 1741,
+    "computer_": 735,
+    "memory_": 1069,
+    "text_editor_": 747,
+    "web_fetch_": 1196,
+    "web_search_": 1711,
+}
+
 _CLAUDE_3 = FactoredFamily(
     name="claude-3",
     said=1.12,
@@ -154,13 +171,22 @@ _CLAUDE_3 = FactoredFamily(
     result=15,
     tool=7,
     hidden=_hidden(496, 588),
+    defined=_DEFINED,
     kept=1.49,
     keeping=98,
     thinking={"enabled": 28, "adaptive": 16},
     images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
     page=1560,
 )
-_CLAUDE_47 = replace(_CLAUDE_3, name="claude-4.7", said=1.38, data=1.47, base64=1.39, request=8)
+_CLAUDE_47 = replace(
+    _CLAUDE_3,
+    name="claude-4.7",
+    said=1.38,
+    data=1.47,
+    base64=1.39,
+    request=8,
+    defined={kind: round(tokens * 1.47 / 1.2) for kind, tokens in _DEFINED.items()},
+)
 _CLAUDE_48 = replace(_CLAUDE_47, name="claude-4.8", request=4, message=2, hidden=_hidden(355, 487))
 
 # Hidden prompts that differ from those of the family, by pattern of the model's name.
@@ -199,10 +225,11 @@ _GEMINI_25 = replace(
     data=1.05,
     message=1,
     schema="flat",
-    signature=0.05,
+    signature=0.1,
     images=Images(method="tiles", each=258, side=768),
 )
 _GEMINI_3 = replace(_GEMINI_25, name="gemini-3", signature=0.2, images=Images(method="flat", start=1120), page=525)
+_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", earlier=0.2)  # bills thoughts of earlier turns, too
 _VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
 
 
@@ -212,7 +239,9 @@ def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
         return _GEMINI_2
     if vertex:
         return _VERTEX
-    return _GEMINI_25 if re.search(r"gemini-2\.5", model) else _GEMINI_3
+    if re.search(r"gemini-2\.5", model):
+        return _GEMINI_25
+    return _GEMINI_35 if re.search(r"gemini-(3\.[5-9]|[4-9])", model) else _GEMINI_3
 
 
 _UNKNOWN = FactoredFamily(

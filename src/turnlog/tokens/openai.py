@@ -102,6 +102,8 @@ class OpenAICounter:
         spoken = not message.parts
         for part in message.parts:
             if isinstance(part, ToolResult) or (isinstance(part, Reasoning) and not thinking):
+                if isinstance(part, Reasoning) and part.encrypted:  # sometimes billed, although its turn has ended
+                    certainty = "estimated"
                 continue
             kind, tokens, sure = self._part(part, message, blob)
             counts[kind] += tokens
