@@ -36,8 +36,9 @@ class Forgetful(Fitter):
 
     room = 0.0
 
-    def _means(self, history: Any, counting: Any, originals: Any) -> Any:
-        means = super()._means(history, counting, originals)
+    def _means(self, *given: Any) -> Any:
+        history = given[0]
+        means = super()._means(*given)
 
         def newest(first: int, last: int) -> Iterator[Shown]:
             room = self.room

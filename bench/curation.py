@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -23,12 +24,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import MessageRecord, Record
 from turnlog.tokens.counters import counter_for
 from turnlog.view.curate.curate import curated
-from turnlog.view.curate.recognise import OUTPUTS
+from turnlog.view.curate.reading import Ledger, read_of
+from turnlog.view.curate.recognise import OUTPUTS, kind_of
+from turnlog.view.fold import select
 
 ODD = ("\x00", "\x1b[31m", "\r", "\n" * 50, "[", '"', "<", "}", "é" * 30, "\u2028", "[... 3 lines left out ...]")
 ROOT = Path(__file__).parent.parent
+CLAUDE_CODE = ("claude-code", "agentcmd/claude", "/cua/")
+GONE = re.compile(r"\[\.\.\. lines ([\d,]+)-([\d,]+) of .* unchanged since record \d+ \.\.\.\]")
 SECONDS = 3.0
 HOSTILE = 12_000_000
 count = counter_for("openai-chat", "gpt-4o").text
@@ -228,6 +234,50 @@ def repeated(shared: Path, outputs: int) -> int:
     return int(wrong > 0)
 
 
+def reads(shared: Path) -> int:
+    """What of the repeated lines leaves the views of the Claude Code sessions."""
+    tally: Counter[str] = Counter()
+    for path, messages in transcripts(shared):
+        if "snapshots" in str(path) or not any(name in str(path) for name in CLAUDE_CODE):
+            continue
+        records = [Record(n, "", MessageRecord(message)) for n, message in enumerate(messages, start=1)]
+        shown = {one.records[0]: one.message for one in select(records)[0]}
+        last: dict[tuple[str, int], str] = {}
+        ledger = Ledger()
+        for n, message in enumerate(messages, start=1):
+            for part in message.parts:
+                if isinstance(part, ToolCall):
+                    ledger.edited(part)
+            texts = zip(results_of(messages, n - 1), results_of([*messages[: n - 1], shown[n]], n - 1), strict=True)
+            for (call, text), (_, now) in texts:
+                found = read_of(call, text) if kind_of(call, text) == "read" else None
+                if found is None:
+                    continue
+                tally["reads"] += 1
+                marks = [range(int(a.replace(",", "")), int(b.replace(",", "")) + 1) for a, b in GONE.findall(now)]
+                unchanged = ledger.repeats(found, n)
+                for line, number, since in zip(found.lines, found.numbers, unchanged, strict=True):
+                    size, gone = len(line) + 1, now != text and any(number in lines for lines in marks)
+                    tally["characters"] += size
+                    tally["left the view"] += size * gone
+                    tally["of lines that an edit may have changed"] += size * (
+                        bool(number) and last.get((found.path, number)) == line and not since
+                    )
+                    tally["repeat an unchanged line"] += size * bool(since)
+                    last[found.path, number] = line
+                ledger.shown(found, [0] * len(unchanged), n)
+    for name, number in tally.items():
+        print(f"{name:40} {number:>10,}")
+    share = tally["left the view"] / max(1, tally["repeat an unchanged line"])
+    print(f"{'share that leaves the view':40} {share:>10.3f}")
+    return int(share < 0.8)
+
+
+def results_of(messages: list[Message], at: int) -> list[tuple[ToolCall, str]]:
+    """The texts of the results in one message, with their calls."""
+    return [(call, text) for i, call, text in results(messages) if i == at]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("results", "hostile", "mutated", "reads"))
@@ -238,6 +288,8 @@ def main() -> int:
     shared = Path(options.shared).resolve()
     if options.what == "results":
         return measure(shared, options.show)
+    if options.what == "reads":
+        return reads(shared)
     return timed() if options.what == "hostile" else repeated(shared, options.outputs)
 
 

@@ -1,7 +1,7 @@
 """Damaged histories against the oracle, in bulk.
 
     python bench/damaged.py --histories 50000 --shared ../shared [--jobs 2] [--start 0] [--raw]
-        [--home PROVIDER] [--only PROVIDER]
+        [--home PROVIDER] [--only PROVIDER] [--curate]
 
 Builds damaged histories, makes a request of each for every target of tests/judging.py, and counts
 what the oracle refuses and what went missing in silence. `--raw` switches repair off: most requests
@@ -27,6 +27,7 @@ from turnlog.providers.protocol import BlobReader
 from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
+from turnlog.view.curate.conversation import Curator, Rule
 from turnlog.view.repair.repair import declare_tools
 from turnlog.view.types import Shown
 
@@ -42,17 +43,23 @@ def unrepaired(view: Sequence[Shown], aim: Target, blob: BlobReader) -> dict[str
     return speaker.sanitize(speaker.render(view, configuration, aim, blob).body, aim).body
 
 
-def work(seeds: range, shared: str, raw: bool, home: str, only: str) -> tuple[Counter[str], list[str]]:
+def work(seeds: range, shared: str, raw: bool, home: str, only: str, curate: bool) -> tuple[Counter[str], list[str]]:
     sys.path[:0] = [str(ROOT / "tests"), str(Path(shared) / "oracle")]
     oracle = importlib.import_module("oracle")
     judging = importlib.import_module("judging")
     accounting = importlib.import_module("accounting")
+    triples = importlib.import_module("budget_triples")
     tally: Counter[str] = Counter()
     findings: list[str] = []
     for seed in seeds:
         history = damaged_history(random.Random(seed), home)
         tally.update(f"damage:{name}" for name in history.damages)
         view = judging.shown(history)
+        if curate:
+            history = triples.with_outputs(random.Random(seed), history)
+            curator = Curator(Rule(True))
+            view = [curator.see(one, one) for one in judging.shown(history)]
+            tally["histories with curated outputs"] += bool(curator.kinds)
         refused_raw: set[str] = set()
         for aim in (aim for aim in judging.TARGETS if only in ("", aim.provider)):
             name = f"{aim.provider}/{aim.model}"
@@ -70,7 +77,10 @@ def work(seeds: range, shared: str, raw: bool, home: str, only: str) -> tuple[Co
                 prepared = build(plan(Configuration(), aim), view, history.blobs.__getitem__)
                 errors = judging.errors_of(oracle, aim, prepared.body)
                 missing = accounting.unaccounted(
-                    enumerate(history.messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs
+                    ((one.records[0], one.message) for one in view),
+                    prepared.body,
+                    [*prepared.edits, *prepared.losses],
+                    history.blobs,
                 )
             except Exception as error:
                 errors, missing = [f"raised {error!r}"], []
@@ -89,6 +99,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--raw", action="store_true")
+    parser.add_argument("--curate", action="store_true", help="with outputs that are curated")
     parser.add_argument("--only", default="", help="the provider of the targets (default: all)")
     parser.add_argument("--home", default="", help="the provider that answers (default: drawn for each)")
     parser.add_argument("--show", type=int, default=40)
@@ -99,7 +110,8 @@ def main() -> int:
     tally: Counter[str] = Counter()
     findings: list[str] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        each = ([value] * len(chunks) for value in (options.shared, options.raw, options.home, options.only))
+        given = options.shared, options.raw, options.home, options.only, options.curate
+        each = ([value] * len(chunks) for value in given)
         for counted, found in pool.map(work, chunks, *each):
             tally += counted
             findings += found

@@ -42,6 +42,7 @@ from turnlog.tokens.counters import (
     counter_for,
     joins_results,
 )
+from turnlog.view.curate.conversation import Curator, Rules
 from turnlog.view.tool_calls import fate_of
 from turnlog.view.types import Shown
 
@@ -60,7 +61,7 @@ IN_MEMORY = 20_000
 """Tokens that a session has at hand, however small its budget."""
 LEAST_CUT = 60
 """Tokens to fewer than which no output is cut."""
-STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
+STEPS = ("curate", "mask", "images", "cap", "priority", "summarise", "slide")
 TOOLS = tuple(
     Tool(name, "a tool", {"type": "object", "properties": {"path": {"type": "string"}}})
     for name in ("read_file", "bash", "search", "apply_patch", "get_weather", "local_shell")
@@ -74,7 +75,7 @@ def random_strategy(chance: random.Random) -> Strategy:
         return msgspec.structs.replace(made, max_history_images=chance.choice((None, None, None, 0, 1, 3)))
     return read_strategy(
         Strategy(
-            steps=tuple(chance.sample(STEPS, chance.randint(0, 5))),
+            steps=tuple(chance.sample(STEPS, chance.randint(0, 6))),
             protect=chance.choice((0.0, 0.1, 0.25, 0.6, 1.0)),
             head=chance.choice((0.0, 0.3, 0.9)),
             summary=chance.choice((0.05, 0.25, 1.0)),
@@ -130,7 +131,43 @@ def longer_history(chance: random.Random) -> History:
     blobs = {key: data for part in parts for key, data in part.blobs.items()}
     damages = frozenset(name for part in parts for name in part.damages)
     messages = [part.messages if i == 0 else _renamed(part.messages, i) for i, part in enumerate(parts)]
-    return padded(chance, History(tuple(m for part in messages for m in part), blobs, damages))
+    made = padded(chance, History(tuple(m for part in messages for m in part), blobs, damages))
+    return with_outputs(chance, made) if chance.random() < 0.5 else made
+
+
+def with_outputs(chance: random.Random, history: History) -> History:
+    """The history with outputs in it that can be curated: files that are read again and again, searches, logs."""
+    paths = ("src/a.py", "src/b.py")
+    calls: dict[str, str] = {}
+
+    def changed(part: Any) -> Any:
+        if isinstance(part, ToolCall) and part.kind == "function" and chance.random() < 0.7:
+            calls[part.id] = chance.choice(paths)
+            return msgspec.structs.replace(part, name="read_file", arguments={"path": calls[part.id]}, raw=None)
+        if isinstance(part, ToolResult) and part.outcome == "ok" and not part.synthetic:
+            path = calls.get(part.call_id)
+            lines = _file(chance, path) if path else _output(chance)
+            return msgspec.structs.replace(part, parts=(Text("\n".join(lines)), *part.parts[1:]))
+        return part
+
+    messages = tuple(
+        msgspec.structs.replace(message, parts=tuple(map(changed, message.parts))) for message in history.messages
+    )
+    return History(messages, history.blobs, history.damages)
+
+
+def _file(chance: random.Random, path: str) -> list[str]:
+    """Lines of a file, one of them sometimes changed."""
+    first = chance.choice((1, 1, 20))
+    edited = chance.choice((0, 0, 40))
+    return [f"{n:6}→line {n} of {path}{' edited' * (n == edited)}" for n in range(first, first + 60)]
+
+
+def _output(chance: random.Random) -> list[str]:
+    size = chance.choice((20, 80, 200))
+    if chance.random() < 0.5:
+        return [f"src/part_{n // 30}.py:{n}: a match of {n % 7}" for n in range(1, size)]
+    return [f"[{n}/{size}] compiled unit {n}" for n in range(size)] + ["error: unit 7 is broken"]
 
 
 def _renamed(messages: Sequence[Message], times: int) -> tuple[Message, ...]:
@@ -247,7 +284,10 @@ class Play:
         if not self.sound:  # a result that is tied to a call at hand by damage alone is not fetched
             lost = Message("user", (ToolResult("", "", (model.UNKNOWN,)),))
             beside += [self.count(lost) for line in lines for part in line.message.parts if isinstance(part, ToolCall)]
-        return range(bare + sum(one for one in beside if one < 0), bare + sum(one for one in beside if one > 0) + 1)
+        # What is not at hand is not curated, and files that were read again may be shown again.
+        more = sum(max(0, self.count(line.uncurated) - self.count(line.message)) for line in lines)
+        most = bare + sum(one for one in beside if one > 0) + more
+        return range(bare + sum(one for one in beside if one < 0), most + 1)
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -369,6 +409,7 @@ class Play:
                 self.wrong("truth", "a refused request left decisions on record")
             return
         after = model.conversation(log)
+        self.tally["requests with curated outputs"] += any(line.decided is not None for line in after)
         if thorough:
             if self.sound and len(log) % 4 == 0:
                 self.broken_down()
@@ -410,6 +451,11 @@ class Play:
         floor, alone = self.floor(lines, log), self.floor(self.staying(lines, log), log)
         if sum(floor.values()) <= self.limit:  # found out when all else had gone: an answer may come first then
             floor = alone
+        whole = self.floor(self.curated(lines, log, whole=True), log)
+        if error.floor == whole or error.floor == self.floor(
+            self.curated(self.staying(lines, log), log, whole=True), log
+        ):
+            return  # with files that were read again in full, what must stay does not fit
         capped = self.strategy.max_history_turns is not None  # then some has gone before it was found out
         if error.limit != self.limit:
             self.wrong("budget", f"limit {error.limit}, should be {self.limit}")
@@ -433,7 +479,12 @@ class Play:
 
     def staying(self, lines: Sequence[model.Line], log: Sequence[Record]) -> list[model.Line]:
         """What cannot be left out."""
-        return [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
+        stays = [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
+        return self.curated(stays, log)
+
+    def curated(self, lines: Sequence[model.Line], log: Sequence[Record], whole: bool = False) -> list[model.Line]:
+        """The lines as they are curated if there are no others, with files that were read again shown `whole`."""
+        return model.curated(lines, Curator(Rules(log), model.pins(log), whole_reads=whole))
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
         fixed, counts, sizes = self.fixed(lines), self.counts(), self.built(lines)
@@ -460,7 +511,7 @@ class Play:
             if self.strategy.max_history_images is None:
                 self.wrong("budget", f"not refused, though {self.floor(lines, log)} exceeds {self.limit}")
         self.kept_what_stays(lines, after)
-        numbers = {line.record for line in after if not line.changed}
+        numbers = {line.record for line in after if not line.changed and line.decided is None}
         for record in log:
             if record.message is not None and record.n not in numbers:
                 self.can_be_read(record)

@@ -16,6 +16,8 @@ import msgspec
 from turnlog.log.budget import Strategy
 from turnlog.log.messages import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
 from turnlog.log.records import Decision, MessageRecord, PartialAnswer, Record
+from turnlog.view.curate.conversation import Curator
+from turnlog.view.curate.conversation import Rules as CurationRules
 from turnlog.view.rules import Rules
 from turnlog.view.types import Shown
 
@@ -26,6 +28,7 @@ __all__ = [
     "SIZES",
     "Sizes",
     "conversation",
+    "curated",
     "floor_of",
     "groups",
     "in_force",
@@ -47,6 +50,7 @@ class Line:
     """A message of the conversation: its place, and as it was recorded where a record is its own.
 
     `record` is the decision's number for a summary. `ends` are the places of outputs of which only both ends are shown.
+    `decided` is the message before its outputs were curated.
     """
 
     place: int
@@ -56,6 +60,12 @@ class Line:
     summary: bool = False
     changed: frozenset[str] = frozenset()
     ends: frozenset[tuple[int, int]] = frozenset()
+    decided: Message | None = None
+
+    @property
+    def uncurated(self) -> Message:
+        """The message as decisions left it."""
+        return self.decided or self.message
 
 
 def in_force(records: Sequence[Record]) -> dict[int, Decision]:
@@ -86,7 +96,20 @@ def conversation(records: Sequence[Record], extra: Sequence[Decision] = ()) -> l
             lines.append(Line(record.n, record.n, marked, marked))
     for n, decision in [*held.items(), *enumerate(extra, start=len(records) + 1)]:
         lines = _after(lines, n, decision)
-    return lines
+    pinned = {decision.first for decision in held.values() if decision.action == "pin"}
+    return curated(lines, Curator(CurationRules(records), pinned))
+
+
+def curated(lines: Sequence[Line], curator: Curator) -> list[Line]:
+    """The lines as a view shows them that has no others: outputs curated, by the product's own curator, as what becomes
+    of one output is told elsewhere (tests/view/curate)."""
+    found = []
+    for line in lines:
+        decided = Shown(line.uncurated, (line.record,), "summarised" if line.summary else "verbatim")
+        shown = curator.see(decided, Shown(line.original, (line.record,)))
+        plain = None if shown is decided else line.uncurated
+        found.append(replace(line, message=shown.message, decided=plain))
+    return found
 
 
 def _after(lines: list[Line], n: int, decision: Decision) -> list[Line]:
@@ -358,9 +381,11 @@ def outputs(line: Line, count: Callable[[Message], int]) -> Iterator[tuple[int, 
     sent = line.message.parts if line.message.role == "user" else ()  # results elsewhere are never sent
     for i, (part, said) in enumerate(zip(sent, line.original.parts, strict=False)):
         if isinstance(part, ToolResult) and isinstance(said, ToolResult):
-            for j, inner in enumerate(part.parts):
-                if isinstance(inner, Text) and (inner in said.parts or (i, j) in line.ends):
-                    yield size(inner.text), inner in said.parts
+            plain = line.uncurated.parts[i]
+            assert isinstance(plain, ToolResult)
+            for j, (inner, decided) in enumerate(zip(part.parts, plain.parts, strict=True)):
+                if isinstance(inner, Text) and (decided in said.parts or (i, j) in line.ends):
+                    yield size(inner.text), decided in said.parts
 
 
 def thumbnail(lines: Sequence[Line]) -> Media | None:

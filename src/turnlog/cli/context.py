@@ -69,6 +69,7 @@ def _json(found: Breakdown) -> dict[str, Any]:
         "free": found.free,
         "certainty": found.certainty,
         "counter": found.counter,
+        "curated": dict(found.curated),
         "parts": [{"kind": share.kind, "name": share.name, "tokens": share.tokens} for share in found.shares],
     }
 
@@ -95,6 +96,10 @@ def _draw(found: Breakdown) -> None:
     out_lines(marker_line([(f"{name} {tokens:,}", tokens / whole) for name, tokens in marks], width))
     out_line("")
     _rows(found, whole, width)
+    if found.curated:
+        out_line("")
+        saved = ", ".join(f"{kind} {tokens:,}" for kind, tokens in found.curated)
+        out_line(f"tokens saved by curation of tool output: {saved}")
 
 
 def _rows(found: Breakdown, whole: int, width: int) -> None:

@@ -15,7 +15,17 @@ from ..view.decisions import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
 from .terminal import say
 
-_ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
+_ORDER: tuple[Fate, ...] = (
+    "kept",
+    "curated",
+    "replaced",
+    "masked",
+    "cut",
+    "placeholder",
+    "summarised",
+    "left out",
+    "rewound",
+)
 
 
 def fates(accounts: Iterable[Account]) -> str:

@@ -67,6 +67,7 @@ def _row(account: Account, record: Record) -> dict[str, Any]:
         "role": record.message.role if record.message else "",
         "fate": account.fate,
         "by": list(account.by),
+        "curator": account.curator,
         "tokens": account.tokens,
         "shown": account.shown,
         "saved": account.saved,
@@ -92,7 +93,7 @@ def _all(
 def _table(found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
     accounts = [found.accounts[n] for n in messages]
     said = [record.message for record in messages.values()]
-    by = [newest_of(one.by) if one.by else "" for one in accounts]
+    by = [newest_of(one.by) if one.by else one.curator for one in accounts]
     columns = (
         Column("record", [str(n) for n in messages], 6, ">"),
         Column("role", [message.role if message else "" for message in said], 9, may_go=True),
@@ -120,6 +121,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         out_line(f"record {n} is {word}: kept in the log, never sent to a model")
     else:
         by = f" by decision {newest_of(account.by)}" if account.by else ""
+        by = f"{by} as {account.curator}" if account.curator else by
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     out_lines(decision_lines(about, found))
     if account is not None and account.fate not in ("kept", "left out", "rewound"):

@@ -73,6 +73,9 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     `steps` are applied in order until requests are down to the goal. With every strategy, the oldest messages are left
     out as a last resort before a request is refused.
 
+    The step `curate` is taken always: it shortens tool outputs that are recorded from then on by what the tool is (see
+    `turnlog.curate`), on their way into the view.
+
     - `protect`: `mask` and `priority` do not touch the newest messages, up to this share of the limit.
     - `head`, `summary`, `tail`: when messages are summarised, shares of the room beside system text: for the beginning
       of the conversation that stays as it is, for the summary, and for the newest messages. If `tail` is 0, the newest
@@ -124,14 +127,14 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
         return msgspec.structs.replace(budget, trigger=trigger, goal=goal)
 
 
-_STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
+_STEPS = ("curate", "mask", "images", "cap", "priority", "summarise", "slide")
 
 PRESETS: dict[str, Strategy] = {
     preset.name: preset
     for preset in (
         Strategy(
             "auto",
-            ("images", "cap", "summarise", "mask"),
+            ("curate", "images", "cap", "summarise", "mask"),
             head=0.1,
             summary=0.45,
             summary_tokens=20_000,

@@ -181,7 +181,8 @@ class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """A tool that a model may call.
 
     `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or `hosted` (run by `provider`,
-    whose declaration is `data`).
+    whose declaration is `data`). `output` says what its results are (`search`, `read`, `json`, ..., see
+    `turnlog.curate`), if name, arguments and shape do not tell; it is sent to no provider.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     provider: str = ""
     data: Any = None
     form: Form | None = None
+    output: str = ""
 
 
 def extra_keys(form: Form | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..log.messages import Tool
+from ..view.curate.recognise import OUTPUTS
 from . import provider
 
 _FORMATS = ("openai-chat", "google", "google-interactions", "anthropic", "openai-responses")
@@ -23,7 +24,7 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}")
     for i, tool in enumerate(tools):
         if isinstance(tool, Tool):
-            found.append(tool)
+            found.append(_with_known_output(tool))
             continue
         if not isinstance(tool, Mapping):
             raise InputError(f"tools[{i}] is {type(tool).__name__}: declare a tool by a dict or turnlog.Tool")
@@ -42,9 +43,17 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
 
 def _plain(tool: Mapping[str, Any]) -> Tool:
     """A tool given as name, description and parameters, not in a provider's format."""
-    unknown = tool.keys() - {"name", "description", "parameters"}
+    unknown = tool.keys() - {"name", "description", "parameters", "output"}
     parameters = tool.get("parameters")
     if unknown or not isinstance(parameters, (dict, type(None))):
         what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is not a JSON schema"
         raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
-    return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
+    description, output = str(tool.get("description") or ""), str(tool.get("output") or "")
+    return _with_known_output(Tool(tool["name"], description, parameters, output=output))
+
+
+def _with_known_output(tool: Tool) -> Tool:
+    """The tool, if what it says of its output is known. Raises InputError."""
+    if tool.output not in ("", *OUTPUTS):
+        raise InputError(f"tool {tool.name!r}: output={tool.output!r}: give one of {', '.join(OUTPUTS)}")
+    return tool

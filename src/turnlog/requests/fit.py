@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from .._platform.units import counted
@@ -21,8 +22,10 @@ from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for
 from ..tokens.protocol import Counter, tokens_said
 from ..view.compaction.blocks import Item
+from ..view.compaction.curation import Curation
 from ..view.compaction.decide import decide, situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
+from ..view.curate.conversation import Rule
 from ..view.decisions import failures_of, lasting
 from ..view.fold import as_decided
 from ..view.repair.media_room import held, longest_side, media_of, room_for
@@ -222,10 +225,14 @@ class Fitter:
     def _decided(self, history: History, counting: _Counting, target: Target, rules: Rules) -> Situation:
         """The situation of a history after new decisions, which are added to it."""
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
-        items = [
-            Item(shown, (size := history.size(shown, raw, counting)), raw, place, size)
-            for place, shown, raw in as_decided(originals, history.decisions)
-        ]
+        curation = history.curation = history.curation or Curation(Rule.of(self._strategy), named=False)
+        items = curation.items(
+            [
+                Item(shown, (size := history.size(shown, raw, counting)), raw, place, size)
+                for place, shown, raw in as_decided(originals, history.decisions)
+            ],
+            counting,
+        )
 
         def side(media: Media) -> int:
             return longest_side(media, counting.blob)
@@ -234,7 +241,7 @@ class Fitter:
             items,
             self._budget,
             self._strategy,
-            self._means(history, counting, originals),
+            self._means(history, counting, originals, curation),
             window=target.input_limit,
             fixed=counting.fixed + history.spare,
             number=_DECISIONS + len(history.decisions) + 1,
@@ -248,7 +255,7 @@ class Fitter:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _means(self, history: History, counting: _Counting, originals: Sequence[Shown]) -> Means:
+    def _means(self, history: History, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Means:
         def summarise(wanted: Wanted) -> Summary:
             material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
@@ -260,7 +267,11 @@ class Fitter:
         def images_before(n: int) -> int:
             return sum(images_in(shown.message) for shown in originals[: n - 1])
 
-        return Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
+        def curated(items: Sequence[Item], whole_reads: bool) -> Sequence[Item]:
+            return curation.items(items, counting, whole_reads=whole_reads)
+
+        means = Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
+        return msgspec.structs.replace(means, curated=curated)
 
 
 def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ..log.messages import Message
 from ..log.records import Binding, Decision
+from ..view.compaction.curation import Curation
 from ..view.types import Shown
 from .standalone import given_bindings
 from .translate import Plan
@@ -29,7 +30,8 @@ class Counting(Protocol):
 class History(Struct, eq=False):
     """Messages, their sizes by one counter, and the decisions about them. `spare` tokens are left free, because whole
     requests counted so much more than their messages. `bindings` are the bindings of answers among the first `bound`
-    messages; `last_binding` is the binding of an answer to the last request."""
+    messages; `last_binding` is the binding of an answer to the last request. `curation` keeps what was found out about
+    tool outputs."""
 
     seen: list[Message] = []
     sizes: list[int] = []
@@ -39,6 +41,7 @@ class History(Struct, eq=False):
     bindings: dict[int, Binding] = {}
     bound: int = 0
     last_binding: Binding | None = None
+    curation: Curation | None = None
 
     def bind(self, ways: Plan) -> None:
         """Add the bindings of new answers: to the last request, or, the first time, to the history as it was given."""

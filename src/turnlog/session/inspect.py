@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from ..view.breakdown import Breakdown, shares_of
 from ..view.compaction.blocks import Item
 from ..view.decisions import active_decisions
 from ..view.explain import Explanation, explain
-from ..view.fold import as_decided, as_shown, with_appended
+from ..view.fold import Viewed, viewed
 from ..view.provider_compaction import prefixes_of, shown_to
 from ..view.tool_calls import fate_of
 from .compactor import Compactor
@@ -102,10 +102,9 @@ class WindowUse:
         counter, records = counter_for(target.provider, target.model), list(self._store.read(self._id))
         sizing = Sizing(counter, blob)
         followed = shown_to(active_decisions(records), target.provider)
-        originals = (shown for record in records for shown in as_shown(record))
-        conversation = as_decided(originals, changes.untold(followed))
-        told = (shown for _, shown, _ in with_appended(conversation, changes.messages))
-        items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in told]
+        shown = [*viewed(records, changes.untold(followed), changes.messages)]
+        items = [Item(one.shown, sizing.message(one.shown.message), one.shown, 0) for one in shown]
+        curated = _saved(shown, items, sizing)
         bindings: dict[int, Bound] = {**dict(bindings_of(records)), **dict(prefixes_of(followed))}
         builder = Builder(ways, blob, sizing, bindings)
         sent = builder.repaired(Conversation.of(items), fate_of(records))
@@ -118,9 +117,17 @@ class WindowUse:
         )
         shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
         terms = terms or Terms(context.budget, context.strategy)
-        return Breakdown(
-            target.provider, target.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id
-        )
+        named = target.provider, target.model, terms.strategy.name, terms.budget
+        return Breakdown(*named, marks, shares, certainty, counter.id, curated)
+
+
+def _saved(view: Sequence[Viewed], items: Sequence[Item], sizing: Sizing) -> tuple[tuple[str, int], ...]:
+    """The tokens that curation saved, by what the outputs are, the largest first."""
+    saved: dict[str, int] = {}
+    for one, item in zip(view, items, strict=True):
+        if one.curator:
+            saved[one.curator] = saved.get(one.curator, 0) + sizing.message(one.decided.message) - item.tokens
+    return tuple(sorted(saved.items(), key=lambda one: (-one[1], one[0])))
 
 
 def explained(store: Store, session_id: str, target: Target | None, also: Mapping[int, Decision] | None) -> Explanation:

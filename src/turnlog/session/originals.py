@@ -49,7 +49,7 @@ class Originals(Struct, frozen=True):
                 if item.n < first:
                     return
                 if item.n <= last:
-                    yield item.raw, item.tokens
+                    yield item.raw, item.plain_tokens or item.tokens
 
     def _stored(self, first: int, last: int) -> Iterator[tuple[Shown, int]]:
         for record in self.store.read(self.session_id, first=first, last=last, reverse=True):

@@ -30,7 +30,7 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
-from ..view.fold import as_decided, as_shown, with_appended
+from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
@@ -38,6 +38,7 @@ from ..view.types import Shown, starts_turn
 from .builders import Builders
 from .caches import Caches
 from .changes import Changes
+from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
 from .originals import ImageNumbers, Originals
 
@@ -61,6 +62,7 @@ class Context:
         self.configuration = Configuration()  # the tools, settings, budget and strategy in force
         self.calibration = Calibration()  # what the bills at hand have taught of counts
         self.caches = Caches()
+        self._curation = SessionCuration(store, session_id)
         self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
         self._shown = Conversation()
         self._images = ImageNumbers(store, session_id)
@@ -102,6 +104,7 @@ class Context:
         if isinstance(record.body, Configuration):
             moved = self._changes.depend_on(self.configuration, record.body)
             self._configure(record.body)
+            self._curation.take(record)
             before, self._reach = self._reach, usual_reach(record.body)
             if record.body.model:
                 self._read_for(record.body.provider, record.body.model)
@@ -162,6 +165,7 @@ class Context:
         self._builders.bindings.update(prefixes_of(self._lasting))
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
+        self._curation.load(self.decisions)
         self._pairing = Pairing()
         self._tokens = self._turns = self._shown_images = 0
         self._media: list[Media] = []
@@ -188,11 +192,11 @@ class Context:
 
     def _add(self, item: Item) -> None:
         message = item.shown.message
-        self._shown.add(item)
+        self._tokens += item.tokens  # what is at hand does not depend on curation
+        self._shown.add(self._curation.item(item, self._sizing))
         self._pairing.see(message)
         if message.role == "assistant":
             self._changes.first_answer = self._changes.first_answer or item.n
-        self._tokens += item.tokens
         self._turns += starts_turn(item.shown)
         self._shown_images += images_in(message)
         self._media += media_parts(message)
@@ -245,7 +249,7 @@ class Context:
             return False
         few = images is None or self._shown_images <= images
         few = few and self._sizing.has_room(self._media, self.builder(aim).plan.rules)
-        return few and self._repaired(aim).tokens <= self._marks(aim).trigger
+        return few and self._tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
@@ -285,26 +289,23 @@ class Context:
             self._looked_at = Conversation.of(items, [*self._shown.pieces, *self._looked_at.pieces])
             return builder.measured(self._looked_at, self._fate)
 
+        def curated(items: Sequence[Item], whole_reads: bool) -> Sequence[Item]:
+            return self._curation.items(items, sizing, whole_reads=whole_reads)
+
+        gap = cache(self._gap_size())
+        means = Means(
+            *(sizing.message, self._counter.text, originals, summarise, self._images.before, gap, self._counter.id),
+            *(measured, sizing.at_once, self._followed, curated),
+        )
         made = situation_of(
             builder.measured(self._shown, self._fate),
             terms.budget,
             terms.strategy,
-            Means(
-                sizing.message,
-                self._counter.text,
-                originals,
-                summarise,
-                self._images.before,
-                cache(self._gap_size()),
-                self._counter.id,
-                measured,
-                sizing.at_once,
-                self._followed,
-            ),
+            means,
             window=aim.input_limit,
             fixed=self._repaired(aim).fixed,
             number=self.last + 1,
-            pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
+            pinned=self._curation.pinned,
             gap=self.gap,
             scale=self._scale(aim),
             known=aim.known,
@@ -356,8 +357,7 @@ class Context:
         now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
-            originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
-            view = [shown for _, shown, _ in as_decided(originals, now)]
+            view = [one.shown for one in viewed(list(self._store.read(self._id)), now)]
         plan, blob = self.builder(aim).plan, self._store.get_blob
         made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
         wanted = situation.strategy.cache_marks

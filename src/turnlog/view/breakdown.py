@@ -33,7 +33,8 @@ class Breakdown(Struct, frozen=True):
 
     `shares`: the tokens of each kind. `marks`: limit, trigger and goal of `budget` in counted tokens; if counts are
     estimates, a margin has been subtracted. `certainty` and `counter`: how far to trust the counts, as in
-    `turnlog.count`.
+    `turnlog.count`. `curated`: the tokens that curation saved, by what the tool outputs are (`kind` of
+    `turnlog.curate`), the largest first.
     """
 
     provider: str
@@ -44,6 +45,7 @@ class Breakdown(Struct, frozen=True):
     shares: tuple[Share, ...]
     certainty: Certainty
     counter: str
+    curated: tuple[tuple[str, int], ...] = ()
 
     def __repr__(self) -> str:
         said = ", ".join(f"{share.kind}{share.name and f' of {share.name}'} {share.tokens:,}" for share in self.shares)

@@ -9,18 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from .._platform.units import counted
 from ..log.messages import Message
 from ..log.records import Decision, Record
 from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
-from .fold import as_decided, as_shown
+from .fold import Viewed, as_shown, viewed
 from .provider_compaction import shown_to
 from .types import Shown
 
-Fate = Literal["kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
-"""How requests show a message. `kept`: as it is on record. `replaced`: with another text. `masked`: each of its tool
+Fate = Literal["kept", "curated", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
+"""How requests show a message. `kept`: as it is on record. `curated`: its tool outputs are shortened by what the tool
+is, without a decision. `replaced`: with another text. `masked`: each of its tool
 results is one line. `cut`: of giant outputs, only the beginning and the end. `placeholder`: each image is one line.
 `summarised`: a summary covers it. `left out`: not at all. `rewound`: not at all, because it was taken back."""
 
@@ -30,10 +32,10 @@ _FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "pla
 class Account(Struct, frozen=True, repr_omit_defaults=True):
     """How requests show one message.
 
-    `n`: its record. `fate`: kept, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`: the
-    decisions that caused it, in order; for a kept message, those that pinned it. `tokens`: its size; `shown`: how many
-    of them requests still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of
-    the conversation.
+    `n`: its record. `fate`: kept, curated, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`:
+    the decisions that caused it, in order; for a kept message, those that pinned it. `tokens`: its size; `shown`: how
+    many of them requests still contain, not counting summaries. A rewound message saves no tokens: it is no longer part
+    of the conversation. `curator`: what its tool outputs are that were curated, as `kind` of `turnlog.curate`.
     """
 
     n: int
@@ -41,6 +43,7 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
     by: tuple[int, ...]
     tokens: int
     shown: int
+    curator: str = ""
 
     @property
     def saved(self) -> int:
@@ -105,10 +108,18 @@ def explain(
     rules = _Rules(held, Rewinds.of([*records, *tried]))
     originals = [shown for record in records for shown in as_shown(record)]
     summaries: dict[int, int] = {}
-    for _, shown, _ in as_decided(originals, held):
+    curated: dict[int, Viewed] = {}
+    for one in viewed([*records, *tried], held):
+        shown = one.shown
         if shown.treatment == "summarised":
             summaries[shown.records[0]] = summaries.get(shown.records[0], 0) + count(shown.message)
+        if one.curator:
+            curated[one.place] = one
     accounts = {shown.records[0]: rules.account(shown, count) for shown in originals}
+    for n, one in curated.items():
+        account, tokens = accounts[n], count(one.shown.message)
+        fate: Fate = "curated" if account.fate == "kept" else account.fate
+        accounts[n] = msgspec.structs.replace(account, fate=fate, shown=tokens, curator=one.curator)
     return Explanation(accounts, tuple(made), summaries)
 
 

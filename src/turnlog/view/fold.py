@@ -1,7 +1,7 @@
 """From records to the conversation, as the decisions in force show it.
 
 A pure fold. Messages and interrupted answers are part of the conversation; notes, usage and all other kinds of records
-stay in the log and are never shown to a model.
+stay in the log and are never shown to a model. Tool outputs are curated by the rules in force when they were recorded.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from ..log.messages import Message, Text, is_compaction
 from ..log.records import Decision, MessageRecord, PartialAnswer, Record
+from .curate.conversation import Curator, Rules
 from .decisions import Effects, active_decisions, lasting, stand_ins, told
 from .provider_compaction import shown_to
 from .types import Edit, Shown
@@ -24,13 +26,37 @@ _BY_THE_USER = frozenset({"clear", "rewind"})
 """Decisions that change the conversation itself. All others only save space."""
 
 
+class Viewed(Struct, frozen=True, gc=False):
+    """A message of a view: its place (see `as_decided`), as it is `shown`, as it is `decided` before it is curated, and
+    as recorded. `curator`: what its outputs are, if they were curated."""
+
+    place: int
+    shown: Shown
+    decided: Shown
+    raw: Shown
+    curator: str = ""
+
+
 def select(records: Sequence[Record], provider: str = "") -> tuple[list[Shown], list[Edit]]:
     """The conversation, oldest first, and an edit for each decision that changes it. `provider` is whom it is shown
     to."""
     decisions = shown_to(active_decisions(records), provider)
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
-    return [shown for _, shown, _ in as_decided(originals, decisions)], [*told(lasting(decisions, system))]
+    return [one.shown for one in viewed(records, decisions)], [*told(lasting(decisions, system))]
+
+
+def viewed(
+    records: Sequence[Record], decisions: Mapping[int, Decision], appended: Iterable[Shown] = ()
+) -> Iterator[Viewed]:
+    """The conversation of a whole log as these decisions show it, with its tool outputs curated, and with `appended`
+    messages (see `with_appended`)."""
+    pinned = frozenset(decision.first for decision in decisions.values() if decision.action == "pin")
+    curator = Curator(Rules(records), pinned)
+    originals = (shown for record in records for shown in as_shown(record))
+    for place, decided, raw in with_appended(as_decided(originals, decisions), appended):
+        shown = curator.see(decided, raw)
+        yield Viewed(place, shown, decided, raw, curator.kinds[place] if shown is not decided else "")
 
 
 def as_left(records: Sequence[Record]) -> list[Shown]:

@@ -9,7 +9,17 @@ from msgspec import Struct
 from ..log.messages import Form, Message, ToolResult, extra_keys
 
 Treatment = Literal[
-    "verbatim", "repaired", "joined", "synthetic", "appended", "cut", "masked", "placeholder", "replaced", "summarised"
+    "verbatim",
+    "repaired",
+    "joined",
+    "synthetic",
+    "appended",
+    "curated",
+    "cut",
+    "masked",
+    "placeholder",
+    "replaced",
+    "summarised",
 ]
 
 

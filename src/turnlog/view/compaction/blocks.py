@@ -24,6 +24,8 @@ class Item(Struct, frozen=True, eq=False, gc=False):
     - `raw`: the message as recorded.
     - `n`: the number of its record; for a summary, the number of the record that follows it.
     - `size`: the tokens that it adds to a request, as measured in the request built from the view.
+    - `plain`: the message as decisions show it, if it was curated, and `plain_tokens` its tokens; `curator`: what its
+      outputs are.
     - `at_once`: it has results of parallel calls, which some providers bill differently; `counted_at_once`: `tokens`
       counts them in this way.
     """
@@ -35,6 +37,14 @@ class Item(Struct, frozen=True, eq=False, gc=False):
     size: int = 0
     at_once: bool = False
     counted_at_once: bool = False
+    plain: Shown | None = None
+    plain_tokens: int = 0
+    curator: str = ""
+
+    @property
+    def decided(self) -> Shown:
+        """The message as decisions show it, not curated."""
+        return self.plain or self.shown
 
     @property
     def is_summary(self) -> bool:

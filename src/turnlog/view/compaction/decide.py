@@ -83,6 +83,30 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     `past` are the decisions in force and those that took others back, oldest first. Raises BudgetError if what cannot
     be left out exceeds the limit; this is checked before any step is tried.
     """
+    try:
+        return _decided(situation, past)
+    except BudgetError:
+        if not any(item.curator == "read" for block in situation.blocks for item in block.items):
+            raise
+    # A file that was read twice is shown once. If the first read leaves, the second is shown in full, so that nothing
+    # is gained. Count both in full, and what is decided then fits all the more.
+    made, _ = _decided(_with_whole_reads(situation), past)
+    measured: list[Decision] = []
+    for decision in made:
+        finished, situation = with_figures(situation, decision)
+        measured.append(finished)
+    return measured, situation
+
+
+def _with_whole_reads(situation: Situation) -> Situation:
+    """The situation in which files that were read again are shown again."""
+    items = [item for block in situation.blocks for item in block.items]
+    whole = situation.means.measured(situation.means.curated(items, True))
+    blocks = tuple(blocks_of(whole, situation.pinned, situation.gap))
+    return _with_marks(msgspec.structs.replace(situation, blocks=blocks, whole_reads=True))
+
+
+def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decision], Situation]:
     made: list[Decision] = []
     for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
         situation = _take(_named(rule(situation), name), situation, made)

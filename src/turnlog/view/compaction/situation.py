@@ -68,6 +68,8 @@ class Means(Struct, frozen=True):
     - `images_before`: how many images the log has before a record. `gap_tokens`: the tokens of the gap.
     - `measured`: returns items with the sizes that they have if they make up the whole view.
     - `decisions`: the decisions in force, by record number.
+    - `curated`: returns items as they are curated if they make up the whole view; with True as the second argument,
+      files that were read again are shown again.
     """
 
     count: Callable[[Message], int]
@@ -80,6 +82,7 @@ class Means(Struct, frozen=True):
     measured: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
     count_at_once: Callable[[Message], int] | None = None
     decisions: Mapping[int, Decision] = {}
+    curated: Callable[[Sequence[Item], bool], Sequence[Item]] = lambda items, _: items
 
 
 class Situation(Struct, frozen=True):
@@ -96,6 +99,7 @@ class Situation(Struct, frozen=True):
     - `room`: the provider's limits on the number and size of media in one request.
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
     - `last`: nothing else is left to try, so a summary may leave that would otherwise be cut short.
+    - `whole_reads`: files that were read again are counted in full.
     - `promised`: the caller asked for the newest turns to stay, and the view fits.
     """
 
@@ -115,6 +119,7 @@ class Situation(Struct, frozen=True):
     room: Room = Room()
     last: bool = False
     promised: bool = False
+    whole_reads: bool = False
 
     @property
     def size(self) -> int:
@@ -173,15 +178,16 @@ def applied(situation: Situation, decision: Decision) -> Situation:
             placed = []
         if hiding is not None and _is_hidden(item, hiding):
             continue
-        shown = effects.treat(item.shown, item.raw)
-        if shown is item.shown:
+        shown = effects.treat(item.decided, item.raw)
+        if shown is item.decided:
             items.append(item)
         else:
             items.append(_counted(shown, item.raw, item.n, situation.means))
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    blocks = tuple(blocks_of(situation.means.measured([*items, *placed]), situation.pinned, gap))
+    curated = situation.means.curated([*items, *placed], situation.whole_reads)
+    blocks = tuple(blocks_of(situation.means.measured(curated), situation.pinned, gap))
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 

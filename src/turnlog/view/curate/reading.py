@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?|\| ?)")
 _OLD = re.compile(r"old(?:_|$)|search$|find$")  # keys of an edit's arguments
 _OUTPUT = re.compile(r"\A(?:[^\n]{0,300}\n){0,8}?Output:\n")
 
-_LEAST = 400
+LEAST_READ = 400
 """Characters. A shorter read stays as it is."""
 
 _LEAST_LINES, _LEAST_CHARACTERS = 2, 100
@@ -144,13 +144,14 @@ class Ledger:
                     kept = {n: one for n, one in lines.items() if _NUMBERED.sub("", one[0], 1).strip() not in replaced}
                     self._files[known] = kept
 
-    def repeats(self, read: Read) -> list[int]:
-        """For each line of a read the record that shows it already, unchanged and at the same number; else 0."""
+    def repeats(self, read: Read, record: int) -> list[int]:
+        """For each line of a read in record `record`, the other record that shows it already, unchanged and at the same
+        number; 0 if none does."""
         known = self._files.get(read.path, {})
         found = []
         for line, n in zip(read.lines, read.numbers, strict=True):
-            text, record = known.get(n, ("", 0)) if n else ("", 0)
-            found.append(record if record and text == line else 0)
+            text, other = known.get(n, ("", 0)) if n else ("", 0)
+            found.append(other if text == line and other != record else 0)
         return found
 
     def shown(self, read: Read, since: Sequence[int], record: int) -> None:
@@ -166,7 +167,7 @@ def folded(read: Read, since: Sequence[int], *, named: bool) -> tuple[str, list[
     Nothing is folded if less than a third would go. With `named`, the marks name the record."""
     text = "\n".join(read.lines)
     kept = [0] * len(read.lines)
-    if len(text) < _LEAST or not any(since):
+    if len(text) < LEAST_READ or not any(since):
         return text, kept
     pieces: list[str] = []
     for start, end, record in _runs(read, since):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....log.messages import Message, Text, ToolResult
+from ....log.messages import Message, Part, Text, ToolResult
 from ....log.records import Decision
 from ...decisions import cut_text, is_cut
 from ..blocks import Item
@@ -86,19 +86,24 @@ def _open_turn(situation: Situation) -> Iterator[Item]:
 def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
     """The outputs of a message that take more than `most` tokens: the place of each in the message, and its size.
 
-    Outputs that were shortened before are not included, except, with `again`, those that were cut. An output that is
-    larger than its message as sent is not included either: it is not sent, because its call was cleared."""
+    Outputs that a decision shortened before are not included, except, with `again`, those that were cut. An output that
+    is larger than its message as sent is not included either: it is not sent, because its call was cleared."""
     if item.size <= most or item.shown.message.role != "user":
         return {}  # a result in an answer is never sent
     return {
         (i, j): size
-        for i, (part, raw) in enumerate(zip(item.shown.message.parts, item.raw.message.parts, strict=False))
-        if isinstance(part, ToolResult) and isinstance(raw, ToolResult)
-        for j, (inner, said) in enumerate(zip(part.parts, raw.parts, strict=False))
-        if isinstance(inner, Text) and isinstance(said, Text)
-        if inner == said or (again and is_cut(inner.text, said.text, item.n))
+        for i, (part, decided, raw) in enumerate(_parts(item))
+        if isinstance(part, ToolResult) and isinstance(decided, ToolResult) and isinstance(raw, ToolResult)
+        for j, (inner, plain, said) in enumerate(zip(part.parts, decided.parts, raw.parts, strict=False))
+        if isinstance(inner, Text) and isinstance(plain, Text) and isinstance(said, Text)
+        if plain == said or (again and is_cut(plain.text, said.text, item.n))
         if most < (size := _tokens(situation, item, inner.text)) <= item.size
     }
+
+
+def _parts(item: Item) -> Iterator[tuple[Part, Part, Part]]:
+    """The parts of a message as shown, as decisions show them, and as recorded."""
+    return zip(item.shown.message.parts, item.decided.message.parts, item.raw.message.parts, strict=False)
 
 
 def _tokens(situation: Situation, item: Item, text: str) -> int:

@@ -1,0 +1,171 @@
+"""The outputs of a conversation, curated one after another on their way into a view.
+
+What becomes of an output depends on nothing but the records up to it and the decisions in force, so it is the same in
+every later view, until a decision changes what is shown. A file that is read again points to the earlier read, which a
+provider's prompt cache holds; the earlier one is left alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from ...log.budget import PRESETS, Strategy
+from ...log.messages import Text, ToolCall, ToolResult
+from ...log.records import Configuration, Record
+from ..types import Shown
+from .curate import curated
+from .marks import is_marked
+from .reading import LEAST_READ, Ledger, Read, folded, read_of
+from .recognise import kind_of
+
+STEP = "curate"
+"""The step of a strategy with which outputs are curated."""
+
+
+class Rule(Struct, frozen=True):
+    """Whether the outputs that are recorded now are curated, and what their user says of tools, by name."""
+
+    on: bool
+    outputs: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, strategy: Strategy | None, configuration: Configuration | None = None) -> Rule:
+        """The rule of a strategy (None: the default) and of the tools of a configuration."""
+        tools = configuration.tools if configuration is not None else ()
+        steps = (strategy or PRESETS["auto"]).steps
+        return cls(STEP in steps, {tool.name: tool.output for tool in tools if tool.output})
+
+
+class Rules:
+    """The rules of a log: an output is curated by the configuration that was in force when it was recorded, so that
+    another strategy does not change what was sent."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._starts: list[int] = []
+        self._rules: list[Rule] = [Rule.of(None)]
+        for record in records:
+            self.take(record)
+
+    def take(self, record: Record) -> None:
+        """Take in the next record."""
+        if isinstance(record.body, Configuration):
+            rule = Rule.of(record.body.strategy, record.body)
+            if rule != self._rules[-1]:
+                self._starts.append(record.n)
+                self._rules.append(rule)
+
+    def at(self, n: int) -> Rule:
+        """The rule for record `n`."""
+        return self._rules[bisect_left(self._starts, n)]
+
+
+class _Known(Struct):
+    """What was found out about one text: the call that it answers, and what it is."""
+
+    call: ToolCall
+    read: Read | None = None
+    text: str | None = None
+    kind: str = ""
+
+
+_MOST_KNOWN = 5_000
+"""Texts whose findings are kept in memory."""
+
+
+class Curator:
+    """Curates the messages of one view, which are given in order.
+
+    `rules` say what is curated. Messages of `pinned` records stay as they are. Without `named`, marks name no records,
+    for a conversation that has none. With `whole_reads`, files are shown again wherever they were read again. What
+    `before` found out about texts is used again.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | Rule,
+        pinned: Collection[int] = (),
+        before: Curator | None = None,
+        *,
+        named: bool = True,
+        whole_reads: bool = False,
+    ) -> None:
+        self._rules = rules
+        self._pinned = pinned
+        self._named = named
+        self._whole_reads = whole_reads
+        self._known: dict[tuple[int, int, int], _Known] = before._known if before is not None else {}
+        self._calls: dict[str, ToolCall] = {}
+        self._ledger = Ledger()
+        self.kinds: dict[int, str] = {}
+        """What the outputs are that were curated, by record."""
+
+    def again(self, pinned: Collection[int] | None = None, *, whole_reads: bool = False) -> Curator:
+        """A curator for another view of the same conversation, with other `pinned` records if any are given."""
+        pinned = self._pinned if pinned is None else pinned
+        return Curator(self._rules, pinned, self, named=self._named, whole_reads=whole_reads)
+
+    def see(self, shown: Shown, raw: Shown) -> Shown:
+        """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
+        decision changed is not curated."""
+        message = shown.message
+        if message.role == "assistant":
+            for part in message.parts:
+                if isinstance(part, ToolCall):
+                    self._calls[part.id] = part
+                    self._ledger.edited(part)
+            return shown
+        if message.role != "user" or shown.treatment == "summarised" or not shown.records:
+            return shown
+        parts = [
+            self._result(shown.records[0], i, part) if isinstance(part, ToolResult) and part is said else part
+            for i, (part, said) in enumerate(zip(message.parts, raw.message.parts, strict=False))
+        ]
+        if all(new is old for new, old in zip(parts, message.parts, strict=False)):
+            return shown
+        treatment = "curated" if shown.treatment == "verbatim" else shown.treatment
+        whole = msgspec.structs.replace(message, parts=(*parts, *message.parts[len(parts) :]))
+        return Shown(whole, shown.records, treatment)
+
+    def _result(self, n: int, i: int, result: ToolResult) -> ToolResult:
+        if result.synthetic or not any(isinstance(one, Text) and len(one.text) >= LEAST_READ for one in result.parts):
+            return result
+        rule = self._rules if isinstance(self._rules, Rule) else self._rules.at(n)
+        call = self._calls.get(result.call_id) or ToolCall(result.call_id, result.name)
+        inner = [
+            self._text((n, i, j), call, one, rule) if isinstance(one, Text) else one
+            for j, one in enumerate(result.parts)
+        ]
+        if all(new is old for new, old in zip(inner, result.parts, strict=True)):
+            return result
+        return msgspec.structs.replace(result, parts=tuple(inner))
+
+    def _text(self, place: tuple[int, int, int], call: ToolCall, part: Text, rule: Rule) -> Text:
+        known = self._known.get(place)
+        if known is None or known.call != call:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[place] = self._found(place[0], call, part.text, rule)
+        text, on = known.text, rule.on and place[0] not in self._pinned
+        if known.read is not None:
+            since = self._ledger.repeats(known.read, place[0])
+            kept = [0] * len(since)
+            if on and not self._whole_reads:
+                text, kept = folded(known.read, since, named=self._named)
+            self._ledger.shown(known.read, kept, place[0])
+        if text is None or not on or text == part.text:
+            return part
+        self.kinds[place[0]] = known.kind
+        return Text(text)
+
+    def _found(self, n: int, call: ToolCall, text: str, rule: Rule) -> _Known:
+        output = rule.outputs.get(call.name, "")
+        if (output or kind_of(call, text)) == "read":
+            return _Known(call, None if is_marked(text) else read_of(call, text), kind="read")
+        if not rule.on:
+            return _Known(call)
+        made = curated(call, text, output, n if self._named else 0)
+        return _Known(call, text=made.text if made.saved else None, kind=made.kind)
