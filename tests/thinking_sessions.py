@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
 from types import ModuleType
 from typing import Any
 
@@ -167,10 +166,9 @@ class Life:
 
     @property
     def system_text(self) -> str:
-        """The system text that is in force, as the log says without regard to a target."""
-        said = (shown.message for shown in select(self.session.history())[0])
-        leading = takewhile(lambda message: message.role == "system", said)
-        return "\n".join(filter(None, map(text_of, leading))).strip()
+        """The system text that is in force, as the log says without regard to a target: its first line, as more may
+        have been said before the conversation began."""
+        return text_of(select(self.session.history())[0][0].message).partition("\n")[0]
 
     def ask(self, number: int) -> None:
         """A request, judged, and its answer with thinking: with none, one or several calls, of which some get their
@@ -183,7 +181,7 @@ class Life:
         if (told := tools_told(body)) != {tool["name"]: tool for tool in self.tools}:
             self.findings.append(f"step {self.n}: the model is told of the tools {[*told]}")
         # Further system text is at the beginning, too, if everything between was taken back.
-        if (text := system_told(body)).partition("\nIt is day")[0] != self.system_text:
+        if (text := system_told(body)) != self.system_text:
             self.findings.append(f"step {self.n}: the model is told {text!r}")
         self.counts["blocks"] += sum(block.get("type") == "thinking" for block in sent)
         self.counts["changes told midway"] += sum(message["role"] == "system" for message in body["messages"])
@@ -256,14 +254,14 @@ def _plain(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def system_told(body: dict[str, Any]) -> str:
-    """The last system text that a body has, of those that replace each other."""
+    """The first line of the last system text that a body has, of those that replace each other."""
     text = body["system"] if isinstance(body["system"], str) else "\n".join(b["text"] for b in body["system"])
     for message in body["messages"]:
         blocks = [{"text": message["content"]}] if isinstance(message["content"], str) else message["content"]
         for block in blocks if message["role"] == "system" else []:
             if (said := block.get("text", "")).startswith("[From here on, this replaces"):
                 text = said.partition("\n\n")[2]
-    return text.strip()
+    return text.partition("\n")[0]
 
 
 def _thought(name: str) -> dict[str, Any]:

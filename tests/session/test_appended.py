@@ -134,6 +134,20 @@ def test_a_compaction_moves_changes_to_the_beginning_and_undo_back() -> None:
     assert session.preview().body == before
 
 
+def test_the_provider_compacts_a_conversation_without_changes_of_tools() -> None:
+    """Its compaction would have them, too: a tool that it removes must not leave the declarations, and one that it adds
+    must not be declared."""
+    session = _opened()
+    session.configure(tools=TOOLS[1:])
+    body = session.request(compact=True).body
+    assert [tool["name"] for tool in body["tools"]] == ["write", "look"]
+    assert all(message["role"] != "system" for message in body["messages"])
+    assert _names(session.history()) == ["fold"]
+    edits = {"edits": [{"type": "compact_20260112"}]}
+    session.configure(context_management=edits, tools=TOOLS)
+    assert [tool["name"] for tool in session.request().body["tools"]] == [tool["name"] for tool in TOOLS]
+
+
 def test_a_full_window_moves_changes_to_the_beginning() -> None:
     """Replaced system texts can never leave, so a small budget would be used up by them: no request could be made."""
     session = _opened()

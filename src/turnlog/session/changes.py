@@ -38,6 +38,11 @@ class Changes:
         """The messages that tell the changes since."""
         return self._now.messages
 
+    @property
+    def tools_told(self) -> bool:
+        """Whether some of the messages tell a change of tools."""
+        return len(self._now.messages) > len(self._now.decisions)
+
     def configured(self, configuration: Configuration) -> None:
         """Take in a configuration."""
         if not self._ways.tools:

@@ -69,6 +69,11 @@ class ProviderCompactions:
         if context.gap is not None:
             raise InputError(f"session {self._id!r} is too long to be sent whole: session.compact() makes it smaller")
         with context.lock:
+            changes = context.aim_at(target)
+            fold = changes.fold() if changes.tools_told else None
+        if fold is not None:  # else the compaction would tell these changes too, and the tools could not move any more
+            record(fold)
+        with context.lock:
             made, sent = context.compaction(target)
         asked = Asked(f"{_key(target)}{sent.last}", sent.last, sent)
         record(SummaryRecord(asked.key, "claimed", summarizer=str(target)))

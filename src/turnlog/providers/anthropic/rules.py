@@ -50,6 +50,15 @@ def _drops_itself(settings: Mapping[str, Any]) -> bool:
     return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
+def _compacts_itself(settings: Mapping[str, Any]) -> bool:
+    """Whether the settings let the API compact the conversation at a threshold. A compaction has the changes of tools
+    before it (`tool_changes`), so they must not be told elsewhere afterwards."""
+    management = settings.get("context_management")
+    edits = management.get("edits") if isinstance(management, Mapping) else None
+    kinds = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list) else []
+    return any(isinstance(kind, str) and kind.startswith("compact") for kind in kinds)
+
+
 def thinking_taken(kind: str, abilities: Abilities) -> str:
     """The type of thinking in requests to a model if its settings ask for `kind`; "" for no thinking."""
     taken = abilities.thinking
@@ -81,7 +90,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         strip_last=True,
         system="top_or_after_user" if abilities.system_midway else "top",
         system_appended=abilities.system_midway,
-        tools_appended=abilities.tools_midway and betas_in(settings) >= TOOL_CHANGES,
+        tools_appended=abilities.tools_midway and betas_in(settings) >= TOOL_CHANGES and not _compacts_itself(settings),
         system_parts=frozenset({"tool_addition", "tool_removal"}),
         call_id_pattern=r"[a-zA-Z0-9_-]+",
         call_id_unique="turn",
