@@ -14,7 +14,7 @@ import turnlog
 from thinking_sessions import MODELS, STEPS, STRATEGIES, TOOLS, Life
 from turnlog.models.target import Target
 
-CONTROLS = "thinking-binding-controls-2026-08-01"
+CONTROLS, COMPACT = "thinking-binding-controls-2026-08-01", "compact-2026-09-04"
 _OTHER = turnlog.target("openai-chat", "gpt-4o")
 
 
@@ -44,10 +44,11 @@ class ClientLife(Life):
     def target(self, model: str) -> Target:
         """A target of the model, thinking on."""
         aim = super().target(model)
+        betas = [*aim.settings.get("betas", ()), COMPACT]
         if not self.drops:
-            return aim
+            return aim.with_settings(betas=betas)
         thinking = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
-        return aim.with_settings(thinking=thinking, betas=[*aim.settings.get("betas", ()), CONTROLS])
+        return aim.with_settings(thinking=thinking, betas=[*betas, CONTROLS])
 
     def _step(self, kind: str, number: int) -> None:
         if kind == "another provider":
@@ -74,17 +75,34 @@ class ClientLife(Life):
         if not answer.tool_calls:
             self.session.user(f"Go on with part {self.n + 1}.")
 
+    def ask_to_compact(self, number: int) -> None:
+        """A request for a compaction, sent at once; its answer, a summary or a failure, comes later."""
+        request = self.session.request(compact=True)
+        self.server.script({"compaction": None if number % 7 == 0 else f"Summary {self.n}."})
+        self.counts["compactions"] += 1
+        try:
+            response = self._create(request.target)(**request.body)
+        except anthropic.APIStatusError as error:
+            self.findings.append(f"step {self.n}: {error}")
+            self.unsaid()
+        else:
+            self.compactions.append((request, response))
+
+    def unsaid(self) -> None:
+        """Drop the answer to a request that was refused."""
+        self.server._script.clear()
+
     def _sent(self, number: int, reply: dict[str, Any]) -> turnlog.Answer | None:
         request = self.session.request()
         body = request.body
         self.server.script(reply)
         self.counts["requests"] += 1
         try:
-            response = self._create(request.target, body)(**body, stream=number % 2 == 1)
+            response = self._create(request.target)(**body, stream=number % 2 == 1)
             answer = self.session.receive(response)
         except (anthropic.APIStatusError, openai.APIStatusError) as error:
-            self.server.script()
             self.findings.append(f"step {self.n}: {error}")
+            self.unsaid()
             return None
         if request.target.provider == "anthropic":
             sent = [b for message in body["messages"] for b in self.binding.blocks_of(message["content"])]
@@ -92,10 +110,9 @@ class ClientLife(Life):
             self.counts["changes told midway"] += sum(message["role"] == "system" for message in body["messages"])
         return answer
 
-    def _create(self, aim: Target, body: dict[str, Any]) -> Any:
-        if aim.provider != "anthropic":
-            return self.other.chat.completions.create
-        return self.client.beta.messages.create if "betas" in body else self.client.messages.create
+    def _create(self, aim: Target) -> Any:
+        own = aim.provider == "anthropic"
+        return self.client.beta.messages.create if own else self.other.chat.completions.create
 
 
 def lives(server: Any, binding: ModuleType, oracle: ModuleType, seeds: Sequence[int], steps: int) -> list[ClientLife]:
