@@ -7,6 +7,7 @@ import json
 import random
 import struct
 import zlib
+from copy import deepcopy
 from typing import Any
 
 from navigating import CROP, THUMBNAIL, png
@@ -54,7 +55,7 @@ def sound(chance: random.Random) -> dict[str, Any]:
         {
             "step_index": i,
             "image_base64": base64.b64encode(png(i + 1)).decode(),
-            "response": {"reasoning": f"I look, {i}.", "action": chance.choice([CROP, "Click [5]", None, "wait"])},
+            "response": {"reasoning": f"I look, {i}.", "action": chance.choice([{**CROP}, "Click [5]", None, "wait"])},
             "region": {"x": i, "y": 2, "width": 30, "height": 40},
             "conch_scores": [0.5],
         }
@@ -85,7 +86,7 @@ def damaged(seed: int) -> bytes:
                 at = chance.randrange(len(holder[key]) + 1)
                 holder[key] = holder[key][:at] + chance.choice(["", "?", "\0", "AAAA"]) + holder[key][at + 1 :]
             case _:
-                holder[key] = chance.choice(_WRONG)
+                holder[key] = deepcopy(chance.choice(_WRONG))  # it may be damaged in its turn
     data = json.dumps(whole).encode()
     match chance.randrange(6):
         case 0:

@@ -16,15 +16,16 @@ from turnlog.trajectory import Navigation, Region, StepResponse, Trajectory, Tur
 __all__ = ["CROP", "THUMBNAIL", "navigation", "png", "session_of", "texts_of", "trajectories"]
 
 
-def png(number: int, side: int = 4) -> bytes:
-    """A square PNG of one colour; each number has another one."""
+def png(number: int, side: int = 4, height: int = 0) -> bytes:
+    """A PNG of one colour, square without a `height`; each number has another colour."""
+    height = height or side
     line = b"\0" + struct.pack(">I", number)[1:] * side
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    pixels = chunk(b"IDAT", zlib.compress(line * side))
+    head = struct.pack(">IIBBBBB", side, height, 8, 2, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(line * height))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + pixels + chunk(b"IEND", b"")
 
 

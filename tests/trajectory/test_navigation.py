@@ -14,7 +14,7 @@ from judging import TARGETS, errors_of
 from navigating import CROP, THUMBNAIL, navigation, png, session_of, texts_of
 from turnlog.errors import FormatError, InputError
 from turnlog.log.budget import Strategy
-from turnlog.log.messages import ToolResult
+from turnlog.log.messages import ToolResult, media_parts, sha256_hex
 from turnlog.models.target import Target, target
 from turnlog.session.session import Session
 from turnlog.stores import open_store
@@ -60,7 +60,8 @@ def test_only_the_newest_image_stays() -> None:
     assert "I zoom in, 1." in str(made) and "I zoom in, 2." in str(made)
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(steps=st.integers(0, 12), most=st.none() | st.integers(0, 14), aim=st.sampled_from(TARGETS))
 def test_any_number_of_steps(oracle: ModuleType, steps: int, most: int | None, aim: Target) -> None:
     """Whatever the steps, the limit and the API: the request is valid, roles alternate, the thumbnail and exactly the
@@ -228,3 +229,22 @@ def test_images_are_scaled_down_only_when_asked() -> None:
     assert [dimensions(turn.image or b"") for turn in small.trajectory.turns] == [(16, 16), (8, 8)]
     notes = [record.body.data for record in small.session.log.of_kinds("note")]
     assert [note.get("scaled_from") for note in notes] == [None, [64, 64], None]
+
+
+@pytest.mark.slow
+def test_limits_of_providers_hold(oracle: ModuleType) -> None:
+    """More images than a provider takes, many with a long side, one that is too long: the request is valid, the
+    thumbnail and the newest image stay, and what is not sent is named."""
+    made = navigation(0)
+    for step in range(1, 105):
+        made.add_turn(png(step, 2_100, 2), f"I look, {step}.")
+    for aim in TARGETS:
+        request = made.request(aim)
+        assert errors_of(oracle, aim, request.body) == []
+        if aim.provider == "anthropic":
+            shown = [media.sha256 for one in request.view for media in media_parts(one.message)]
+            assert len(shown) <= 20 and sha256_hex(THUMBNAIL) in shown and sha256_hex(png(104, 2_100, 2)) in shown
+            assert any("images" in edit.kind for edit in request.edits)
+    made.add_turn(png(200, 8_100, 2), "Too long.")
+    request = made.request(target("anthropic", "claude-sonnet-4-5"), 1)
+    assert errors_of(oracle, request.target, request.body) == [] and request.losses

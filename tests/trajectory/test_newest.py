@@ -27,7 +27,8 @@ def by_strategy(session: Session, aim: Target, most: int) -> dict[str, Any]:
     return session.preview(aim, strategy=strategy).body
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(
     steps=st.integers(1, 9),
     most=st.integers(0, 10),
@@ -59,10 +60,10 @@ def test_both_ways_agree_on_real_sessions(shared: Path) -> None:
         store = MemoryStore()
         session = Session(store, store.info(sync_session(store, imported).session))
         made = Navigation(session)
-        for most in (0, 1, 3):
+        for most in (0, 3):
             assert made.request(CHAT, most).body == by_strategy(session, CHAT, most)
             seen += 1
-    assert seen >= 24
+    assert seen >= 20
 
 
 def test_images_that_left_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from navigating import CROP, THUMBNAIL, navigation, png, session_of, trajectories
 from turnlog.errors import InputError
@@ -66,12 +66,16 @@ def test_a_file_of_the_reference_program() -> None:
     assert json.loads(found.to_json()) == reference()
 
 
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(trajectories)
 def test_json_loads_back_equal(trajectory: Trajectory) -> None:
     """Whatever a trajectory holds, its JSON gives the same trajectory; else a saved run would differ from the run."""
     assert Trajectory.from_json(trajectory.to_json()) == trajectory
 
 
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(trajectories)
 def test_an_import_keeps_everything(trajectory: Trajectory) -> None:
     """A trajectory that is imported into a store is the same trajectory when it is read from the session; a second

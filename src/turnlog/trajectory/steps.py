@@ -40,8 +40,7 @@ class Step(Struct, frozen=True):
     `number` counts from 1. `answer` and `shown` are the numbers of the records with the answer and with the image, 0 if
     there is none. `heard` are the texts beside the image. `bills` are what its requests were billed. `saw` are the
     numbers of the steps whose images the model still saw when it answered, 0 for the thumbnail; `gone` are those that
-    it no longer saw. `limit` is the
-    `max_history_images` of the request, if it had one.
+    it no longer saw. `limit` is the `max_history_images` of the request, if it had one.
     """
 
     number: int
