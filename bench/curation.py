@@ -23,6 +23,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Record
 from turnlog.tokens.counters import counter_for
@@ -105,7 +107,7 @@ def measure(shared: Path, show: str) -> int:
             if key in seen_texts:
                 continue
             seen_texts.add(key)
-            made = curated(call, text)
+            made = replace(curated(call, text), kind=kind_of(call, text))
             found[made.kind] += 1
             tokens = count(text)
             before[made.kind] += tokens

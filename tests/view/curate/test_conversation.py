@@ -12,7 +12,9 @@ from turnlog.log.budget import PRESETS, Strategy
 from turnlog.log.messages import Message, Text, Tool, ToolCall, ToolResult
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.view.curate.conversation import Curator, Rule
 from turnlog.view.fold import select
+from turnlog.view.types import Shown
 
 SEARCH = "\n".join(f"src/module_{n // 40}.py:{n}:    value = compute({n}, other_argument)" for n in range(800))
 
@@ -221,3 +223,13 @@ def test_a_body_without_a_session_has_marks_without_records() -> None:
 def test_only_auto_curates_by_default() -> None:
     """A user of another preset has not asked for it."""
     assert [name for name, preset in PRESETS.items() if "curate" in preset.steps] == ["auto"]
+
+
+def test_what_was_scrubbed_is_not_shown_from_memory() -> None:
+    """Findings about outputs are kept while a session is open; a leaked secret must not come back from there."""
+    seen = Curator(Rule(True))
+    asked = Shown(Message("assistant", (ToolCall("c", "grep", {}),)), (1,))
+    seen.see(asked, asked)
+    for text in (SEARCH.replace("value", "hunter2"), SEARCH.replace("value", "[redacted]")):
+        result = Shown(Message("user", (ToolResult("c", parts=(Text(text),)),)), (2,))
+        assert ("hunter2" in str(seen.see(result, result))) == ("hunter2" in text)

@@ -7,7 +7,7 @@ import re
 from .lines import Picked, picked
 from .marks import Marks
 
-_INSPECTION = Picked(head=6_000, tail=3_000)
+_INSPECTION = Picked(head=5_000, tail=4_000)
 _BUILD = Picked(head=600, tail=7_000)
 _TESTS = Picked(head=600, tail=7_000)
 _PASSED = re.compile(

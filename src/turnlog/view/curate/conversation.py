@@ -64,9 +64,10 @@ class Rules:
 
 
 class _Known(Struct):
-    """What was found out about one text: the call that it answers, and what it is."""
+    """What was found out about one text, `source`: the call that it answers, and what it is."""
 
     call: ToolCall
+    source: str
     read: Read | None = None
     text: str | None = None
     kind: str = ""
@@ -145,7 +146,7 @@ class Curator:
 
     def _text(self, place: tuple[int, int, int], call: ToolCall, part: Text, rule: Rule) -> Text:
         known = self._known.get(place)
-        if known is None or known.call != call:
+        if known is None or known.call != call or known.source != part.text:  # a scrub changes records
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             known = self._known[place] = self._found(place[0], call, part.text, rule)
@@ -164,8 +165,8 @@ class Curator:
     def _found(self, n: int, call: ToolCall, text: str, rule: Rule) -> _Known:
         output = rule.outputs.get(call.name, "")
         if (output or kind_of(call, text)) == "read":
-            return _Known(call, None if is_marked(text) else read_of(call, text), kind="read")
+            return _Known(call, text, None if is_marked(text) else read_of(call, text), kind="read")
         if not rule.on:
-            return _Known(call)
+            return _Known(call, text)
         made = curated(call, text, output, n if self._named else 0)
-        return _Known(call, text=made.text if made.saved else None, kind=made.kind)
+        return _Known(call, text, text=made.text if made.saved else None, kind=made.kind)
