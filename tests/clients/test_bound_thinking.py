@@ -19,7 +19,7 @@ Start = Callable[..., Any]
 @pytest.mark.parametrize("seed", range(4))
 def test_no_request_is_refused(fake_server: Start, binding: ModuleType, oracle: ModuleType, seed: int) -> None:
     """A session whose thinking is refused once is refused with every later request: it is stuck."""
-    (life,) = lives(fake_server(bind_thinking=True), binding, oracle, [seed], 40)
+    (life,) = lives(fake_server(bind_thinking=True), binding, oracle, [seed], 60)
     assert life.findings == []
     assert life.counts["requests"] > 10
 
