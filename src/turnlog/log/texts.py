@@ -188,6 +188,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "kind": NOT_TEXT,
         "provider": NOT_TEXT,
         "data": SETTING,
+        "output": NOT_TEXT,
         "form": WITHIN,
     },
     Form: {"provider": NOT_TEXT, "shape": NOT_TEXT, "delta": WIRE},
