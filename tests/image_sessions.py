@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import reference_model as model
 from judging import errors_of
-from real_transcripts import JUDGED, imported
+from real_transcripts import FOLDERS, JUDGED, imported
 from turnlog.importers import Imported
 from turnlog.log.budget import Strategy
 from turnlog.log.messages import Media, Message, Text, ToolResult, media_parts
@@ -23,9 +23,9 @@ __all__ = ["CAPS", "JUDGED", "judge_images", "with_images"]
 CAPS = (1, 3, None)
 
 
-def with_images(shared: Path) -> Iterator[tuple[Path, Imported]]:
-    """The sessions of the shared material that hold images."""
-    for path, session in imported(shared):
+def with_images(shared: Path, folders: Iterable[str] = FOLDERS) -> Iterator[tuple[Path, Imported]]:
+    """The sessions in these folders of the shared material that hold images."""
+    for path, session in imported(shared, folders):
         said = [_message(draft) for draft in session.drafts]
         if any(media.kind == "image" for message in said if message for media in media_parts(message)):
             yield path, session

@@ -40,9 +40,9 @@ JUDGED: tuple[Target, ...] = (
 _NO_CONFIGURATION = Configuration()
 
 
-def imported(shared: Path) -> Iterator[tuple[Path, Imported]]:
-    """Every session of every transcript."""
-    for folder in FOLDERS:
+def imported(shared: Path, folders: Iterable[str] = FOLDERS) -> Iterator[tuple[Path, Imported]]:
+    """Every session of every transcript in these folders."""
+    for folder in folders:
         for path in sorted((shared / "data" / folder).rglob("*")):
             if path.suffix in (".jsonl", ".json", ".responses", ".traj") and not path.name.endswith(".meta.json"):
                 yield from ((path, session) for session in read_file(path))

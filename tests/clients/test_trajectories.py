@@ -71,14 +71,13 @@ def test_pages_in_a_browser(opened: Opened, shared: Path) -> None:
     """The pages of real runs of browser and desktop agents: no console errors, no requests, every step reached by keys
     and slider, nothing wider than the window on a phone."""
     seen = 0
-    for path, imported in with_images(shared):
-        if path.parts[-2] in ("cua", "ui-tars") or "taskGitHub" in path.parts[-2]:
-            store = MemoryStore()
-            session = Session(store, store.info(sync_session(store, imported).session))
-            page = b"".join(as_trajectory(session.log, []))
-            assert (path.name, opened.wrong_with(page, len(walk(session.log.records()).steps))) == (path.name, [])
-            seen += 1
-    assert seen == 4
+    for path, imported in with_images(shared, ("webvoyager", "ui-tars", "cua")):
+        store = MemoryStore()
+        session = Session(store, store.info(sync_session(store, imported).session))
+        page = b"".join(as_trajectory(session.log, []))
+        assert (path.name, opened.wrong_with(page, len(walk(session.log.records()).steps))) == (path.name, [])
+        seen += 1
+    assert seen == 6
 
 
 def test_the_page_of_a_slide_in_a_browser(opened: Opened) -> None:

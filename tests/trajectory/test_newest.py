@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from browsing import wrong_images
 from image_sessions import JUDGED, with_images
+from judging import errors_of
 from navigating import navigation, png
 from turnlog.importers.sync import sync_session
 from turnlog.log.budget import Strategy
@@ -19,6 +22,7 @@ from turnlog.stores import MemoryStore
 from turnlog.trajectory import Navigation
 
 CHAT = target("openai-chat", "gpt-4o")
+AGENTS = ("webvoyager", "ui-tars", "cua")
 
 
 def by_strategy(session: Session, aim: Target, most: int) -> dict[str, Any]:
@@ -53,17 +57,22 @@ def test_both_ways_give_the_same_request(steps: int, most: int, pins: list[int],
 
 
 @pytest.mark.slow
-def test_both_ways_agree_on_real_sessions(shared: Path) -> None:
-    """The same for the recordings of other agents, whose images are in results and several in a message."""
+def test_real_sessions(shared: Path, oracle: ModuleType) -> None:
+    """The same for the recordings of other agents, whose images are in results and several in a message; and each
+    request is valid for its API and shows the thumbnail and the newest images."""
     seen = 0
-    for _, imported in with_images(shared):
+    for _, imported in with_images(shared, AGENTS):
         store = MemoryStore()
         session = Session(store, store.info(sync_session(store, imported).session))
         made = Navigation(session)
         for most in (0, 3):
             assert made.request(CHAT, most).body == by_strategy(session, CHAT, most)
-            seen += 1
-    assert seen >= 20
+        for aim in JUDGED:
+            for most in (0, 1, 3, None):
+                request = made.request(aim, most)
+                assert errors_of(oracle, aim, request.body) == [] and wrong_images(session, request, most) == []
+        seen += 1
+    assert seen == 6
 
 
 def test_images_that_left_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
