@@ -95,7 +95,7 @@ class Stock:
 
     def digested(self, decision: Decision) -> None:
         """It is no larger than was asked for, and made of the newest; what it tells is noted."""
-        count = self.session._context.count_text
+        count = self.session._context.counter.text
         (shown,) = decision.replacement
         text = text_of(shown)
         assert count(text.partition("\n")[2]) <= decision.detail["target"]
@@ -116,7 +116,7 @@ class Stock:
         assert {n for n in messages if n >= min(given)} == given
         told = b"".join(record.raw or b"" for record in covered if record.n in given).decode()
         left = messages - given
-        assert not left or self.session._context.count_text(told) > self.budget / 2
+        assert not left or self.session._context.counter.text(told) > self.budget / 2
 
 
 PLACES = ("user", "answer", "result", "result", "arguments", "idle")

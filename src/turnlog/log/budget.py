@@ -25,6 +25,10 @@ class Marks(Struct, frozen=True):
     trigger: int
     goal: int
 
+    def with_room(self, tokens: int) -> Marks:
+        """The same for requests of which so many tokens do not count."""
+        return Marks(self.limit + tokens, self.trigger + tokens, self.goal + tokens) if tokens else self
+
 
 class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """How much of a model's input window requests may fill.

@@ -36,7 +36,8 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     `cached` is the part read from the provider's cache, `cache_write` the part written to it, and `cache_write_1h` the
     part of `cache_write` that is kept for an hour. `output` is everything the model wrote, including reasoning;
     `reasoning` is the part that was reasoning. `window` is what the model read in its last step, if the provider billed
-    several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`.
+    several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`. `cleared` is what the
+    provider left out of the request by itself, and so is not in `input`.
     """
 
     input: int = 0
@@ -46,9 +47,10 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     reasoning: int = 0
     cache_write_1h: int = 0
     window: int = 0
+    cleared: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum of both, without a window."""
+        """The sum of what was billed."""
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
@@ -60,11 +62,10 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
 
 
 def tokens_billed(value: Any) -> int:
-    """A figure of a usage object as tokens: 0 if it is not a whole number, is negative, or is too large for JSON.
+    """A figure of a usage object as tokens: 0 if it is no whole number from 0 to 2 ** 53, as every JSON reader has them.
 
     Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
-    # Not every JSON reader can represent each integer from 2 ** 53 on exactly.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
         return 0
     return int(value) if value == int(value) else 0

@@ -159,6 +159,10 @@ def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[
     return None
 
 
+def _no_steps(settings: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset()
+
+
 def _all(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
@@ -264,6 +268,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     after_compaction: Callable[[Sequence[Message]], Sequence[Message]] = _all
     """The messages of a body that the model reads: those from the provider's last compaction in them on."""
+
+    takes_out: Callable[[Mapping[str, Any]], frozenset[str]] = _no_steps
+    """The steps of strategies that the provider takes by itself, given the settings of a request."""
 
     compaction_request: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """Turns a request body into the body that asks the provider to compact this conversation; None if it cannot."""

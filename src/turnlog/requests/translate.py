@@ -35,6 +35,11 @@ class Plan(Struct, frozen=True, eq=False):
     losses: tuple[Loss, ...]
     complete: bool
 
+    @property
+    def taken_out(self) -> frozenset[str]:
+        """The steps of strategies that the provider takes by itself, as the settings ask it to."""
+        return self.provider.takes_out(self.local.settings)
+
 
 def plan(
     configuration: Configuration, target: Target, *, complete: bool = True, messages: Iterable[Message] = ()

@@ -249,7 +249,7 @@ class Compactor:
         found = summary_ahead(situation)
         if found is not None:
             ahead, wanted = found
-            material = Material.of(wanted, self._context.count_text)
+            material = Material.of(wanted, self._context.counter.text)
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
@@ -305,7 +305,7 @@ class Compactor:
         return self._summarise if lost < _PAID_TRIES else self._digest
 
     def _digest(self, wanted: Wanted) -> Summary:
-        material = Material.of(wanted, self._context.count_text)
+        material = Material.of(wanted, self._context.counter.text)
         made = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
         return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)))
@@ -313,7 +313,7 @@ class Compactor:
     def _summarise(self, wanted: Wanted) -> Summary:
         if wanted.unpaid:
             return self._digest(wanted)
-        material = Material.of(wanted, self._context.count_text)
+        material = Material.of(wanted, self._context.counter.text)
         made = attempt(
             material,
             self._models,

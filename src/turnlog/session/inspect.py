@@ -53,16 +53,19 @@ class WindowUse:
 
     @property
     def tokens(self) -> int:
-        """The tokens of the conversation now, including system text and tools."""
+        """The tokens of the conversation now, including system text and tools, without what the provider is expected to
+        leave out by itself (context editing)."""
         with self._context.lock:
             self._context.refresh()
-            return self._context.tokens(self._target_or(None)).tokens
+            target = self._target_or(None)
+            return self._context.tokens(target).tokens - self._context.cleared(target)
 
     @property
     def available(self) -> int:
         """The tokens left before older messages are left out."""
         self._context.refresh()
-        return self._compactor.marks(self._target_or(None)).trigger - self.tokens
+        target = self._target_or(None)
+        return self._compactor.marks(target).trigger - self._context.tokens(target).tokens
 
     @property
     def prediction(self) -> Prediction:
@@ -70,7 +73,9 @@ class WindowUse:
         with self._context.lock:
             self._context.refresh()
             target = self._target_or(None)
-            return self._context.calibration.predict(target.provider, self._context.tokens(target))
+            counted = self._context.tokens(target)
+            clears = self._context.cleared(target) > 0
+            return self._context.calibration.predict(target.provider, counted, clears=clears)
 
     @property
     def drift(self) -> Drift | None:

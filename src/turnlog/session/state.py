@@ -90,13 +90,13 @@ class Context:
             return
         for record in records:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
-                self._load(self._counter)  # decisions reach back; a gap is for the store to fill
+                self._load(self.counter)  # decisions reach back; a gap is for the store to fill
                 return
             self._torn, self.last = True, record.n
             self._take(record)
             self._torn = False
         if self._tokens > 2 * self._reach:
-            self._load(self._counter)  # lets go of what no view could hold
+            self._load(self.counter)  # lets go of what no view could hold
 
     def _take(self, record: Record) -> None:
         self._built = None
@@ -109,7 +109,7 @@ class Context:
             if record.body.model:
                 self._read_for(record.body.provider, record.body.model)
             if moved or (self.gap is not None and self._reach != before):
-                self._load(self._counter)  # what no view could hold may be held by one now
+                self._load(self.counter)  # what no view could hold may be held by one now
             return
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
@@ -125,22 +125,20 @@ class Context:
             self._add(self._sizing.item(shown, record))
         # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands.
         if self.gap is not None and (self._pairing.orphaned or self._turns > words):
-            self._load(self._counter)
+            self._load(self.counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         self._torn, self._built = True, None
         marks = read_landmarks(self._store, self._id, self._reader)
         self.last = self._store.info(self._id).records
         now = marks.configuration
-        self._counter = counter or counter_for(now.provider, now.model)
-        self._sizing = self.sizing(self._counter)
+        self.counter = counter or counter_for(now.provider, now.model)
+        self._sizing = self.sizing(self.counter)
         self._sizing.trim()
         self._configure(now)
         self._reader, self._followed = marks.provider, marks.followed
-        self.decisions = marks.decisions
-        """The decisions in force, by record number."""
-        self.past = marks.past
-        """The same in order, and among them what took others back: what the next decision has regard to."""
+        self.decisions = marks.decisions  # the decisions in force, by record number
+        self.past = marks.past  # the same in order, and those that took others back, for the next decision
         self._lasting, self._rewinds = marks.lasting, marks.rewinds
         self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
@@ -170,7 +168,7 @@ class Context:
         self._tokens = self._turns = self._shown_images = 0
         self._media: list[Media] = []
         originals = [shown for record in records for shown in as_shown(record)]
-        sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
+        sizes = {n: iter(stand_in_sizes(decision, self.counter.id)) for n, decision in self._lasting.items()}
         answers = (n for n, shown, _ in as_decided(originals, self._lasting) if shown.message.role == "assistant")
         self._changes.first_answer = next(answers, 0)
         self._changes.read(self.configuration, self._followed, self.last)
@@ -214,14 +212,14 @@ class Context:
         self._read_for(aim.provider, aim.model)
         ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
         if self._changes.turn(ways, self.configuration, self._followed, self.last):
-            self._load(self._counter)
+            self._load(self.counter)
         return self._changes
 
     def _read_for(self, provider: str, model: str) -> None:
         """Have in memory what requests to a model show, as it is counted for it."""
         counter, before = counter_for(provider, model), self._reader
         self._reader = provider
-        if counter.id != self._counter.id or (provider != before and is_for_one_provider(self.decisions)):
+        if counter.id != self.counter.id or (provider != before and is_for_one_provider(self.decisions)):
             self._load(counter)
 
     # -- what has to be decided ------------------------------------------------------------------
@@ -252,11 +250,17 @@ class Context:
         return few and self._tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
-        budget = self.strategy.applied_to(self.budget)
-        return budget.marks(aim.input_limit, self._repaired(aim).fixed, 0, scale=self._scale(aim), known=aim.known)
+        budget, view = self.strategy.applied_to(self.budget), self._repaired(aim)
+        marks = budget.marks(aim.input_limit, view.fixed, 0, scale=self._scale(aim), known=aim.known)
+        return marks.with_room(self.cleared(aim))
 
     def _scale(self, aim: Target) -> float:
-        return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
+        return self.calibration.scale(aim.provider, self.counter.id, self._sizing.certainty)
+
+    def cleared(self, aim: Target) -> int:
+        """The tokens of a request that the provider is expected to leave out by itself."""
+        size = Count(self._repaired(aim).tokens, self.counter.id)
+        return self.calibration.cleared(aim.provider, size) if self.builder(aim).plan.taken_out else 0
 
     def folding(self, aim: Target) -> Decision | None:
         """The decision that moves changes to the beginning, where they are told once; None if there are none, or if
@@ -274,7 +278,7 @@ class Context:
         made = self._situation(aim, summarise, terms)
         reach = usual_reach(self.configuration) if usual else reach_for(made.marks.limit)
         if self._tokens > reach or (self.gap is not None and reach != self._reach):
-            self._load(self._counter, reach)
+            self._load(self.counter, reach)
             made = self._situation(aim, summarise, terms)
         return made
 
@@ -294,7 +298,7 @@ class Context:
 
         gap = cache(self._gap_size())
         means = Means(
-            *(sizing.message, self._counter.text, originals, summarise, self._images.before, gap, self._counter.id),
+            *(sizing.message, self.counter.text, originals, summarise, self._images.before, gap, self.counter.id),
             *(measured, sizing.at_once, self._followed, curated),
         )
         made = situation_of(
@@ -311,6 +315,8 @@ class Context:
             known=aim.known,
             prices=cache_prices(aim.model),
             room=sizing.room(self._media, builder.plan.rules),
+            cleared=self.cleared(aim),
+            provided=builder.plan.taken_out,
         )
         limit = made.marks.limit
         return made
@@ -360,19 +366,14 @@ class Context:
             view = [one.shown for one in viewed(list(self._store.read(self._id)), now)]
         plan, blob = self.builder(aim).plan, self._store.get_blob
         made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
-        wanted = situation.strategy.cache_marks
-        return Builder(plan, blob).marked(made, situation.size, self._id) if wanted else made
+        return Builder(plan, blob).marked(made, situation.size, self._id) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self.aim_at(aim)
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
-            self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
-        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self.builder(aim).certainty)
-
-    def count_text(self, text: str) -> int:
-        """Tokens of a text, by the counter in force."""
-        return self._counter.text(text)
+            self._load(self.counter, reach)  # what was tried within a smaller budget had less at hand
+        return Count(self._repaired(aim).tokens + self._gap_size()(), self.counter.id, self.builder(aim).certainty)
 
     @property
     def head(self) -> tuple[Shown, ...]:

@@ -64,6 +64,7 @@ class _Learned(Struct, frozen=True):
 
     `billed` and `counted` are the size of the last request and its answer, as billed and as counted. `samples` are the
     billed and counted growth of the last requests. `strikes` is the number of predictions in a row that were off.
+    `cleared` are billed tokens of the last request that the provider left out by itself; `billed` includes them.
     """
 
     billed: int = 0
@@ -72,6 +73,7 @@ class _Learned(Struct, frozen=True):
     strikes: int = 0
     off: float = 0.0
     model: str = ""
+    cleared: int = 0
 
     @property
     def ratio(self) -> float:
@@ -95,17 +97,29 @@ class Calibration(Struct, frozen=True):
 
     learned: dict[tuple[str, str], _Learned] = {}
 
-    def predict(self, provider: str, counted: Count) -> Prediction:
-        """The expected bill of a request of `counted` tokens (messages, tools and framing)."""
+    def predict(self, provider: str, counted: Count, *, clears: bool = False) -> Prediction:
+        """The expected bill of a request of `counted` tokens (messages, tools and framing). `clears`: the provider
+        leaves out a part of it by itself, as much as of the last one."""
         tokens = counted.tokens
         known = self.learned.get((provider, counted.counter))
         if known is None:
             share = 0.05 if counted.certainty == "exact" else 0.3
             return Prediction(tokens, counted.certainty, ceil(tokens * share))
         expected = known.expected(tokens)
+        expected = max(0, expected - self._left_out(known, tokens)) if clears else expected
         new = tokens if tokens < known.counted * _VOID else abs(tokens - known.counted)
         share = 0.05 if counted.certainty == "exact" else 0.15
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
+
+    def cleared(self, provider: str, counted: Count) -> int:
+        """The tokens, by the same counter, that the provider is expected to leave out of a request of `counted` tokens:
+        as many as of the last one."""
+        known = self.learned.get((provider, counted.counter))
+        return 0 if known is None else int(self._left_out(known, counted.tokens) / known.ratio)
+
+    @staticmethod
+    def _left_out(known: _Learned, tokens: int) -> int:
+        return known.cleared if tokens >= known.counted * _VOID else 0
 
     def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
         """Tokens that may be billed per counted token, margin included. The margin is at first that of `certainty`, and
@@ -136,7 +150,7 @@ class Calibration(Struct, frozen=True):
 
 
 def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool) -> _Learned:
-    billed = record.usage.window or record.usage.input
+    billed = (record.usage.window or record.usage.input) + record.usage.cleared
     samples = known.samples
     off = (billed - known.expected(counted)) / billed
     if anchored and counted > known.counted:
@@ -152,6 +166,7 @@ def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool
         strikes=known.strikes + 1 if abs(off) > _OFF else 0,
         off=off,
         model=record.model,
+        cleared=record.usage.cleared,
     )
 
 

@@ -76,7 +76,7 @@ def is_cut_of(text: str, output: str, record: int) -> bool:
 
 
 def size(session: Session, text: str) -> int:
-    return session._context.count_text(text)
+    return session._context.counter.text(text)
 
 
 def test_a_giant_is_cut_again_for_a_model_with_a_small_window() -> None:

@@ -191,7 +191,7 @@ def test_cap_keeps_head_and_tail_of_a_giant_of_the_open_turn() -> None:
     lines = output[len(head) : len(output) - len(tail)].count("\n")
     assert output.startswith(head) and output.endswith(tail) and head and tail
     assert mark == f"{gone:,} characters, {lines:,} line breaks of record {record} left out"
-    assert session._context.count_text(text) <= 300
+    assert session._context.counter.text(text) <= 300
     assert session.read_back(record) == output
 
 

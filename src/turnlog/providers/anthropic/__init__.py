@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .cache_marks import mark_cache
-from .compaction import after_compaction, compaction_request
+from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -52,4 +52,5 @@ PROVIDER = Provider(
     required_settings=required_settings,
     after_compaction=after_compaction,
     compaction_request=compaction_request,
+    takes_out=takes_out,
 )

@@ -43,3 +43,19 @@ def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
             head = [*takewhile(lambda one: one.role == "system", messages[:i])]
             return [*head, replace(message, parts=message.parts[found.through :]), *messages[i + 1 :]]
     return messages
+
+
+_STEPS = {
+    "clear_tool_uses_20250919": "mask",
+    "clear_thinking_20251015": "thinking",  # no step does this
+    "compact_20260112": "summarise",
+}
+"""What an edit of the setting `context_management` does, as a step of strategies."""
+
+
+def takes_out(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The steps that the API takes by itself: https://platform.claude.com/docs/en/build-with-claude/context-editing."""
+    management = settings.get("context_management")
+    edits = management.get("edits") if isinstance(management, Mapping) else None
+    kinds = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, Sequence) else []
+    return frozenset(_STEPS[kind] for kind in kinds if isinstance(kind, str) and kind in _STEPS)

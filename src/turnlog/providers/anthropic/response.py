@@ -48,9 +48,10 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
     parts, blobs = read_blocks(blocks[: len(blocks) - len(begun)], "response.content")
     check_types(message, RESPONSE, "response")
     usage = message.get("usage")
+    cleared = _cleared(message.get("context_management"))
     return Reply(
         message=Message(role="assistant", parts=parts),
-        usage=usage_of(usage) if isinstance(usage, Mapping) else None,
+        usage=replace(usage_of(usage), cleared=cleared) if isinstance(usage, Mapping) else None,
         raw_usage=usage,
         model=string(message, "model"),
         stop=string(message, "stop_reason"),
@@ -71,6 +72,13 @@ def _dropped(transformations: Any) -> str:
         return ""
     reasons = ", ".join(dict.fromkeys(str(each["reason"]) for each in left if each.get("reason")))
     return f"the provider left out {counted(len(left), 'thought')}" + (f" ({reasons})" if reasons else "")
+
+
+def _cleared(management: Any) -> int:
+    """The tokens of tool results and thinking that context editing left out of the request (`applied_edits`)."""
+    edits = management.get("applied_edits") if isinstance(management, Mapping) else None
+    listed = edits if isinstance(edits, Sequence) else ()
+    return sum(tokens_billed(edit.get("cleared_input_tokens")) for edit in listed if isinstance(edit, Mapping))
 
 
 def _says_anything(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
-from .compaction import after_compaction, compaction_request
+from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -45,6 +45,7 @@ PROVIDER = Provider(
     knows=knows,
     after_compaction=after_compaction,
     compaction_request=compaction_request,
+    takes_out=takes_out,
     tool_choice=tool_choice,
     mark_cache=mark_cache,
     marks_every_model=False,

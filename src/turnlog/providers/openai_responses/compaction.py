@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...log.messages import Message, Opaque, Part, is_compaction
+from ...log.messages import COMPACTION, Message, Opaque, Part, is_compaction
 from ..protocol import Compacted
 
 OBJECT = "response.compaction"
@@ -49,6 +49,14 @@ def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages that the model reads: from the last item on, and those of the user and system text before it."""
     at = max((i for i, message in enumerate(messages) if compacted(message.parts) is not None), default=0)
     return [*(message for message in messages[:at] if message.role != "assistant"), *messages[at:]]
+
+
+def takes_out(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The API summarises by itself if the setting `context_management` has a threshold."""
+    entries = settings.get("context_management")
+    listed = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, Sequence) else []
+    compacts = any(one.get("type") == COMPACTION and one.get("compact_threshold") for one in listed)
+    return frozenset({"summarise"}) if compacts else frozenset()
 
 
 def _is_whole(part: Part) -> bool:

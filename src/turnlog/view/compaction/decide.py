@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
 
 from ...errors import BudgetError
-from ...log.budget import Budget, Strategy
+from ...log.budget import Budget, Marks, Strategy
 from ...log.records import Decision
 from ..decisions import SIZING
 from ..repair.media_room import Room
@@ -47,13 +47,16 @@ def situation_of(
     known: bool = True,
     prices: CachePrices | None = None,
     room: Room = Room(),
+    cleared: int = 0,
+    provided: frozenset[str] = frozenset(),
 ) -> Situation:
     """The situation of a view with this budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
-    others as in `Situation`."""
+    others as in `Situation`. `cleared` are tokens of the view that the provider leaves out by itself, so that there is
+    room for as many more."""
     own = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
-    marks_beside = partial(own.marks, window, system, scale=scale, known=known)
+    marks_beside = partial(_marks, partial(own.marks, window, system, scale=scale, known=known), cleared)
     situation = Situation(
         blocks=blocks,
         fixed=fixed,
@@ -67,8 +70,13 @@ def situation_of(
         prices=prices,
         given=own.marks(window, system, 0).limit,
         room=room,
+        provided=provided,
     )
     return _with_marks(situation)
+
+
+def _marks(beside: Callable[[int], Marks], cleared: int, floor: int) -> Marks:
+    return beside(max(0, floor - cleared)).with_room(cleared)
 
 
 def _with_marks(situation: Situation) -> Situation:
@@ -119,7 +127,8 @@ def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decis
         return made, situation
     if (capped := _newest_capped(situation)) is not None:
         return [*made, capped[0]], capped[1]
-    steps = situation.strategy.steps
+    provided = situation.provided if situation.fits else frozenset()
+    steps = tuple(step for step in situation.strategy.steps if step not in provided)
     last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giant outputs as cut
     start, made_before = msgspec.structs.replace(situation, last=True), [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)

@@ -97,6 +97,7 @@ class Situation(Struct, frozen=True):
     - `ahead`: a summary under way, which is used if the messages that it covers are still there.
     - `prices`: the prices of the model's prompt cache, None if they are not known.
     - `room`: the provider's limits on the number and size of media in one request.
+    - `provided`: steps that the provider takes by itself; none of them is taken here while the view fits.
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
     - `last`: nothing else is left to try, so a summary may leave that would otherwise be cut short.
     - `whole_reads`: files that were read again are counted in full.
@@ -120,6 +121,7 @@ class Situation(Struct, frozen=True):
     last: bool = False
     promised: bool = False
     whole_reads: bool = False
+    provided: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
