@@ -62,7 +62,7 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
 
 
 def tokens_billed(value: Any) -> int:
-    """A figure of a usage object as tokens: 0 if it is no whole number from 0 to 2 ** 53, as every JSON reader has them.
+    """A figure of a usage object as tokens: 0 if it is no whole number below 2 ** 53 (all JSON readers have them).
 
     Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
