@@ -206,3 +206,20 @@ def test_before_the_first_answer_there_is_nothing_to_keep() -> None:
     body = session.request().body
     assert [tool["name"] for tool in body["tools"]] == [tool["name"] for tool in TOOLS]
     assert (system_told(body), len(body["messages"])) == ("Be long.", 1)
+
+
+def test_system_text_before_a_decision_is_placed_anew() -> None:
+    """A session that kept what it built of a piece would send system text ahead of a user's message, which the API
+    refuses; a session that is opened anew would send something else."""
+    session = _opened()
+    session.system("It is Monday.")
+    session.request()
+    content = [{"type": "text", "text": "Answer 3."}]
+    n = session.receive({"type": "message", "role": "assistant", "content": content}).record.n
+    session.preview()
+    message = {"role": "user", "parts": [{"type": "text", "text": "Summary."}]}
+    session._journal.append(Decision("compact", n, n, "tried", {"replacement": [message], "at": n}))
+    session.user("And now?")
+    body = session.preview().body
+    assert turnlog.Session(session._store, session._store.info("s")).preview().body == body
+    assert all(one["role"] != "system" for one in body["messages"])

@@ -83,8 +83,11 @@ class Run:
         return min((self.early[call_id] for call_id in piece.waiting if call_id in self.early), default=None)
 
     def begins(self, pieces: Sequence[Piece]) -> bool:
-        """Whether the run consists of the first of these pieces."""
-        return len(self.repaired) < len(pieces) and all(map(is_, self.repaired, map(_repaired_of, pieces)))
+        """Whether the run consists of the first of these pieces, and the next one begins as the one did that followed
+        it."""
+        if len(self.repaired) >= len(pieces) or not all(map(is_, self.repaired, map(_repaired_of, pieces))):
+            return False
+        return not self.repaired or self.repaired[-1].follows == pieces[len(self.repaired)].role
 
     def add(self, piece: RepairedPiece) -> None:
         """Add the next piece."""
