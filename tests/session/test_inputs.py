@@ -267,7 +267,9 @@ def test_a_tool_that_its_provider_runs_is_declared_to_it(aim: turnlog.Target, to
     with turnlog.open("trip", target=aim, tools=[tool], store=":memory:") as session:
         session.user("Is it warm in Oslo?")
         prepared = session.request()
-    assert prepared.body["tools"] == [tool]
+    (declared,) = prepared.body["tools"]
+    declared.pop("cache_control", None)  # a tool whose declaration is long enough to be cached
+    assert declared == tool
     assert prepared.losses == ()
 
 
