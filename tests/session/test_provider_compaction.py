@@ -19,6 +19,7 @@ from turnlog.redaction import Redactor
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import ProviderSummarizer
+from turnlog.view.turns import turns_of
 
 CLAUDE = turnlog.target("anthropic", "claude-opus-5-5", thinking={"type": "adaptive"}, max_tokens=4_000)
 GPT = turnlog.target("openai-responses", "gpt-5", store=False, include=["reasoning.encrypted_content"])
@@ -323,6 +324,15 @@ def test_a_session_killed_between_any_two_records_goes_on(session: Session, orac
             blocks = [kind for one in kinds(body) for kind in one] if target is CLAUDE else []
             newest = [text for text in texts[: sum(r.message is not None for r in fork.history())] if text][-1:]
             assert blocks.count("compaction") <= 1 and all(text in str(body) for text in newest)
+
+
+def test_a_compaction_does_not_answer_the_user(session: Session) -> None:
+    """The turn would count as completed, and an answer that a crash cut off as answered."""
+    session.request(compact=True)
+    session.receive(claude(block(), stop="compaction"))
+    assert turns_of(session.history())[-1].status == "processing"
+    session.receive(claude(*said("They pass.")))
+    assert turns_of(session.history())[-1].status == "completed"
 
 
 def test_a_model_that_cannot_compact_is_not_asked() -> None:

@@ -13,6 +13,7 @@ from ..log.messages import Message, Part, Reasoning, Text, ToolCall
 from ..log.records import Binding, Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
 from ..providers.protocol import Reply
 from ..view.decisions import active_decisions
+from ..view.fold import is_answer
 
 _GROWTH = 1.25
 """A checkpoint holds the whole answer so far, so the next one waits until it is larger by this factor. All of an
@@ -86,7 +87,7 @@ def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
                 decisions = active_decisions(reversed(since)).values()
                 taken = any(one.action in _TAKES_BACK and one.first <= record.n <= one.last for one in decisions)
                 return None if taken else record
-            case PartialAnswer() | MessageRecord(message=Message(role="assistant")):
+            case PartialAnswer() | MessageRecord() if is_answer(record):
                 return None
             case Decision():
                 since.append(record)

@@ -24,6 +24,7 @@ from ..log.records import (
 )
 from ..models.target import Target
 from ..requests.request import Request
+from ..view.fold import is_answer
 from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
@@ -336,8 +337,8 @@ class Turn:
 
     def _answered_since(self) -> bool:
         """Whether a whole answer came behind the one that broke off, by whatever way."""
-        bodies = (record.body for record in self._session.log.records(self._broken_at + 1))
-        return any(isinstance(body, MessageRecord) and body.message.role == "assistant" for body in bodies)
+        since = self._session.log.records(self._broken_at + 1)
+        return any(isinstance(record.body, MessageRecord) and is_answer(record) for record in since)
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:

@@ -113,6 +113,15 @@ def as_shown(record: Record) -> list[Shown]:
             return []
 
 
+def is_answer(record: Record) -> bool:
+    """Whether a record is a model's answer, interrupted or whole; a whole one that is nothing but a compaction by the
+    provider is none."""
+    message = record.message
+    if message is None or message.role != "assistant":
+        return False
+    return isinstance(record.body, PartialAnswer) or without_compaction(message) is not None
+
+
 def without_compaction(message: Message) -> Message | None:
     """The message without a provider's compactions, which are shown by the decisions about them; None if nothing else
     is in it. Otherwise the same object, if there are none."""

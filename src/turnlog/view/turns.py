@@ -18,6 +18,7 @@ from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
 from ..models.pricing import Cost, total_cost
 from .decisions import Rewinds
+from .fold import is_answer
 from .program_prefaces import is_preface
 from .tool_calls import CallInfo, calls_of
 
@@ -168,7 +169,7 @@ def _turn(
     """A turn as described by `records`: those that were not taken back, or all of them if the whole turn was taken back
     by the decision `gone`."""
     inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
-    answers = [record for record in records if record.message is not None and record.message.role == "assistant"]
+    answers = [record for record in records if is_answer(record)]
     said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
     info = TurnInfo(
         id=turn_id,
