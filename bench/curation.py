@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Record
 from turnlog.tokens.counters import counter_for
-from turnlog.view.curate.curate import curated
+from turnlog.view.curate.curate import LEAST, curated
 from turnlog.view.curate.reading import Ledger, read_of
 from turnlog.view.curate.recognise import OUTPUTS, kind_of
 from turnlog.view.fold import select
@@ -107,7 +107,8 @@ def measure(shared: Path, show: str) -> int:
             if key in seen_texts:
                 continue
             seen_texts.add(key)
-            made = replace(curated(call, text), kind=kind_of(call, text))
+            made = curated(call, text)
+            made = made if len(text) >= LEAST else replace(made, kind=kind_of(call, text))
             found[made.kind] += 1
             tokens = count(text)
             before[made.kind] += tokens
