@@ -22,7 +22,7 @@ from ..log.messages import sha256_hex
 from ..log.records import Decision, Note
 from ..log.store import Draft
 from ..stores.records import blob_names
-from ..view.decisions import misfit
+from ..view.decision_detail import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 

@@ -18,6 +18,7 @@ from ..models.target import Target
 from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
+from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for
 from ..tokens.protocol import Counter, tokens_said
@@ -264,6 +265,9 @@ class Fitter:
         def read(first: int, last: int) -> Iterable[Shown]:
             return reversed(originals[first - 1 : last])
 
+        def words(first: int, last: int) -> Iterable[Shown]:
+            return (shown for shown in originals[first - 1 : last] if shown.message.role == "user")
+
         def images_before(n: int) -> int:
             return sum(images_in(shown.message) for shown in originals[: n - 1])
 
@@ -271,7 +275,7 @@ class Fitter:
             return curation.items(items, counting, whole_reads=whole_reads)
 
         means = Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
-        return msgspec.structs.replace(means, curated=curated)
+        return msgspec.structs.replace(means, curated=curated, orders=orders_of, words=words)
 
 
 def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:

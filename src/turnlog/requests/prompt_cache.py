@@ -188,7 +188,7 @@ def marked_ends(view: Sequence[Shown], *, breakpoints: bool) -> list[int]:
     every decision keeps.
     """
     system = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
-    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+    summary = next((i for i, shown in enumerate(view) if shown.stands_in), 0)
     third = min((summary or system) + 1, len(view)) if breakpoints else _newest_answer(view)
     return sorted({system, summary, third, len(view)} - {0})
 

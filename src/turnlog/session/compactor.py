@@ -256,7 +256,7 @@ class Compactor:
 
     def _read_ahead(self) -> None:
         """Have some notes made of what a digest is going to be of."""
-        said = (shown for shown in self._context.newest() if shown.treatment != "summarised")
+        said = (shown for shown in self._context.newest() if not shown.stands_in)
         unread = [*takewhile(lambda shown: shown.records[0] > self._read, said)]
         if unread:
             oldest = unread[-_AHEAD:]

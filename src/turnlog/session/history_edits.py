@@ -264,7 +264,7 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
 
 def _shown(records: Sequence[Record]) -> dict[int, None]:
     """The message records that a view shows something of."""
-    return dict.fromkeys(shown.records[0] for shown in select(records)[0] if shown.treatment != "summarised")
+    return dict.fromkeys(shown.records[0] for shown in select(records)[0] if not shown.stands_in)
 
 
 def undone_last(decisions: Mapping[int, Decision]) -> str:

@@ -37,6 +37,13 @@ class Originals(Struct, frozen=True):
                 return
             yield shown
 
+    def words(self, first: int, last: int) -> Iterator[Shown]:
+        """The user's messages of records `first` to `last`, oldest first, but what was taken back."""
+        for record in self.store.read(self.session_id, first=first, last=last):
+            message = record.message
+            if message is not None and message.role == "user" and not self.rewinds.by(record.n):
+                yield from as_shown(record)
+
     def _whole_from(self) -> int:
         """The record from which on all messages are at hand as they are on record."""
         effects = Effects.of(self.decisions)

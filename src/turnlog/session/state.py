@@ -1,8 +1,4 @@
-"""What the next request needs of a log, and no more: kept in memory while a session is open.
-
-Decisions on record say what of the conversation is shown, so that it stays within its budget; when it
-would outgrow that, `situation` is what has to be decided on.
-"""
+"""What the next request needs of a log, in memory while a session is open. `situation` is what has to be decided on."""
 
 from __future__ import annotations
 
@@ -22,12 +18,14 @@ from ..requests.prompt_cache import Sent, cache_prices
 from ..requests.repaired import RepairedView
 from ..requests.request import Request
 from ..requests.size import Sizings
+from ..summarize.orders import orders_of
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.bound_reasoning import bindings_of
 from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
+from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
@@ -175,10 +173,10 @@ class Context:
         decisions = self._changes.untold(self._lasting)
         self._told = told(decisions)
         for place, shown, raw in with_appended(as_decided(originals, decisions), self._changes.messages):
-            if shown is raw and shown.treatment not in ("summarised", "appended"):
+            if shown is raw and not shown.stands_in and shown.treatment != "appended":
                 self._add(self._sizing.item(shown, by_number[place]))
                 continue
-            size = next(sizes[shown.records[0]], None) if shown.treatment == "summarised" else None
+            size = next(sizes[shown.records[0]], None) if shown.stands_in else None
             self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
         self._shown.keep(before)
 
@@ -240,10 +238,10 @@ class Context:
         return self._repaired(aim).tokens / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
-        """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
+        """Whether nothing has to be decided: the view is small, under the caps, and shows all orders."""
         self.aim_at(aim)
         turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
-        if self.gap is not None or (turns is not None and self._turns > turns):
+        if self.gap is not None or (turns is not None and self._turns > turns) or has_untold(self.decisions.values()):
             return False
         few = images is None or self._shown_images <= images
         few = few and self._sizing.has_room(self._media, self.builder(aim).plan.rules)
@@ -299,7 +297,7 @@ class Context:
         gap = cache(self._gap_size())
         means = Means(
             *(sizing.message, self.counter.text, originals, summarise, self._images.before, gap, self.counter.id),
-            *(measured, sizing.at_once, self._followed, curated),
+            *(measured, sizing.at_once, self._followed, curated, orders_of, past.words),
         )
         made = situation_of(
             builder.measured(self._shown, self._fate),

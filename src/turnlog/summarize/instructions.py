@@ -8,41 +8,15 @@ from collections.abc import Iterator, Sequence
 from math import fsum
 
 from .._platform.one_line import clip
+from .orders import order_spans, orders_in
 
 _LINE = 300  # characters of a line for one text of the user
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle
-_SEARCHED = 5_000  # characters at either end of a long text that are searched for orders
+_SEARCHED = 5_000  # characters at either end of a long text that are searched for decisions
 _STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
 _WORD = re.compile(r"[^\W\d]+")
 _STOP = re.compile(r"[\n。！？؟]|[.!?](?=\s|$)")
-_FAR = 200  # characters on either side of an order that are searched for the ends of its sentence
-
-# Words of orders, constraints and corrections in several languages, without words that are used all the time.
-_CONSTRAINT = re.compile(
-    r"""\b(?:must|never|always|don't|don’t|do\ not|only|should|instead|prefer|make\ sure|without|avoid|from\ now\ on
-        |whenever|every\ time|important|remember|keep\ in\ mind|note\ that|by\ the\ way|unless|except|ask\ me
-        |no\ longer|any\ ?more|actually|correction|changed\ my\ mind|forget|forbidden|not\ allowed|at\ most|leave
-        # German
-        |nie|niemals|immer|nicht|kein\w*|nur|ausschlie(?:ß|ss)lich|muss|musst|müssen|darf\w*|dürfen|soll\w*|statt|stattdessen
-        |lieber|wichtig|ab\ jetzt|ab\ sofort|künftig|ohne|außer|vermeide\w*|merk\w*|denk\ daran|verboten|korrektur
-        # French, Spanish, Portuguese, Italian
-        |jamais|toujours|ne\ \w+\ pas|ne\ pas|uniquement|seulement|doi[st]|devez|plutôt|au\ lieu|évite\w*|sauf|désormais
-        |nunca|jamás|siempre|sempre|s[oó]lo|solamente|somente|apenas|debe[ns]?|deve|evita\w*|senza|excepto|exceto
-        |invece|en\ lugar|en\ vez|em\ vez|importante|recuerda|lembre|ricorda|ya\ no|não
-    )\b
-    | (?=[^\x00-\u024f]) (?:  # tried only at such a letter
-    # Russian
-    \b(?:никогда|всегда|нельзя|только|долж\w+|не|вместо|важно|запомни\w*|кроме|без)\b
-    # Chinese, Japanese, Korean
-    |必须|必須|务必|務必|不要|不得|不能|不可|不再|别|請勿|请勿|禁止|只能|只用|只在|仅|僅|总是|始终|始終|永远|永遠|从不|绝不|絕不
-    |应该|應該|改为|改用|改成|更正|而不是|注意|记住|記住|重要|除非|除了|以后|今后|避免
-    |必ず|しないで|ないでください|絶対|決して|常に|いつも|だけ|のみ|代わりに|べき|なければ|避け|覚えて|今後|以外|てはいけ|訂正
-    |항상|절대|반드시|지\s?마|말아|대신|금지|중요|기억|앞으로|제외
-    # Arabic, Hebrew, Hindi
-    |دائم|أبد|لا\s+ت|يجب|فقط|بدل|بدون|ممنوع|تجنب|مهم|تذكر|إلا|من\ الآن|ينبغي
-    |תמיד|לעולם|אסור|חובה|אל\s|רק\s|במקום|हमेशा|कभी|केवल|सिर्फ|ज़रूर|मत\s)""",
-    re.VERBOSE,
-)
+_FAR = 200  # characters on either side of a decision that are searched for the ends of its sentence
 
 # Words of the agent's decisions. A contrast ("this instead of that") is a decision only if the agent says that it makes
 # the change (`_MAKES`).
@@ -94,7 +68,7 @@ def line_of(text: str) -> str:
     if len(text) <= _LINE:
         return clip(text, _LINE)
     within, room = range(_HEAD, len(text) - _TAIL), _ORDERS
-    found = [one for one in _sentences(text, _CONSTRAINT) if one[0] in within and one[1] in within]
+    found = [one for one in order_spans(text) if one[0] in within and one[1] in within]
     taken: list[tuple[int, int]] = []
     for start, end in sorted(found, key=lambda one: (min(one[0], len(text) - one[1]), one)):
         if room >= min(end - start, _ORDERS):
@@ -107,8 +81,8 @@ def line_of(text: str) -> str:
 
 
 def gives_orders(line: str) -> bool:
-    """Whether a line of the user looks like a lasting order, a constraint or a correction."""
-    return _CONSTRAINT.search(_lower(line)) is not None
+    """Whether a line of the user forbids, requires or allows something."""
+    return bool(orders_in(line))
 
 
 def _lower(text: str) -> str:

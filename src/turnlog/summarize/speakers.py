@@ -43,6 +43,11 @@ def refusal_of(text: str) -> str | None:
     return found[1].strip() if found is not None else ""
 
 
+def is_output(message: Message) -> bool:
+    """Whether a user message is the output of a command that an agent wrote into its text."""
+    return _report(message) is not None
+
+
 def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
     """The messages, in which commands that an agent wrote into its answers become calls, and the user messages with
     their output become results. Most agents use calls: then the messages are returned unchanged."""

@@ -95,7 +95,7 @@ def _kind_of(shown: Shown, names: Mapping[str, str]) -> tuple[Kind, str]:
     result = next((part for part in shown.message.parts if isinstance(part, ToolResult)), None)
     if result is not None:
         return "tool results", _tool_of(result, names)
-    return ("summary" if shown.treatment == "summarised" else _KINDS[shown.message.role]), ""
+    return ("summary" if shown.stands_in else _KINDS[shown.message.role]), ""
 
 
 def _tool_of(result: ToolResult, names: Mapping[str, str]) -> str:
@@ -106,7 +106,7 @@ def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: 
     """The tokens of one message by kind, without framing."""
     sums: dict[tuple[Kind, str], int] = {}
     for name, kind in _KINDS.items():
-        key: tuple[Kind, str] = ("summary" if shown.treatment == "summarised" else kind, "")
+        key: tuple[Kind, str] = ("summary" if shown.stands_in else kind, "")
         sums[key] = sums.get(key, 0) + parts[name]
     left = parts["tool_results"]
     results = [part for part in shown.message.parts if isinstance(part, ToolResult)]

@@ -9,6 +9,8 @@ The `detail` of a decision has further entries if its action needs them:
 - `texts`: `[record, [part, inner part], text]` each: this text replaces that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
   and its end are shown. If several decisions cut the same text, the newest one applies;
+- `orders`: the user's orders that a replacement quotes, `[record, sentence]` each, and `more_orders`: ranges of records
+  with orders that it only names;
 - `earlier`: the numbers of the earlier decisions that still count. A reader of the log can ignore all other decisions
   before this one, as long as this one is in force and no later decision takes back what came before it.
 """
@@ -23,9 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from .._platform.msgspec_init import ready
 from ..log.codec import as_message
 from ..log.messages import Message, Part, Text, ToolResult
 from ..log.records import Decision, Record
@@ -44,16 +44,21 @@ EARLIER = "earlier"
 _NEVER_SUMMARISED = frozenset({"clear", "priority", "rewind"})
 """Hiding actions for which no summary is needed: the user did not want the records, or they mattered least."""
 
+_NOTING = frozenset({"priority", "slide"})
+"""Hiding actions whose replacement is no summary, but a note of the orders in what left."""
+
 _HIDES_SYSTEM = frozenset({"rewind"})
 
-_TREATMENT: dict[str, Treatment] = {
+TREATMENT: dict[str, Treatment] = {
     "cap": "cut",
     "exclude": "placeholder",
     "images": "placeholder",
     "mask": "masked",
     "system": "replaced",
 }
-SHOWN_BY = HIDING | _TREATMENT.keys()  # actions of decisions that change what views show
+"""Actions that replace or shorten texts, with what views say of these texts."""
+
+SHOWN_BY = HIDING | TREATMENT.keys()  # actions of decisions that change what views show
 
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
@@ -91,22 +96,6 @@ class Hiding(Struct, frozen=True):
         return _common(shown, list(other.kept)) == shown
 
 
-@ready
-class _Detail(Struct, frozen=True):
-    """The entries of a decision's `detail` that views read, and their types."""
-
-    kept: list[tuple[int, int]] = []
-    standing: list[int] = []
-    replacement: list[Any] | None = None
-    at: int = 0
-    texts: list[tuple[int, list[int], str]] = []
-    cuts: list[tuple[int, list[int], int, int]] = []
-    provider: str = ""
-    elsewhere: dict[str, Any] | None = None
-    system_too: bool = False
-    bound: list[str] = []
-
-
 class _Change(Struct, frozen=True):
     treatment: Treatment
     text: str | None = None
@@ -128,7 +117,7 @@ class Effects(Struct, frozen=True):
         for n, decision in decisions.items():
             if decision.action in HIDING:
                 hidings.append(_hiding(n, decision))
-            treatment = _TREATMENT.get(decision.action)
+            treatment = TREATMENT.get(decision.action)
             if treatment is not None:
                 for record, path, text in decision.detail.get("texts", ()):
                     changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
@@ -269,22 +258,6 @@ def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
     return {n: body for n, body in bodies if body is not None and body.action != "undo"}
 
 
-def misfit(decision: Decision) -> str:
-    """Why a decision cannot be applied to a view: what is wrong with its `detail`; "" if nothing is. Only a log that
-    another program wrote can contain such a decision."""
-    if decision.action in HIDING or decision.action in _TREATMENT:
-        try:
-            read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
-            detail = msgspec.convert(read, _Detail)
-            for message in detail.replacement or ():
-                as_message(message)
-            if detail.elsewhere is not None:
-                return misfit(replace(decision, detail={**detail.elsewhere, "elsewhere": None}))
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate in a key
-            return str(error)
-    return ""
-
-
 def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
     """The decisions that are no longer in force: the number of each, with the number of the decision that ended it."""
     made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
@@ -311,7 +284,7 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
             if any(one.hides_all_of(hiding, at) for one in later):
                 continue
             later.append(hiding)
-        elif decision.action in _TREATMENT:
+        elif decision.action in TREATMENT:
             changed = {entry[0] for key in ("texts", "cuts") for entry in decision.detail.get(key, ())}
             if changed.isdisjoint(system) and all(any(one.covers(n) for one in later) for n in changed):
                 continue
@@ -351,7 +324,7 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
     """One edit for each decision that changes the conversation, which describes the change."""
     found: list[Edit] = []
     for n, decision in decisions.items():
-        if decision.action in HIDING or decision.action in _TREATMENT:
+        if decision.action in HIDING or decision.action in TREATMENT:
             changed = "replaced" if decision.action == "system" else "shortened"
             verb = "left out" if decision.action in HIDING else changed
             detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
@@ -388,7 +361,8 @@ def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
     """The record before which a decision puts its replacement messages, and these messages."""
     messages: list[Any] = decision.detail.get("replacement") or []
-    shown = [Shown(as_message(message), (number,), "summarised") for message in messages]
+    treatment: Treatment = "summarised" if decision.action not in _NOTING else "noted"
+    shown = [Shown(as_message(message), (number,), treatment) for message in messages]
     return int(decision.detail.get("at", number)), shown
 
 

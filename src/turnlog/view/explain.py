@@ -111,7 +111,7 @@ def explain(
     curated: dict[int, Viewed] = {}
     for one in viewed([*records, *tried], held):
         shown = one.shown
-        if shown.treatment == "summarised":
+        if shown.stands_in:
             summaries[shown.records[0]] = summaries.get(shown.records[0], 0) + count(shown.message)
         if one.curator:
             curated[one.place] = one
@@ -165,5 +165,6 @@ class _Rules:
             inside = bool(summary) and effects.hides_stand_in(summary, self._stands[summary][0])
             if effects.hides(n, message) or inside:
                 by.append(number)
-                summary = number if standing else 0 if inside else summary
+                told = any(one.treatment == "summarised" for one in standing)
+                summary = number if told else 0 if inside else summary
         return tuple(by), bool(summary)

@@ -18,6 +18,13 @@ _ELEMENT = re.compile(
 _FORM = "Please always provide EXACTLY ONE action in triple backticks"  # mini-swe-agent
 # Codex's text with the contents of files for agents: instructions, not a task.
 _INSTRUCTIONS = re.compile(r"# AGENTS\.md instructions for |<user_instructions>.*</user_instructions>\s*\Z", re.DOTALL)
+# Claude Code: the text of a skill that the agent loaded, and its own summary of an earlier session.
+_INSERTED = ("Base directory for this skill: ", "This session is being continued from a previous conversation ")
+
+
+def is_inserted(text: str) -> bool:
+    """Whether a program put the text of a user message together from other texts."""
+    return text.startswith(_INSERTED)
 
 
 def is_of_program(text: str) -> bool:

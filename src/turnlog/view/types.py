@@ -20,6 +20,7 @@ Treatment = Literal[
     "placeholder",
     "replaced",
     "summarised",
+    "noted",
 ]
 
 
@@ -33,6 +34,11 @@ class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     message: Message
     records: tuple[int, ...]
     treatment: Treatment = "verbatim"
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether it stands for records that are left out: a summary of them, or a note of the orders in them."""
+        return self.treatment in ("summarised", "noted")
 
     def repaired(self, message: Message) -> Shown:
         """A copy with the repaired `message`."""

@@ -34,7 +34,7 @@ from .schema import ITEM
 from .tools import write_tool
 
 # Content that differs from the content that the provider stored under an item's id must not be sent with that id.
-_EDITED = frozenset({"curated", "cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
+_EDITED = frozenset({"curated", "cut", "masked", "noted", "placeholder", "replaced", "summarised", "synthetic"})
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:

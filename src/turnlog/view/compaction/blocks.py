@@ -49,7 +49,7 @@ class Item(Struct, frozen=True, eq=False, gc=False):
     @property
     def is_summary(self) -> bool:
         """Whether it replaces older messages."""
-        return self.shown.treatment == "summarised"
+        return self.shown.stands_in
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
@@ -74,6 +74,11 @@ class Block(Struct, frozen=True, eq=False, gc=False):
     def is_summary(self) -> bool:
         """Whether it replaces older messages."""
         return self.items[0].is_summary
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it replaces older messages and shows only the orders in them."""
+        return self.items[0].shown.treatment == "noted"
 
     @property
     def opens_turn(self) -> bool:

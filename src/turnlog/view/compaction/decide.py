@@ -13,12 +13,12 @@ from ...log.records import Decision
 from ..decisions import SIZING
 from ..repair.media_room import Room
 from .blocks import Item, blocks_of
+from .cut_short import shortened
 from .situation import CachePrices, Means, Situation, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
 from .steps.images import images_over
-from .steps.slide import turns_over
-from .steps.summarise import shortened
+from .steps.slide import tell_orders, turns_over
 
 _LITTLE = 0.05
 """Share of the limit. A decision that saves less is not worth making; growth by less is no reason for a decision."""
@@ -88,16 +88,26 @@ def _with_marks(situation: Situation) -> Situation:
 def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
+    Orders of the user for which there was no room before are shown again if these decisions made room.
+
     `past` are the decisions in force and those that took others back, oldest first. Raises BudgetError if what cannot
     be left out exceeds the limit; this is checked before any step is tried.
     """
     try:
-        return _decided(situation, past)
+        made, situation = _decided(situation, past)
     except BudgetError:
         if not any(item.curator == "read" for block in situation.blocks for item in block.items):
             raise
-    # A file that was read twice is shown once. If the first read leaves, the second is shown in full, so that nothing
-    # is gained. Count both in full, and what is decided then fits all the more.
+        made, situation = _decided_in_full(situation, past)
+    return made, _take(tell_orders(situation), situation, made)
+
+
+def _decided_in_full(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decision], Situation]:
+    """The decisions if files that were read twice are counted in full, and the situation after them.
+
+    Such a file is shown once. If the first read leaves, the second is shown in full, so that nothing is gained. If both
+    are counted, what is decided then fits all the more.
+    """
     made, _ = _decided(_with_whole_reads(situation), past)
     measured: list[Decision] = []
     for decision in made:
@@ -172,7 +182,8 @@ def compact(situation: Situation) -> tuple[list[Decision], Situation]:
     """The decisions of the strategy's steps and the situation after them, whether or not the view is too large."""
     made: list[Decision] = []
     situation = _with_floor(situation)
-    return made, _climb(situation, situation.strategy.steps, made)
+    situation = _climb(situation, situation.strategy.steps, made)
+    return made, _take(tell_orders(situation), situation, made) if made else situation
 
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:

@@ -70,6 +70,8 @@ class Means(Struct, frozen=True):
     - `decisions`: the decisions in force, by record number.
     - `curated`: returns items as they are curated if they make up the whole view; with True as the second argument,
       files that were read again are shown again.
+    - `orders`: the sentences of a user's message that forbid or require something.
+    - `words`: the user's messages in a range of record numbers, as recorded.
     """
 
     count: Callable[[Message], int]
@@ -83,6 +85,8 @@ class Means(Struct, frozen=True):
     count_at_once: Callable[[Message], int] | None = None
     decisions: Mapping[int, Decision] = {}
     curated: Callable[[Sequence[Item], bool], Sequence[Item]] = lambda items, _: items
+    orders: Callable[[Message], Sequence[str]] = lambda message: ()
+    words: Callable[[int, int], Iterable[Shown]] = lambda first, last: ()
 
 
 class Situation(Struct, frozen=True):
@@ -101,6 +105,7 @@ class Situation(Struct, frozen=True):
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
     - `last`: nothing else is left to try, so a summary may leave that would otherwise be cut short.
     - `whole_reads`: files that were read again are counted in full.
+    - `made`: the decisions that led to this situation, by the record numbers that they will get.
     - `promised`: the caller asked for the newest turns to stay, and the view fits.
     """
 
@@ -122,6 +127,7 @@ class Situation(Struct, frozen=True):
     promised: bool = False
     whole_reads: bool = False
     provided: frozenset[str] = frozenset()
+    made: Mapping[int, Decision] = {}
 
     @property
     def size(self) -> int:
@@ -175,7 +181,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     at, standing = stand_ins(n, decision)
     placed = [_counted(shown, shown, at, situation.means) for shown in standing]
     for item in (item for block in situation.blocks for item in block.items):
-        if placed and item.n >= at:
+        if placed and item.n >= at and not (item.is_summary and item.n == at):  # an earlier one at the same place
             items += placed
             placed = []
         if hiding is not None and _is_hidden(item, hiding):
@@ -190,7 +196,8 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         gap = None
     curated = situation.means.curated([*items, *placed], situation.whole_reads)
     blocks = tuple(blocks_of(situation.means.measured(curated), situation.pinned, gap))
-    return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
+    made = {**situation.made, n: decision}
+    return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap, made=made)
 
 
 def _counted(shown: Shown, raw: Shown, n: int, means: Means) -> Item:

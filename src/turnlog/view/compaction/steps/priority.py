@@ -14,7 +14,7 @@ from ....log.messages import Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ..blocks import Block
 from ..situation import Situation
-from .slide import enough_beside, leave
+from .slide import leave
 
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
 """A word that names something: it contains a digit or a sign, as paths, ids, versions and identifiers do."""
@@ -28,15 +28,11 @@ def priority(situation: Situation) -> Decision | None:
     """Leave out what matters least until the goal is met."""
     may_go = frozenset(situation.unprotected)
     recent = set[str]().union(*(_names(block) for block in situation.blocks if block not in may_go))
-    old = [(age, block) for age, block in enumerate(reversed(situation.blocks)) if block in may_go]
-    held = situation.held
-    going: list[Block] = []
-    for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
-        if held <= enough_beside(situation, block):
-            break
-        going.append(block)
-        held -= block.tokens
-    return leave(situation, "priority", going, "what matters least left out to fit the budget")
+    old = [
+        (age, block) for age, block in enumerate(reversed(situation.blocks)) if block in may_go and not block.is_note
+    ]
+    least = sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0]))
+    return leave(situation, "priority", [block for _, block in least], "what matters least left out to fit the budget")
 
 
 def _rank(block: Block, recent: set[str]) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from ....log.messages import Message, Text, text_of
+from ....log.messages import Message, Text
 from ....log.records import Decision
 from ...decisions import Effects, stand_ins, untold
+from ...types import Shown
 from ..blocks import Block, has_open_call, newest_start, total, turns_start
+from ..cut_short import fitting, is_cut_short, whole_texts
+from ..orders import Orders, orders_leaving
 from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
 
 _LEAST_SUMMARY = 24
@@ -21,11 +23,6 @@ _REACHES_BACK = 300
 """Tokens. A summary of at least so many also covers messages that left earlier without a summary; a smaller one has
 room only for the messages that leave now."""
 
-_ENDS_HERE = "[The summary ends here: no more of it fits.]"
-
-_SPARE = 0.05
-"""Share of the conversation's room that is left free if a summary is cut to fit."""
-
 _BESIDE_PINS = 0.1
 """Share of the same room that a summary leaves free if messages are pinned. Unlike the newest messages, pinned ones do
 not leave when others come, so a view that is full to its limit would be made smaller at nearly every request."""
@@ -33,9 +30,6 @@ not leave when others come, so a view that is full to its limit would be made sm
 _WORTH_IT = 0.1
 """Share of the same room that a summary made ahead of need has to save. A summary that covers little more than the one
 before would be paid for, and the next one would be needed soon."""
-
-_LONG_LINE = 200
-"""Characters. A longer line may be cut inside."""
 
 _EXCHANGES = (5, 3)
 """How many of the newest exchanges `grades` keeps of a long conversation; the second number if those are too large."""
@@ -68,7 +62,8 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
     summary = situation.means.summarise(msgspec.structs.replace(plan.wanted, unpaid=unpaid))
     if not summary.text.strip():
         return None
-    message = Message("user", (Text(f"{_heading(situation, plan.first, plan.last)}\n{summary.text}"),))
+    text = f"{_heading(situation, plan.first, plan.last)}\n{summary.text}"
+    message = Message("user", (Text(plan.orders.after(text)),))
     detail = {
         "kept": ranges_of(plan.kept),
         "replacement": [msgspec.to_builtins(message)],
@@ -76,54 +71,11 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
         "summarizer": summary.by,
         "target": plan.wanted.target,
         **({"failures": list(summary.failures)} if summary.failures else {}),
+        **plan.orders.detail,
     }
     why = "older turns summarised to fit the budget" + plan.results
     decision = Decision("compact", plan.first, plan.last, why, detail)
-    return _fitting(situation, decision, message)
-
-
-def shortened(situation: Situation) -> Decision | None:
-    """Cut the newest summary short if nothing else is left that could leave: half a summary says more than none."""
-    block = next((block for block in reversed(situation.blocks) if block.is_summary and not block.stays), None)
-    if block is None or situation.fits:
-        return None
-    standing = block.items[0].shown.message
-    whole = Message("user", (Text(text_of(standing).removesuffix(f"\n{_ENDS_HERE}")),))
-    # Messages at the same place are not part of the summary and stay.
-    detail = {"kept": [[block.first, block.last]], "replacement": [msgspec.to_builtins(whole)], "at": block.first}
-    decision = Decision("compact", block.first, block.last, "the summary cut short to fit the budget", detail)
-    cut = _fitting(situation, decision, whole)
-    return None if cut is decision else cut
-
-
-def _fitting(situation: Situation, decision: Decision, message: Message) -> Decision:
-    """The decision with a slightly shorter summary, if the view with it is slightly too large: messages may take more
-    tokens together than counted one by one, and what stays may have to declare tools now. Without a summary, nothing
-    would cover these messages."""
-    over = applied(situation, decision).size - situation.marks.limit
-    if over <= 0:
-        return decision
-    whole = situation.means.count(message)
-    if over > whole // 2:
-        return decision
-    # Save a little more than necessary, or the next request would have to be made smaller too.
-    most = whole - min(whole // 2, over + int(_SPARE * (situation.marks.limit - situation.system)))
-    heading, _, summary = text_of(message).partition("\n")
-
-    def ended(length: int) -> Message:
-        return Message("user", (Text(f"{heading}\n{_cut_off(summary, length)}\n{_ENDS_HERE}"),))
-
-    length = bisect_right(range(len(summary)), most, key=lambda length: situation.means.count(ended(length)))
-    shorter = [msgspec.to_builtins(ended(max(0, length - 1)))]
-    return msgspec.structs.replace(decision, detail={**decision.detail, "replacement": shorter})
-
-
-def _cut_off(text: str, length: int) -> str:
-    """The beginning of a text, up to the end of a line; within a line that is long or most of the text, of a word."""
-    begin = text[:length]
-    lines = begin.rpartition("\n")[0]
-    short = len(begin) - len(lines) < min(_LONG_LINE, len(lines))
-    return lines if short else begin.rpartition(" ")[0] or begin
+    return fitting(situation, decision, message)
 
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
@@ -143,7 +95,7 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
 class _Plan(Struct, frozen=True, eq=False):
     """A summary that could be made. It covers the records `first` to `last` except `kept`, replaces the blocks from
     record `begin` on, and is put before record `at`. `wanted` is the task of the summarizer; `results` is a note about
-    tool results that leave, for the reason of the decision."""
+    tool results that leave, for the reason of the decision; `orders` are those of the user in what leaves."""
 
     first: int
     last: int
@@ -152,6 +104,7 @@ class _Plan(Struct, frozen=True, eq=False):
     begin: int
     at: int
     results: str
+    orders: Orders
 
 
 def _planned(situation: Situation) -> _Plan | None:
@@ -166,25 +119,31 @@ def _planned(situation: Situation) -> _Plan | None:
     first = _first_covered(situation, cut, begin)
     remaining = [block for block in situation.blocks if block not in going and not block.is_summary]
     kept = [item.n for block in remaining for item in block.items if first <= item.n <= last]
-    target = cut.target
-    if situation.ahead is None:
-        heading = Message("user", (Text(_heading(situation, first, last) + "\n"),))
-        target = max(1, target - situation.means.count(heading))
     staying = frozenset(kept)
     originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying][::-1]
+    heading = situation.means.count(Message("user", (Text(_heading(situation, first, last) + "\n"),)))
+    # The summary must be smaller than what it replaces. If it is too large for the view, later steps make room.
+    gap = situation.means.gap_tokens() if situation.gap else 0
+    room = sum(block.tokens for block in going) + gap - heading - _LEAST_SUMMARY - 1
+    orders = orders_leaving(situation, going, room, originals)
+    target = cut.target
+    if situation.ahead is None:
+        noted = situation.means.count(orders.message) if orders.text else 0
+        target = max(_LEAST_SUMMARY if noted else 1, target - heading - noted)
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
+    beside += [Shown(orders.message, (situation.number,), "noted")] if orders.text else []
     size = sum(block.tokens for block in going) + situation.size - situation.held
     covered = _covered_before(situation, middle, cut.target)
     news = [shown for shown in originals if not covered(shown.records[0])]
-    wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
+    wanted = Wanted(originals, _earlier(situation, middle), target, news, beside, size)
     # The summary comes after the task, also if messages of an agent that leave come before the task.
     task = max((i for i, block in enumerate(middle) if block.stays == "the task"), default=-1)
     place = cut.end if cut.at_end else cut.start + task + 1
     # An earlier summary has the number of the record after it, which may be in the next block, which stays whole.
     behind = min([last + 1, *(block.first for block in situation.blocks[place : place + 1])])
     at = behind if place > cut.start else begin
-    return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going))
+    return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going), orders)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -207,11 +166,10 @@ def _cut_ahead(situation: Situation) -> _Cut | None:
     return _Cut(inside[0], inside[-1] + 1, kept, ahead.target) if same and staying <= {""} else None
 
 
-def _earlier(middle: Sequence[Block]) -> str:
+def _earlier(situation: Situation, middle: Sequence[Block]) -> str:
     """The text of the summaries that this one replaces."""
-    items = (item for block in middle if block.is_summary for item in block.items)
-    parts = (part for item in items for part in item.shown.message.parts)
-    return "\n".join(part.text.removesuffix(f"\n{_ENDS_HERE}") for part in parts if isinstance(part, Text))
+    items = (item for block in middle if block.is_summary and not block.is_note for item in block.items)
+    return "\n".join(text for item in items for text in whole_texts(situation, item))
 
 
 def _covered_before(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
@@ -222,7 +180,7 @@ def _covered_before(situation: Situation, middle: Sequence[Block], target: int) 
         n: decision
         for n, decision in situation.means.decisions.items()
         if n in standing and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
-        if not any(text_of(shown.message).endswith(_ENDS_HERE) for shown in stand_ins(n, decision)[1])
+        if not any(is_cut_short(shown.message, decision.detail) for shown in stand_ins(n, decision)[1])
     }
     hidings = Effects.of(whole).hidings
     return lambda n: any(hiding.covers(n) for hiding in hidings)
@@ -254,7 +212,8 @@ def _uncovered(situation: Situation) -> list[tuple[int, int]]:
 
 def _standing(blocks: Sequence[Block]) -> set[int]:
     """The numbers of the decisions whose summaries are among these blocks."""
-    return {item.shown.records[0] for block in blocks if block.is_summary for item in block.items}
+    told = (block for block in blocks if block.is_summary and not block.is_note)
+    return {item.shown.records[0] for block in told for item in block.items}
 
 
 def _cut(situation: Situation) -> _Cut:

@@ -1,0 +1,220 @@
+"""What a user forbade or required in records that leave a view: it stays, in the user's own words.
+
+A decision that leaves out records shows the orders in them: a summary at its end, any other decision as a note after
+the task. The decision's `detail` has them too: `orders`, each with its record, and `more_orders`, ranges of the records
+whose orders are not quoted, and `untold_orders`, ranges of those for which there was no room. A later decision takes
+them over from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ...log.messages import Message, Text
+from ...log.records import Decision
+from ...log.texts import leaf_parts
+from ..decisions import SIZING, Effects
+from ..types import Shown
+from .blocks import Block, Item
+from .situation import Situation
+
+_SHARE = 0.1
+"""The share of the budget that all orders together may take."""
+
+_HEADING = "[What the user required or forbade in records left out here, in their words; [n] is record n:]"
+_MORE = "[More of this in {}, which can be read back.]"
+_READ_AGAIN = 300  # records that are read again for the orders in them that were not quoted
+_RANGES = 12  # ranges of records that are named
+
+
+Ranges = list[tuple[int, int]]
+
+
+class Orders(Struct, frozen=True):
+    """The user's orders in records that leave: those that are `quoted`, oldest first, each with its record; ranges of
+    the records of the others: of `more` as they exceed their share of the budget, of `untold` as the view had no room
+    for them. A later decision may have room."""
+
+    quoted: tuple[tuple[int, str], ...] = ()
+    more: tuple[tuple[int, int], ...] = ()
+    untold: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, detail: dict[str, Any]) -> Orders:
+        """The orders in the detail of a decision."""
+        more, untold = (tuple((a, b) for a, b in detail.get(key, ())) for key in ("more_orders", "untold_orders"))
+        return cls(tuple((n, sentence) for n, sentence in detail.get("orders", ())), more, untold)
+
+    def after(self, summary: str) -> str:
+        """The summary with the orders at its end."""
+        return f"{summary}\n{self.text}" if self.text else summary
+
+    @property
+    def text(self) -> str:
+        """The note that a view shows; "" if there is nothing to show."""
+        if not self.quoted and not self.more:
+            return ""
+        lines = [f"[{n}] {sentence}" for n, sentence in self.quoted]
+        rest = _joined([*self.more, *self.untold])
+        return "\n".join([_HEADING, *lines, *([_MORE.format(_named(rest))] if rest else [])])
+
+    @property
+    def message(self) -> Message:
+        """The note as a message of its own."""
+        return Message("user", (Text(self.text),))
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The entries of a decision that shows these orders."""
+        entries = {"orders": self.quoted, "more_orders": self.more, "untold_orders": self.untold}
+        return {key: [list(one) for one in value] for key, value in entries.items() if value}
+
+
+def _named(ranges: Sequence[tuple[int, int]]) -> str:
+    named = [str(first) if first == last else f"{first} to {last}" for first, last in ranges[-_RANGES:]]
+    left = ["others before"] if len(ranges) > _RANGES else []
+    return f"record{'s' if len(named) > 1 or ranges[-1][0] != ranges[-1][1] else ''} {', '.join([*named, *left])}"
+
+
+def note_room(situation: Situation, going: Collection[Block], grows: bool = False) -> int:
+    """The most tokens of the note that is shown when these blocks leave: the view fits with it, and is smaller than
+    before, unless it `grows`."""
+    left = sum(block.tokens for block in going)
+    gap = situation.means.gap_tokens() if situation.gap else 0
+    room = situation.marks.limit - (situation.held - left)
+    return room if grows else min(room, left + gap - 1)
+
+
+def orders_leaving(situation: Situation, going: Collection[Block], room: int, also: Iterable[Shown] = ()) -> Orders:
+    """The orders in blocks that leave, in the gap, in the messages `also`, and in records that left before. Their note
+    may take `room` tokens.
+
+    An order is not repeated if it stands in the same words in a message that stays. All are quoted while they fit their
+    share of the budget, else the newest.
+    """
+    leaving = frozenset(going)
+    standing = (item for block in situation.blocks if block not in leaving for item in block.items if item.is_summary)
+    found, more = _left_before(situation, {item.shown.records[0] for item in standing})
+    messages = (item.raw for block in going for item in block.items if not item.is_summary)
+    for one in (*messages, *_in_gap(situation), *also):
+        if one.message.role == "user" and (orders := situation.means.orders(one.message)):
+            found[one.records[0]] = orders
+    if not found and not more:
+        return Orders()
+    staying = _staying(situation, leaving)
+    said = [(n, sentence) for n in sorted(found) for sentence in found[n]]
+    newest = {sentence: n for n, sentence in said}
+    said = [one for one in said if newest[one[1]] == one[0] and not any(one[1] in text for text in staying)]
+    return _fitting(situation, said, more, room)
+
+
+def _left_before(situation: Situation, standing: Collection[int]) -> tuple[dict[int, Sequence[str]], Ranges]:
+    """The orders that earlier decisions quoted or named, by record, and ranges of records that were not read again for
+    them. Decisions whose replacements are `standing` are not included, nor what the user cleared since."""
+    found: dict[int, list[str]] = {}
+    more: Ranges = []
+    made = {**situation.means.decisions, **situation.made}
+    cleared = Effects.of({n: one for n, one in made.items() if one.action == "clear"}).hidings
+    for n, decision in made.items():
+        if decision.action not in SIZING or any(one.n > n for one in cleared):
+            continue
+        shown = Orders.of(decision.detail)
+        more += shown.untold
+        if n not in standing:
+            more += shown.more
+            for record, sentence in shown.quoted:
+                found.setdefault(record, []).append(sentence)
+    again: dict[int, Sequence[str]] = {n: list(dict.fromkeys(sentences)) for n, sentences in found.items()}
+    unread: Ranges = []
+    left = _READ_AGAIN
+    for first, last in reversed(_joined(more)):
+        left -= last - first + 1
+        if left < 0:
+            unread.append((first, last))
+            continue
+        for one in situation.means.words(first, last):
+            if orders := situation.means.orders(one.message):
+                again[one.records[0]] = orders
+    return again, unread
+
+
+def _in_gap(situation: Situation) -> Iterator[Shown]:
+    """The user's messages in the gap, without those that decisions left out."""
+    if situation.gap:
+        effects = Effects.of(situation.means.decisions)
+        for one in situation.means.words(*situation.gap):
+            if not effects.hides(one.records[0], one.message):
+                yield one
+
+
+def _fitting(
+    situation: Situation, said: Sequence[tuple[int, str]], more: Sequence[tuple[int, int]], room: int
+) -> Orders:
+    """As many of the newest orders as fit. One that alone takes more than all may is not quoted."""
+    left = most = int(_SHARE * max(situation.given, situation.marks.limit))
+    quoted: list[tuple[int, str]] = []
+    for one in reversed(said):
+        size = situation.means.count_text(one[1])
+        if size > most:
+            continue
+        left -= size
+        if left < 0:
+            break
+        quoted.insert(0, one)
+    there = frozenset(quoted)
+    orders = Orders(tuple(quoted), _joined([*more, *((one[0], one[0]) for one in said if one not in there)]))
+    untold: Ranges = []
+    while orders.text and situation.means.count(orders.message) > room:
+        if not orders.quoted:
+            return Orders(untold=_joined([*untold, *orders.more]))
+        going = 1 + len(orders.quoted) // 8
+        untold += [(n, n) for n, _ in orders.quoted[:going]]
+        orders = Orders(orders.quoted[going:], orders.more, _joined(untold))
+    return orders
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges in order, with neighbours joined."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def _staying(situation: Situation, leaving: Collection[Block]) -> list[str]:
+    """The user's texts that stay, and the orders that standing decisions show."""
+    texts: list[str] = []
+    for item in (item for block in situation.blocks if block not in leaving for item in block.items):
+        if item.is_summary:
+            texts += [sentence for _, sentence in Orders.of(detail_of(situation, item)).quoted]
+        elif item.shown.message.role == "user":
+            texts += [part.text for part in leaf_parts(item.shown.message.parts) if isinstance(part, Text)]
+    return texts
+
+
+def has_untold(decisions: Iterable[Decision]) -> bool:
+    """Whether there was no room for some orders when their records left. `decisions` are those in force, in order: the
+    newest one that shows orders has read all that were untold before."""
+    keys = ("orders", "more_orders", "untold_orders")
+    newest = None
+    for one in decisions:
+        newest = one if any(key in one.detail for key in keys) else newest
+    return newest is not None and "untold_orders" in newest.detail
+
+
+def detail_of(situation: Situation, item: Item) -> dict[str, Any]:
+    """The detail of the decision that put this item in place of others."""
+    n = item.shown.records[0]
+    decision = situation.made.get(n) or situation.means.decisions.get(n)
+    return decision.detail if decision is not None else {}
+
+
+def without_orders(text: str, detail: dict[str, Any]) -> str:
+    """The text of a summary without the orders at its end, given the detail of its decision."""
+    return text.removesuffix(f"\n{Orders.of(detail).text}")
