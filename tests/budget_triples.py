@@ -170,6 +170,22 @@ def _output(chance: random.Random) -> list[str]:
     return [f"[{n}/{size}] compiled unit {n}" for n in range(size)] + ["error: unit 7 is broken"]
 
 
+def with_orders(history: History) -> History:
+    """The history in which the user forbids something in about every second message."""
+
+    def ordering(n: int, message: Message) -> Message:
+        texts = [i for i, part in enumerate(message.parts) if isinstance(part, Text)]
+        if message.role != "user" or not texts or n % 5 > 2:
+            return message
+        parts = list(message.parts)
+        said = parts[texts[-1]]
+        assert isinstance(said, Text)
+        parts[texts[-1]] = Text(f"{said.text}\n\nNever touch file_{n % 7}.py, whatever the tests of part {n} say.")
+        return msgspec.structs.replace(message, parts=tuple(parts))
+
+    return History(tuple(ordering(*one) for one in enumerate(history.messages)), history.blobs, history.damages)
+
+
 def _renamed(messages: Sequence[Message], times: int) -> tuple[Message, ...]:
     """With call ids of their own, so that a sound history stays one; without further system text."""
     found = []
@@ -197,11 +213,13 @@ def _fixed(provider: str, name: str, given: bool, system: bool) -> int:
 class Play:
     """One triple, played to its end; its requests get tools, or have those declared that are called."""
 
-    def __init__(self, seed: int, aim: Target, oracle: ModuleType | None, tools: bool = True) -> None:
+    def __init__(
+        self, seed: int, aim: Target, oracle: ModuleType | None, tools: bool = True, orders: bool = False
+    ) -> None:
         self.chance = random.Random(seed)
         self.tools = TOOLS if tools else ()
         self.aim, self.oracle = aim, oracle
-        self.history = longer_history(self.chance)
+        self.history = with_orders(longer_history(self.chance)) if orders else longer_history(self.chance)
         self.strategy = random_strategy(self.chance)
         self.problems: list[str] = []
         self.tally: Counter[str] = Counter()
@@ -624,8 +642,8 @@ def _common(left: Sequence[Any], right: Sequence[Any]) -> int:
 
 
 def play(
-    seed: int, aim: Target, oracle: ModuleType | None = None, tools: bool = True
+    seed: int, aim: Target, oracle: ModuleType | None = None, tools: bool = True, orders: bool = False
 ) -> tuple[list[str], Counter[str]]:
     """What is wrong with the requests of one triple, and what was done in it."""
-    played = Play(seed, aim, oracle, tools)
+    played = Play(seed, aim, oracle, tools, orders)
     return [f"{seed} {aim.provider}: {one}" for one in played.run()], played.tally
