@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from .._platform.one_line import clip
-from ..log.messages import ToolResult
+from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
 from .events import acts, changes_things, ended, errors, files, open_ends
 from .identifiers import Seen
@@ -71,7 +71,7 @@ class Digest:
     `memory` caches what was found in each text for the next digest; the result is the same, only faster.
     """
 
-    id = "digest/7"
+    id = "digest/8"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -267,7 +267,10 @@ class _Draft:
 
     def _asked(self, earlier: list[Line]) -> list[tuple[Line, bool]]:
         """The lines of what the user said, in order, each with whether it gives orders."""
+        texts = (text_of(shown.message) for shown in self._material.kept if shown.treatment == "noted")
+        noted = "\n".join(texts)  # orders, which need not be said again
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
+        said = [(at, one) for at, one in said if one.note.line not in noted]
         lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
         before = ((line, gives_orders(line.text) or _REFUSING.match(line.text) is not None) for line in earlier)
         return [*before, *lines]

@@ -49,7 +49,7 @@ def with_newest(session: Session, most: int) -> Session:
 def _left_out(records: Sequence[Record], most: int, numbers: ImageNumbers) -> Decision | None:
     """The decision that replaces all images but the newest, the thumbnail and pinned ones; the same that
     `view.compaction.steps.images` makes for the cap of a strategy."""
-    view = [shown for shown in select(records)[0] if shown.treatment != "summarised"]
+    view = [shown for shown in select(records)[0] if not shown.stands_in]
     found = [(shown.records[0], path) for shown in view for path in _images(shown)]
     stays = _pinned(records)
     first = next((shown for shown in view if starts_turn(shown)), None)

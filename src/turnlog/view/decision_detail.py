@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from .._platform.msgspec_init import ready
 from ..log.codec import as_message
 from ..log.records import Decision
-from .decisions import HIDING, TREATMENT
+from .decisions import SHOWN_BY
 
 
 @ready
@@ -36,7 +36,7 @@ class _Detail(Struct, frozen=True):
 def misfit(decision: Decision) -> str:
     """Why a decision cannot be applied to a view: what is wrong with its `detail`; "" if nothing is. Only a log that
     another program wrote can contain such a decision."""
-    if decision.action in HIDING or decision.action in TREATMENT:
+    if decision.action in SHOWN_BY:
         try:
             read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
             detail = msgspec.convert(read, _Detail)
