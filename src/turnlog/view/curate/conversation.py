@@ -119,7 +119,7 @@ class Curator:
                     self._calls[part.id] = part
                     self._ledger.edited(part)
             return shown
-        if message.role != "user" or shown.treatment == "summarised" or not shown.records:
+        if message.role != "user" or shown.stands_in or not shown.records:
             return shown
         parts = [
             self._result(shown.records[0], i, part) if isinstance(part, ToolResult) and part is said else part
