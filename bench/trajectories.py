@@ -75,7 +75,7 @@ def jpeg(seed: int) -> bytes:
     """A JPEG of some 500 kB that compresses no further."""
     image = importlib.import_module("PIL.Image")
     out = io.BytesIO()
-    image.frombytes("RGB", (1024, 768), random.Random(seed).randbytes(1024 * 768 * 3)).save(out, "JPEG", quality=75)
+    image.frombytes("RGB", (1024, 768), random.Random(seed).randbytes(1024 * 768 * 3)).save(out, "JPEG", quality=79)
     return out.getvalue()
 
 
