@@ -10,7 +10,8 @@ at a 20 % budget and whole. Turnlog's marks are compared with two plans, both fo
 of blocks: `best`, which also leaves the provider's own mark at the newest message, and `free`, which does without that
 mark wherever this is cheaper, as only somebody can who knows that a request is the last one. Whole sessions are
 compared with keeping everything, and with marks after every message. Exits with 1 if a bar fails: 1.05 of `best`, no
-more marks than the provider writes, the shares in `BARS`, 1.02 of marks everywhere.
+more marks than the provider writes, the shares in `BARS`, 1.02 of marks everywhere; and for how long Anthropic's cache
+is kept, 1.05 of the better of both choices for each session, known only afterwards.
 """
 
 from __future__ import annotations
@@ -19,19 +20,24 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnlog.errors import BudgetError
+from turnlog.log.messages import Message
+from turnlog.log.records import MessageRecord, Record, Usage, UsageRecord
+from turnlog.requests.cache_reads import Bills, Pause, keeps_long
+from turnlog.requests.prompt_cache import cache_prices, cache_rules
 
 ROOT = Path(__file__).parent.parent
 BAR, REQUESTS, SHARE = 1.05, 12, 0.2
 BARS = {"gpt-5.6 (own marks)": 0.55, "anthropic 5m (own marks)": 0.501, "openai prefix (gpt-5.2)": 0.475}
 """The most that sessions within a 20 % budget may cost, of keeping everything."""
 
-OF_BOUND = 1.02
+OF_BOUND, OF_BETTER = 1.02, 1.05
 READ, WRITE = 0.1, 1.25
 MINIMUM, LIFETIME, EXPLICIT = 1_024, 1_800.0, 3
 
@@ -241,6 +247,45 @@ def whole_sessions(bench: Any, context: Any, sessions: Sequence[Any]) -> bool:
     return failed or of_bound > OF_BOUND
 
 
+def lifetimes(bench: Any, sessions: Sequence[Any]) -> bool:
+    """Print what whole sessions cost with Anthropic if the cache is kept for five minutes, for an hour, and for as long
+    as turnlog chooses by the pauses on record. Returns whether a bar fails."""
+    model = "claude-sonnet-4-5"
+    prices, rules = cache_prices(model), cache_rules(model)
+    assert prices is not None and prices.write_long is not None
+    sums, least, changes = [0.0, 0.0, 0.0], 0.0, 0
+    for session in sessions:
+        spent = [0.0, 0.0, 0.0]
+        bills, now, size, long, kept_long, since = Bills(), 0.0, 0, False, False, 0
+        for n, at in enumerate(session.calls(), start=1):
+            history = session.messages[:at]
+            gap = bench.gaps_real(session, at)
+            gap = bench.gaps_default(history, at) if gap is None else gap
+            now, before, size = now + gap, size, bench.total(history)
+            pause = Pause(n, gap, before, size)
+            spent[0] += pause.cost(300, prices.read, prices.write)
+            spent[1] += pause.cost(3_600, prices.read, prices.write_long)
+            time = (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=now)).isoformat()
+            bills = bills.observe(Record(3 * n, time, MessageRecord(Message("user", ()))))
+            bill = bills.of("anthropic", model)
+            if bill is not None and keeps_long(rules, bills, bill, prices, since, long=long) != long:
+                long, since, changes = not long, 3 * n, changes + 1
+            write = prices.write_long if long else prices.write
+            spent[2] += pause.cost(3_600 if kept_long else 300, prices.read, write)
+            kept_long = long if size > before or gap > (3_600 if kept_long else 300) else kept_long
+            usage = UsageRecord("anthropic", model, Usage(input=size, cache_write=size))
+            bills = bills.observe(Record(3 * n + 1, time, usage), rules)
+        sums = [total + one for total, one in zip(sums, spent, strict=True)]
+        least += min(spent[:2])
+    short, long_sum, chosen = sums
+    print(
+        f"anthropic, for an hour {long_sum / short:.3f}, as chosen {chosen / short:.3f} of what five minutes cost; "
+        f"{chosen / least:.3f} of the better of both for each session (bar {OF_BETTER}); {changes} changes in "
+        f"{len(sessions)} sessions"
+    )
+    return chosen > OF_BETTER * least or chosen > short
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
@@ -254,6 +299,7 @@ def main() -> int:
         for share in (SHARE, 2.0):
             failed |= short_sessions(bench, context, data, sessions, share, options.worst)
     failed |= whole_sessions(bench, context, recall.get_data("dev"))
+    failed |= lifetimes(bench, recall.get_data("dev"))
     print("FAILED" if failed else "ok")
     return int(failed)
 

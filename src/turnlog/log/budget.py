@@ -6,7 +6,7 @@ Both are plain values and are recorded with the configuration; `turnlog.view.com
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -100,6 +100,8 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     - `horizon`: the number of coming requests over which a decision must save more (at prompt-cache prices) than it
       costs; otherwise it is put off until the limit forces it.
     - `cache_marks`: requests get prompt-cache marks if the provider uses them and the conversation has none.
+    - `cache_ttl`: how long the provider keeps what it caches, if it offers a choice: `5m`, `1h`, or `auto`, which
+      chooses by the pauses between the session's requests.
     - `trigger`, `goal`: used where the budget does not say.
     """
 
@@ -121,6 +123,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     max_history_turns: int | None = 1_000
     horizon: int = 20
     cache_marks: bool = True
+    cache_ttl: Literal["auto", "5m", "1h"] = "auto"
     trigger: float | None = None
     goal: float | None = None
 

@@ -76,13 +76,22 @@ class Compacted(Struct, frozen=True, kw_only=True):
     through: int = 0
 
 
+class CacheMiss(Struct, frozen=True):
+    """What a provider says about a prompt cache: the `reason` why it was missed, in its own words ("" if it found no
+    change), and what may have `changed` then (see `CacheUse.changed`; empty if that does not follow)."""
+
+    reason: str
+    changed: frozenset[str]
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """A model's answer, complete or the part that arrived.
 
     `complete` is False if the stream ended early; `error` is then the reason, if known. `fragments` are tool calls
     whose arguments are incomplete; they are not part of `message`. `beside` is information for people that is not sent
     to a model, for example Google's sources. `remark` is a sentence about what the provider left out of the request, ""
-    if nothing. `compacted` is set if the provider compacted the conversation.
+    if nothing. `compacted` is set if the provider compacted the conversation, `cache_miss` if it said why its cache
+    was or was not missed.
     """
 
     message: Message
@@ -96,6 +105,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     fragments: tuple[Part, ...] = ()
     beside: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
+    cache_miss: CacheMiss | None = None
     blobs: dict[str, bytes] = field(default_factory=dict)
     compacted: Compacted | None = None
 
@@ -110,10 +120,12 @@ class Rendered(Struct, frozen=True, gc=False, kw_only=True):
 
 class CacheMarks(Struct, frozen=True, gc=False):
     """Where prompt-cache marks are best placed in a request: after the `messages` with these indices, the last of which
-    is the end of the request. `key` is the same for all requests of a conversation."""
+    is the end of the request. `key` is the same for all requests of a conversation. With `long`, what is written is
+    kept for longer, if the provider offers that."""
 
     messages: tuple[int, ...]
     key: str = ""
+    long: bool = False
 
 
 class ToolNews(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
 from .conversation import Conversation
 from .pieces import Piece, RenderedPiece, RepairedPiece, encodable, is_within, moved, render_piece, without_infinite
-from .prompt_cache import MarkPlaces, marked
+from .prompt_cache import MarkPlaces, MarksWanted, marked
 from .repaired import RepairedView, Repairs, Run
 from .request import Request
 from .size import Sizing
@@ -99,9 +99,9 @@ class Builder:
         repairs = self._repairs
         return Builder(plan, self._blob, repairs.sizing, repairs.bindings)
 
-    def marked(self, made: Request, tokens: int, session_id: str) -> Request:
-        """The request of a session with prompt-cache marks, if its model uses them; `tokens` is its size."""
-        return marked(made, self.plan, tokens, self._places, session_id)
+    def marked(self, made: Request, tokens: int, wanted: MarksWanted) -> Request:
+        """The request with prompt-cache marks, if its model uses them; `tokens` is its size."""
+        return marked(made, self.plan, tokens, self._places, wanted)
 
     # -- render and sanitize -------------------------------------------------------------------------
 

@@ -12,18 +12,34 @@ from msgspec import Struct
 
 from ..log.records import Configuration, MessageRecord, Record, UsageRecord
 from ..models.catalog import CacheRules, model_name
+from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
 
 _REMEMBERED = 50
 """The number of latest requests whose pauses are remembered."""
 
 
-class Pause(Struct, frozen=True, gc=False):
-    """The time between a request and the one before it, in seconds, and the tokens billed for both."""
+_FEWEST = 5
+"""The number of pauses to judge by, and of requests between two changes of how long a cache is kept."""
 
+_SAVES = 0.9
+"""How long a cache is kept changes only if that would have cost less than this share."""
+
+
+class Pause(Struct, frozen=True, gc=False):
+    """The time between a request and the one before it, in seconds, and the tokens billed for both. `n` is the number
+    of the usage record."""
+
+    n: int
     seconds: float
     before: int
     tokens: int
+
+    def cost(self, lifetime: int, read: float, write: float) -> float:
+        """What the input of the request costs if a cache is kept for so many seconds, in uncached input tokens."""
+        if self.seconds > lifetime:
+            return write * self.tokens
+        return read * min(self.before, self.tokens) + write * max(0, self.tokens - self.before)
 
 
 class Bill(Struct, frozen=True, gc=False):
@@ -102,7 +118,7 @@ def _after(before: Bill | None, n: int, body: UsageRecord, rules: CacheRules | N
     long = usage.cache_write_1h > 0 if usage.cache_write else before is not None and before.long
     pauses = before.pauses if before else ()
     if before is not None and asked is not None and before.asked is not None:
-        pauses = (*pauses, Pause(asked - before.asked, before.input, size))[-_REMEMBERED:]
+        pauses = (*pauses, Pause(n, asked - before.asked, before.input, size))[-_REMEMBERED:]
     counted = body.counted.tokens if body.counted is not None else 0
     return Bill(n, asked, size, min(size, usage.cached + usage.cache_write), counted, learned, long, pauses)
 
@@ -148,3 +164,18 @@ def entry_at(view: Sequence[Shown], entries: Mapping[int, int], same: int, marks
             if not lookback or between < lookback:
                 return entries[end]
     return 0
+
+
+def keeps_long(rules: CacheRules, bills: Bills, bill: Bill, prices: CachePrices, since: int, *, long: bool) -> bool:
+    """Whether what is written to a cache should be kept for long, judged by the pauses before the last requests and the
+    next one. `long` is how it is now, `since` the record with which that began, 0 if it always was so. The answer
+    changes only if that clearly pays, and not for some requests after a change."""
+    usual, longer, age = rules.lifetime, rules.long_lifetime, bills.age(bill)
+    if usual is None or longer is None or prices.write_long is None:
+        return False
+    pauses = [*bill.pauses, *([] if age is None else [Pause(0, age, bill.input, bill.input)])]
+    if len(pauses) < _FEWEST or (since and sum(pause.n > since for pause in bill.pauses) < _FEWEST):
+        return long
+    short_cost = sum(pause.cost(usual, prices.read, prices.write) for pause in pauses)
+    long_cost = sum(pause.cost(longer, prices.read, prices.write_long) for pause in pauses)
+    return short_cost >= _SAVES * long_cost if long else long_cost < _SAVES * short_cost

@@ -109,18 +109,20 @@ def _gave_way(parted: Sequence[Shown]) -> str:
     return "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
 
 
-def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, session_id: str) -> Request:
-    """The request of a session with prompt-cache marks, if its model uses them and its `tokens` are enough to be
+def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, wanted: MarksWanted) -> Request:
+    """The request with prompt-cache marks, if they are wanted, its model uses them, and its `tokens` are enough to be
     cached."""
     mark, breakpoints = plan.provider.mark_cache, has_breakpoints(plan.target)
-    if mark is None or not (plan.provider.marks_every_model or breakpoints):
+    if not wanted.marks or mark is None or not (plan.provider.marks_every_model or breakpoints):
         return made
     if tokens < (cache_rules(plan.target.model).minimum or SMALLEST):
         return made
-    key = cache_key(session_id)
-    return made.changed(
-        lambda request: mark(request, CacheMarks(places.of(made.view, request, breakpoints=breakpoints), key))
-    )
+
+    def change(request: dict[str, Any]) -> dict[str, Any]:
+        messages = places.of(made.view, request, breakpoints=breakpoints)
+        return mark(request, CacheMarks(messages, cache_key(wanted.session), wanted.long))
+
+    return made.changed(change)
 
 
 def cache_rules(model: str) -> CacheRules:
@@ -135,6 +137,15 @@ def has_breakpoints(target: Target) -> bool:
     return cache_rules(target.model).breakpoints and not target.base_url
 
 
+class MarksWanted(Struct, frozen=True):
+    """What the session with the id `session` wants of prompt-cache marks: whether there are `marks`, and whether they
+    keep a prefix for `long`."""
+
+    session: str
+    marks: bool
+    long: bool = False
+
+
 def cache_key(session_id: str) -> str:
     """What a provider is told to know the requests of a session by: a hash, as the id may name a person."""
     return sha256(f"turnlog session {session_id}".encode()).hexdigest()[:32]
@@ -147,7 +158,8 @@ def cache_prices(model: str) -> CachePrices | None:
     if prices is None or not prices.input or prices.cached is None:
         return None
     write = prices.cache_write if prices.cache_write is not None else prices.input
-    return CachePrices(float(prices.cached / prices.input), float(write / prices.input))
+    long = None if prices.cache_write_1h is None else float(prices.cache_write_1h / prices.input)
+    return CachePrices(float(prices.cached / prices.input), float(write / prices.input), long)
 
 
 class MarkPlaces:

@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..log.budget import Strategy
 from ..log.caching import CacheRead
 from ..log.records import Count, Decision, Record, UsageRecord
+from ..models.catalog import model_name
 from ..models.target import Target
-from ..requests.cache_reads import Bill, Bills, entry_at, has_expired, read_of
+from ..providers.protocol import CacheMiss
+from ..requests.cache_reads import Bill, Bills, entry_at, has_expired, keeps_long, lifetime_of, read_of
 from ..requests.prompt_cache import (
     SMALLEST,
+    MarksWanted,
     Sent,
+    cache_prices,
     cache_rules,
     has_breakpoints,
     marked_ends,
@@ -23,6 +28,9 @@ from ..requests.prompt_cache import (
 )
 from ..requests.request import Request
 from ..view.decisions import SHOWN_BY
+
+LIFETIME = "cache_lifetime"
+"""The action of decisions on how long the cache of a model is kept."""
 
 _REMEMBERED = 3
 """The number of targets whose last request is remembered."""
@@ -56,6 +64,22 @@ class Caches:
         """The last request to the model of a target."""
         held = self._held.get((target.provider, target.model))
         return None if held is None else held.sent
+
+    def lifetime(self, target: Target, decisions: Mapping[int, Decision], strategy: Strategy) -> Decision | None:
+        """The decision that what is written to the cache of a model is kept for longer from now on, or no longer; None
+        if nothing has to change."""
+        bill, prices = self._bills.of(target.provider, target.model), cache_prices(target.model)
+        if bill is None or prices is None or not strategy.cache_marks or strategy.cache_ttl != "auto":
+            return None
+        since, now = lifetime_in_force(target, decisions)
+        rules = cache_rules(target.model)
+        long = keeps_long(rules, self._bills, bill, prices, since, long=now)
+        if long == now:
+            return None
+        seconds = lifetime_of(rules, long=long) or 0
+        why = f"by the pauses between requests, keeping the prompt cache for {seconds // 60} minutes costs less"
+        detail = {"provider": target.provider, "model": model_name(target.model), "long": long}
+        return Decision(LIFETIME, why=why, detail=detail)
 
     def judge(self, made: Request, now: Sent, decisions: Mapping[int, Decision], size: Count | None) -> None:
         """Say in a request how much it repeats of the last one to its model, and what it should read from the cache.
@@ -103,6 +127,32 @@ class Caches:
             share = 1.0
         read = read_of(rules, bill, share, rules.minimum or SMALLEST)
         return replace(cause, expected=min(read, max(bill.input, now.view.tokens)))
+
+
+def lifetime_in_force(target: Target, decisions: Mapping[int, Decision]) -> tuple[int, bool]:
+    """The number of the newest decision on how long the cache of a model is kept, and whether that is long; 0 and False
+    if there is none."""
+    name = target.provider, model_name(target.model)
+    for n, one in reversed([*decisions.items()]):
+        if one.action == LIFETIME and (one.detail.get("provider"), one.detail.get("model")) == name:
+            return n, one.detail.get("long") is True
+    return 0, False
+
+
+def marks_wanted(session_id: str, target: Target, strategy: Strategy, decisions: Mapping[int, Decision]) -> MarksWanted:
+    """What requests of a session want of prompt-cache marks."""
+    chosen = strategy.cache_ttl
+    long = chosen == "1h" if chosen != "auto" else lifetime_in_force(target, decisions)[1]
+    return MarksWanted(session_id, strategy.cache_marks, long)
+
+
+def doubt(cache: CacheRead | None, miss: CacheMiss | None) -> str:
+    """A warning if a provider says something else about its cache than turnlog knows; "" if not."""
+    if cache is None or miss is None or not miss.changed or cache.changed in miss.changed:
+        return ""
+    told = f"says {miss.reason!r}" if miss.reason else "found no change"
+    known = f"{cache.changed}: {cache.why}" if cache.changed else "nothing that it sent"
+    return f"of the request's prompt cache, the provider {told}; turnlog changed {known}"
 
 
 def _ends(now: Sent) -> list[int]:

@@ -133,6 +133,8 @@ class Compactor:
         others keep appending."""
         on_record = own is not None and (aim.provider, aim.model) == (own.provider, own.model)
         self._provided.collect(0)
+        if on_record:
+            self._settle_cache(aim)
         made = self._request(aim, on_record=on_record, waits=on_record)
         if made is None:
             self._provided.collect(self._timeout)
@@ -151,13 +153,13 @@ class Compactor:
                     self._prepare(aim)
                 if self._context.last != last and not self._context.is_at_rest(aim):
                     continue  # somebody else said something meanwhile
-                return self._context.request(aim, marks=self._context.strategy.cache_marks)
+                return self._context.request(aim, marks=self._context.strategy)
             if waits and "summarise" in self._context.strategy.steps and self._provided.awaited(aim, self._put):
                 return None
             situation = self._situation(aim, lost)
             decisions, after = self._decided(aim, situation)
             if not decisions:
-                return self._context.request(aim, marks=self._context.strategy.cache_marks)
+                return self._context.request(aim, marks=self._context.strategy)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
             # And look again: what is at rest now is so for whoever opens the log next, too.
@@ -173,7 +175,7 @@ class Compactor:
         decisions, after = self._decided(aim, situation)
         if decisions:
             return self._context.aside(aim, after, decisions)
-        return self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
+        return self._context.request(aim, sent=False, marks=situation.strategy)
 
     @_locked
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
@@ -229,6 +231,15 @@ class Compactor:
         decisions, after = decide(situation, self._context.past)
         fold = None if decisions else self._context.folding(aim)
         return (decisions, after) if fold is None else ((fold,), after)
+
+    @_locked
+    def _settle_cache(self, aim: Target) -> None:
+        """Record how long the prompt cache is kept from now on, if that changes. If others append at the same time, it
+        is left to the next request."""
+        context = self._context
+        decision = context.caches.lifetime(aim, context.decisions, context.strategy)
+        if decision is not None:
+            self._record({context.last + 1: decision})
 
     def _prepare(self, aim: Target) -> None:
         """Have a summary made in the background, and notes for a digest, once the view is nearly full."""

@@ -28,6 +28,7 @@ from ..view.compaction.blocks import Block, blocks_of
 from ..view.compaction.situation import ranges_of
 from ..view.decisions import HIDING, SIZING
 from ..view.provider_compaction import BOUND, ELSEWHERE, PROVIDER, Prefix
+from .caches import marks_wanted
 from .state import Context
 
 _LATE = "the conversation was changed before the compaction came, so it is not used"
@@ -78,8 +79,8 @@ class ProviderCompactions:
         asked = Asked(f"{_key(target)}{sent.last}", sent.last, sent)
         record(SummaryRecord(asked.key, "claimed", summarizer=str(target)))
         self._asked = [*self._asked[1 - _REMEMBERED :], asked]
-        if context.strategy.cache_marks:
-            made = context.builder(target).marked(made, sent.view.tokens, self._id)
+        wanted = marks_wanted(self._id, target, context.strategy, context.decisions)
+        made = context.builder(target).marked(made, sent.view.tokens, wanted)
         request = made.changed(make)
         request.compacts = sent.last
         return request

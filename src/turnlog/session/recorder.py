@@ -24,6 +24,7 @@ from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
 from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
+from .caches import doubt
 from .checkpoint import Checkpoints
 from .inputs import Content, parts_of
 from .provider_compaction import ProviderCompactions, is_alone, split
@@ -36,7 +37,8 @@ _RACES = 8
 
 class Journal:
     """The writing side of one session. `tell` is called with the records appended and, for an answer, its target;
-    `checkpoint` is the number of seconds between two checkpoints of a stream; `by_lines` as in `Checkpoints`."""
+    `checkpoint` is the number of seconds between two checkpoints of a stream; `by_lines` as in `Checkpoints`.
+    `warn` is called with warnings."""
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Journal:
         checkpoint: float,
         *,
         by_lines: bool = False,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._store = store
         self._id = session_id
@@ -54,6 +57,7 @@ class Journal:
         self._tell = tell
         self._checkpoint, self._by_lines = checkpoint, by_lines
         self._streams: set[Checkpoints] = set()
+        self._warn = warn
         self.compactions = ProviderCompactions(store, session_id, context)
         """The compactions that the provider makes."""
         self._remark = ""  # the provider's last one: what it leaves out of each request is told once
@@ -336,6 +340,10 @@ class Journal:
             answer = size.tokens
         else:
             answer = count_message(reply.message, counter, self._store.get_blob).tokens
+        if expected is not None and reply.cache_miss is not None:
+            expected = msgspec.structs.replace(expected, reason=reply.cache_miss.reason)
+            if said := doubt(expected, reply.cache_miss):
+                self._warn(said)
         model = reply.model or asked.model
         return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
 

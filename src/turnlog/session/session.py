@@ -67,7 +67,9 @@ class Session:
             self._services.on_close(store.close)
         self._services.on_close(self._events.close)
         tell, by_lines = self._events.tell, redactor is not None and redactor.spans_words
-        self._journal = Journal(store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines)
+        self._journal = Journal(
+            store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines, warn=self._warn
+        )
         self._configurer = Configurer(self._context, self._journal)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)

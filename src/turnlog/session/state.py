@@ -34,7 +34,7 @@ from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Shown, starts_turn
 from .builders import Builders
-from .caches import Caches
+from .caches import Caches, marks_wanted
 from .changes import Changes
 from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
@@ -330,17 +330,16 @@ class Context:
 
     # -- making requests -------------------------------------------------------------------------
 
-    def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Request:
-        """The request that shows the conversation as it stands, with prompt-cache marks if `marks`. One that is looked
-        at and not `sent` is no other's beginning, and no bill is held against its size."""
+    def request(self, aim: Target, *, sent: bool = True, marks: Strategy | None = None) -> Request:
+        """The request that shows the conversation as it stands, with the prompt-cache marks of a strategy. One that is
+        looked at and not `sent` is no other's beginning, and no bill is held against its size."""
         size = self.tokens(aim)
         builder = self.builder(aim)
         made = builder.request(self._shown, self._fate)
-        if self._told:
-            made = made.after(self._told)
+        made = made.after(self._told) if self._told else made
         now = Sent(builder.plan, self._repaired(aim), self.last)
-        if marks:
-            made = builder.marked(made, now.view.tokens, self._id)
+        if marks is not None:
+            made = builder.marked(made, now.view.tokens, marks_wanted(self._id, aim, marks, self.decisions))
         self.caches.judge(made, now, self.decisions, size if sent else None)
         return made
 
@@ -364,7 +363,8 @@ class Context:
             view = [one.shown for one in viewed(list(self._store.read(self._id)), now)]
         plan, blob = self.builder(aim).plan, self._store.get_blob
         made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
-        return Builder(plan, blob).marked(made, situation.size, self._id) if situation.strategy.cache_marks else made
+        wanted = marks_wanted(self._id, aim, situation.strategy, self.decisions)
+        return Builder(plan, blob).marked(made, situation.size, wanted)
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""

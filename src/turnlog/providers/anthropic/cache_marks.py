@@ -12,6 +12,7 @@ MAX_MARKS = 4
 """Maximum number of marks in a request, including the automatic mark at top level."""
 
 _PLAIN = {"type": "ephemeral"}
+_LONG = {"type": "ephemeral", "ttl": "1h"}
 
 _Path = tuple[str | int, ...]
 
@@ -44,18 +45,19 @@ def mark_cache(request: Object, marks: CacheMarks) -> Object:
     request that already has marks is returned unchanged."""
     if request.get("cache_control") or next(_marks(request), None) is not None:
         return request
+    mark = _LONG if marks.long else _PLAIN
     text = request.get("system")
     front: Object = {}
     if isinstance(text, str) and text:
-        front = {"system": [{"type": "text", "text": text, "cache_control": _PLAIN}]}
+        front = {"system": [{"type": "text", "text": text, "cache_control": mark}]}
     elif isinstance(text, list) and text:
-        front = {"system": [*text[:-1], {**text[-1], "cache_control": _PLAIN}]}
+        front = {"system": [*text[:-1], {**text[-1], "cache_control": mark}]}
     elif (at := _last_shown(request.get("tools") or [])) >= 0:
         tools = request["tools"]
-        front = {"tools": [*tools[:at], {**tools[at], "cache_control": _PLAIN}, *tools[at + 1 :]]}
+        front = {"tools": [*tools[:at], {**tools[at], "cache_control": mark}, *tools[at + 1 :]]}
     wire = list(request.get("messages") or [])
     for at in [at for at in marks.messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
-        wire[at] = _with_mark(wire[at])
+        wire[at] = _with_mark(wire[at], mark)
     return {**request, **front, "messages": wire}
 
 
@@ -64,17 +66,17 @@ def _last_shown(tools: Sequence[Mapping[str, Any]]) -> int:
     return max((i for i, tool in enumerate(tools) if not tool.get("defer_loading")), default=-1)
 
 
-def _with_mark(message: Object) -> Object:
+def _with_mark(message: Object, mark: Object) -> Object:
     """A message with a mark on its last block that may have one."""
     content = message.get("content")
     if isinstance(content, str):
         return (
-            {**message, "content": [{"type": "text", "text": content, "cache_control": _PLAIN}]} if content else message
+            {**message, "content": [{"type": "text", "text": content, "cache_control": mark}]} if content else message
         )
     blocks = list(content or [])
     for i in range(len(blocks) - 1, -1, -1):
         if blocks[i].get("type") not in ("thinking", "redacted_thinking") and blocks[i].get("text") != "":
-            blocks[i] = {**blocks[i], "cache_control": _PLAIN}
+            blocks[i] = {**blocks[i], "cache_control": mark}
             return {**message, "content": blocks}
     return message
 

@@ -11,6 +11,7 @@ from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
+from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
 from ..protocol import Reply
 from ..reading import inner, string
@@ -59,6 +60,7 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         fragments=begun,
         beside={key: message[key] for key in BESIDE if _says_anything(message.get(key))},
         remark=_dropped(message.get("input_transformations")),
+        cache_miss=claude_miss(message),
         blobs=blobs,
         compacted=compacted(parts),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
 from ...log.records import Usage, tokens_billed
+from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply
 from ..reading import inner, string
@@ -24,6 +25,7 @@ _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
 # Keys that an input item must have even if they are null.
 _NULL_STAYS = {"code_interpreter_call": frozenset({"code", "outputs"})}
+_BESIDE = ("prompt_cache_diagnostics",)
 _UNFINISHED = ("incomplete", "in_progress")
 
 
@@ -76,6 +78,8 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
         model=string(whole, "model"),
         stop=stop,
         response_id=string(whole, "id"),
+        beside={key: whole[key] for key in _BESIDE if whole.get(key)},
+        cache_miss=openai_miss(whole),
         complete=not error,
         error=error,
         fragments=(*halves, *fragments),

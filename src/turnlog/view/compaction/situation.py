@@ -18,10 +18,12 @@ from .blocks import Block, Item, blocks_of, total
 
 
 class CachePrices(Struct, frozen=True):
-    """The prices of a token that a prompt cache reads or writes, relative to the price of an uncached input token."""
+    """The prices of a token that a prompt cache reads or writes, relative to the price of an uncached input token.
+    `write_long`: of a token that is written for longer; None if that is not offered."""
 
     read: float
     write: float
+    write_long: float | None = None
 
 
 class Ahead(Struct, frozen=True):
