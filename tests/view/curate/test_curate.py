@@ -126,7 +126,7 @@ def test_a_search_is_grouped_by_file_with_counts() -> None:
     files = [f"src/module_{n}.py" for n in range(20)]
     assert [line for line in shown.split("\n") if line in files] == files
     gone = sum(int(count) for count in re.findall(r"(\d+) more lines of this file left out", shown))
-    assert len(re.findall(r"^  \d+: value", shown, re.MULTILINE)) + gone == 800
+    assert len(re.findall(r"^  \d+:     value", shown, re.MULTILINE)) + gone == 800
 
 
 def test_a_search_names_files_whose_matches_are_not_shown() -> None:

@@ -67,11 +67,11 @@ def _read(lines: Iterable[str]) -> tuple[list[_File], list[str]]:
     for line in lines:
         found = _MATCH.match(line)
         if found is not None:
-            heading = _add(files, found[1], f"{found[3]}{found[2]} {found[4].strip()[: 4 * _SHORT]}", found[2] == ":")
+            heading = _add(files, found[1], f"{found[3]}{found[2]} {found[4].rstrip()[: 4 * _SHORT]}", found[2] == ":")
         elif heading is not None and (inner := _INNER.match(line)) is not None:
-            _add(files, heading.path, f"{inner[1]}: {inner[2].strip()[: 4 * _SHORT]}", True)
+            _add(files, heading.path, f"{inner[1]}: {inner[2].rstrip()[: 4 * _SHORT]}", True)
         elif (bare := _UNNUMBERED.match(line)) is not None and _is_path(bare[1]):
-            heading = _add(files, bare[1], bare[2].strip()[: 4 * _SHORT], True)
+            heading = _add(files, bare[1], bare[2].rstrip()[: 4 * _SHORT], True)
         elif _is_path(line.removeprefix("File: ").strip()):
             heading = files.setdefault(line.removeprefix("File: ").strip(), _File(line.strip(), {}))
         elif line.strip() and line not in ("--", "---"):
