@@ -64,10 +64,12 @@ def cuts(session: Imported, times: int) -> Iterator[list[Record]]:
 
 
 def judge(records: list[Record], session: Imported, aim: Target, oracle: ModuleType) -> tuple[list[str], set[str]]:
-    """What is wrong with the request for these records, and the kinds of edits it took."""
+    """What is wrong with the request for these records, and the kinds of edits it took. Of a curated tool output, the
+    curated text has to be sent."""
     view, hidden = select(records)
     prepared = build(plan(_NO_CONFIGURATION, aim), view, session.blobs.__getitem__, fate_of(records))
-    numbered = [(record.n, record.message) for record in records if record.message is not None]
+    curated = {n: shown.message for shown in view if shown.treatment == "curated" for n in shown.records}
+    numbered = [(record.n, curated.get(record.n, record.message)) for record in records if record.message is not None]
     changes = [*hidden, *prepared.edits, *prepared.losses]
     missing = unaccounted(numbered, prepared.body, changes, session.blobs)
     return [*errors_of(oracle, aim, prepared.body), *missing], {edit.kind for edit in (*hidden, *prepared.edits)}

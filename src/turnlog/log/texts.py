@@ -192,7 +192,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "form": WITHIN,
     },
     Form: {"provider": NOT_TEXT, "shape": NOT_TEXT, "delta": WIRE},
-    Strategy: {"name": NOT_TEXT, "steps": NOT_TEXT, "heading": TEXT},
+    Strategy: {"name": NOT_TEXT, "steps": NOT_TEXT, "heading": TEXT, "cache_ttl": NOT_TEXT},
 }
 """Every field that could contain a text, for every struct that a record can contain."""
 

@@ -303,7 +303,10 @@ def test_the_page_has_every_field_of_a_strategy() -> None:
     words = {None: "none", True: "true", False: "false", "": '`""`', (): "`()`"}
     fields = msgspec.structs.fields(Strategy)
     assert told == {
-        one.name: f"{one.default:,}" if type(one.default) in (int, float) else words[one.default] for one in fields
+        one.name: f"{one.default:,}"
+        if type(one.default) in (int, float)
+        else words.get(one.default, f"`{one.default}`")
+        for one in fields
     }
 
 
