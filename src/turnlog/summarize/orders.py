@@ -49,6 +49,12 @@ class _Language(Struct, frozen=True):
         script = re.compile(f"[{words.script}]") if words.script else None
         return cls(re.compile(words.orders, re.VERBOSE), reports, weak, weak_reports, script)
 
+    def may_say(self, lower: str) -> bool:
+        """Whether a text in lower case has any of the words at all: most texts have none, and need no closer look."""
+        if self.script is not None and self.script.search(lower) is None:
+            return False
+        return self.orders.search(lower) is not None or (self.weak is not None and self.weak.search(lower) is not None)
+
     def says(self, lower: str) -> bool:
         """Whether a sentence in lower case has words of an order."""
         if self.script is not None and self.script.search(lower) is None:
@@ -125,7 +131,7 @@ def _said_in_refusal(text: str) -> tuple[str, ...]:
     return (said,) if 0 < len(said) <= _LONGEST else orders_in(said)
 
 
-@lru_cache(maxsize=500)
+@lru_cache(maxsize=2_000)  # the messages of a long session are read again at each decision
 def orders_in(text: str) -> tuple[str, ...]:
     """The same of one text of the user."""
     return tuple(text[start:end] for start, end in order_spans(text))
@@ -133,6 +139,9 @@ def orders_in(text: str) -> tuple[str, ...]:
 
 def order_spans(text: str) -> Iterator[tuple[int, int]]:
     """The places of these sentences in a text of the user."""
+    lower = text.lower()
+    if not any(language.may_say(lower) for language in _LANGUAGES):
+        return
     if not is_of_program(text) and not is_inserted(text):
         yield from (one for one in _sentences(text) if is_order(text[one[0] : one[1]]))
 
