@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,17 @@ from judging import TARGETS
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
-from turnlog.log.records import Approval, Body, Configuration, Decision, MessageRecord, Note, ToolFinished, ToolStarted
+from turnlog.log.records import (
+    Approval,
+    Body,
+    Configuration,
+    Decision,
+    MessageRecord,
+    Note,
+    Record,
+    ToolFinished,
+    ToolStarted,
+)
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests import pieces
@@ -469,3 +479,28 @@ def test_a_result_that_comes_late_behind_a_rewind_is_sent() -> None:
     request = session.request().json()
     assert b"three lines" in request
     assert turnlog.Session(store, store.info("s")).request().json() == request
+
+
+class Counted(MemoryStore):
+    """Counts the records that are read."""
+
+    records_read = 0
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`."""
+        for record in super().read(session_id, first=first, last=last, reverse=reverse):
+            self.records_read += 1
+            yield record
+
+
+def test_recording_does_not_read_the_log_again_at_each_turn() -> None:
+    """A program that records a long conversation ahead of its first request would take time with the square of its
+    length: what was in memory was read anew at every word of the user."""
+    store = Counted()
+    with turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=4_000) as session:
+        for n in range(400):
+            session.user(f"question {n} " + "word " * 60)
+            session.assistant(f"answer {n} " + "word " * 60)
+        assert store.records_read < 20 * store.info("s").records

@@ -121,8 +121,9 @@ class Context:
         words = self._turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
-        # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands.
-        if self.gap is not None and (self._pairing.orphaned or self._turns > words):
+        # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands, and need
+        # not be any more once the user says something else.
+        if self.gap is not None and (self._pairing.orphaned or (self._within and self._turns > words)):
             self._load(self.counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
