@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -51,6 +51,21 @@ _LONG = 2_000
 
 _ALIKE = 160
 """Characters of a line by which it is compared with the next."""
+
+
+def first_that_fits(
+    text: str, room: int, layouts: Callable[[Sequence[str]], Iterable[Iterable[str]]], marks: Marks
+) -> str:
+    """The first of the `layouts` of a text's lines that takes at most `room` characters, or else the last. Only `WORK`
+    characters are laid out; a mark counts the lines behind them."""
+    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1 or WORK]
+    shown = ""
+    for lines in layouts(seen.split("\n")):
+        shown = "\n".join(lines)
+        if len(shown) <= room:
+            break
+    unread = max(1, text.count("\n", len(seen)))
+    return f"{shown}\n{marks.left_out(number(unread, 'more line'))}" if len(seen) < len(text) else shown
 
 
 def without_escapes(text: str) -> str:

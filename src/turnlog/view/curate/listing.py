@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from .lines import WORK
+from .lines import first_that_fits
 from .marks import Marks, number
 
 _IGNORED = re.compile(
@@ -46,15 +46,12 @@ def _is_name(line: str) -> bool:
 
 def listing(text: str, marks: Marks) -> str:
     """A listing, shortened."""
-    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1 or WORK]
-    folders, ignored = _read(seen.split("\n"))
-    unread = text.count("\n", len(seen))
-    shown = ""
-    for most, below in _LIMITS:
-        shown = "\n".join(_laid_out(folders, ignored, most, marks, below=below))
-        if len(shown) <= _ROOM:
-            break
-    return f"{shown}\n{marks.left_out(number(unread, 'more line'))}" if unread or len(seen) < len(text) else shown
+
+    def layouts(lines: Sequence[str]) -> Iterator[Iterator[str]]:
+        folders, ignored = _read(lines)
+        return (_laid_out(folders, ignored, most, marks, below=below) for most, below in _LIMITS)
+
+    return first_that_fits(text, _ROOM, layouts, marks)
 
 
 def _read(lines: Iterable[str]) -> tuple[dict[str, dict[str, None]], dict[str, int]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from .lines import WORK
+from .lines import first_that_fits
 from .marks import Marks, number
 
 _MATCH = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,400}?)([:-])(\d{1,9})\2(.*)")  # grep -n, ripgrep, with context
@@ -48,15 +48,12 @@ def is_grouped(text: str) -> bool:
 
 def search(text: str, marks: Marks) -> str:
     """The result of a search, shortened."""
-    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1 or WORK]
-    files, other = _read(seen.split("\n"))
-    unread = text.count("\n", len(seen))
-    shown = ""
-    for matches, most in _LIMITS:
-        shown = "\n".join(_laid_out(files, other, matches, most, marks))
-        if len(shown) <= _ROOM:
-            break
-    return f"{shown}\n{marks.left_out(number(unread, 'more line'))}" if unread or len(seen) < len(text) else shown
+
+    def layouts(lines: Sequence[str]) -> Iterator[Iterator[str]]:
+        files, other = _read(lines)
+        return (_laid_out(files, other, matches, most, marks) for matches, most in _LIMITS)
+
+    return first_that_fits(text, _ROOM, layouts, marks)
 
 
 def _read(lines: Iterable[str]) -> tuple[list[_File], list[str]]:
