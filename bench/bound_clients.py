@@ -9,15 +9,14 @@ API to leave out what it would refuse. Counts refused requests. Prints a line a 
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import logging
 import sys
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from itertools import count, islice
 from pathlib import Path
+
+from bound_thinking import run
 
 ROOT = Path(__file__).parent.parent
 BATCH, STEPS = 8, 65  # about every second step makes a request
@@ -41,25 +40,5 @@ def work(seeds: range, shared: str) -> tuple[Counter[str], list[str]]:
     return tally, findings
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=500)
-    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--start", type=int, default=0)
-    options = parser.parse_args()
-    tally: Counter[str] = Counter()
-    starts = count(options.start, BATCH)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        while tally["requests"] < options.requests:
-            jobs = [pool.submit(work, range(at, at + BATCH), options.shared) for at in islice(starts, options.jobs)]
-            for job in jobs:
-                counted, found = job.result()
-                tally += counted
-                print(*found, sep="\n", end="\n" if found else "", flush=True)
-    print("  ".join(f"{name}: {n:,}" for name, n in sorted(tally.items())))
-    return 1 if tally["findings"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__ or "", work, BATCH))

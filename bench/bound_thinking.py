@@ -17,6 +17,7 @@ import random
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import count, islice
 from pathlib import Path
@@ -47,18 +48,19 @@ def work(seeds: range, shared: str) -> tuple[Counter[str], list[str]]:
     return tally, findings
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(description: str, work: Callable[[range, str], tuple[Counter[str], list[str]]], batch: int) -> int:
+    """Have `work` live batches of sessions until enough requests were made, and print what it found."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1_000)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--start", type=int, default=0)
     options = parser.parse_args()
     tally: Counter[str] = Counter()
-    starts = count(options.start, BATCH)
+    starts = count(options.start, batch)
     with ProcessPoolExecutor(options.jobs) as pool:
         while tally["requests"] < options.requests:
-            jobs = [pool.submit(work, range(at, at + BATCH), options.shared) for at in islice(starts, options.jobs)]
+            jobs = [pool.submit(work, range(at, at + batch), options.shared) for at in islice(starts, options.jobs)]
             for job in jobs:
                 counted, found = job.result()
                 tally += counted
@@ -68,4 +70,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__ or "", work, BATCH))
