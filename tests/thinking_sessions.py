@@ -112,10 +112,12 @@ class Life:
                 session.switch(self.target(self.model))
             case "another provider":
                 session.switch(turnlog.target("openai-chat", "gpt-4o"))
-                session.user(f"Word {self.n}.")
-                session.request()
-                session.receive({"choices": [{"message": {"role": "assistant", "content": f"Other {self.n}."}}]})
-                session.switch(self.target(self.model))
+                try:
+                    session.user(f"Word {self.n}.")
+                    session.request()
+                    session.receive({"choices": [{"message": {"role": "assistant", "content": f"Other {self.n}."}}]})
+                finally:  # also where the request does not fit
+                    session.switch(self.target(self.model))
             case "tools":
                 self.tools = _tools(number)
                 session.configure(tools=self.tools)
