@@ -77,13 +77,9 @@ def _shaped(claimed: str, text: str) -> str:
     if claimed in ("build", "tests", "command"):
         return "tests" if claimed == "tests" or (shape == "tests" and claimed == "build") else claimed
     if claimed in ("search", "listing"):
-        return (
-            shape
-            if shape in ("search", "listing")
-            else "search"
-            if claimed == "search" and is_grouped(text)
-            else "text"
-        )
+        if shape in ("search", "listing"):
+            return shape
+        return "search" if claimed == "search" and is_grouped(text) else "text"
     if claimed in ("page", "table", "diff"):
         return "table" if shape == "table" and claimed == "table" else "text"
     return shape if shape in ("search", "tests", "table") else "text"
