@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 
 from turnlog.errors import BudgetError
 from turnlog.log.messages import Message
-from turnlog.log.records import MessageRecord, Record, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, Record, UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.requests.cache_reads import Bills, Pause, keeps_long
 from turnlog.requests.prompt_cache import cache_prices, cache_rules
 

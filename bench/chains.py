@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnlog.importers import Imported, read_file
-from turnlog.log.records import Count, MessageRecord, PartialAnswer, UsageRecord
+from turnlog.log.records import MessageRecord, PartialAnswer, UsageRecord
+from turnlog.log.usage import Count
 from turnlog.tokens.calibration import Calibration
 from turnlog.tokens.counters import count_message, counter_for
 

@@ -15,8 +15,8 @@ import tempfile
 
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import FileChange, MessageRecord, UsageRecord
-from turnlog.log.records import Usage as Billed
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage as Billed
 from turnlog.models.target import target
 from turnlog.session.session import Session
 from turnlog.stores import open_store

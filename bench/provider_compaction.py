@@ -29,7 +29,8 @@ import openai
 
 import turnlog
 from turnlog.log.messages import Form, Message, Text, is_compaction
-from turnlog.log.records import Usage, UsageRecord
+from turnlog.log.records import UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.models.pricing import cost
 from turnlog.redaction import RedactingStore, Redactor
 from turnlog.requests.request import Request

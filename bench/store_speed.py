@@ -19,8 +19,9 @@ from statistics import median
 
 from turnlog.log.codec import decode_record
 from turnlog.log.messages import Message, Text
-from turnlog.log.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, UsageRecord
 from turnlog.log.store import Draft, SessionInfo
+from turnlog.log.usage import Usage
 from turnlog.models.pricing import total_cost
 from turnlog.stores import Durability, FilesStore, SqliteStore
 from turnlog.stores.sqlite.schema import upgrade

@@ -13,18 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
-from turnlog.log.records import (
-    Body,
-    Count,
-    MessageRecord,
-    ToolFinished,
-    ToolStarted,
-    TurnClosed,
-    TurnOpened,
-    Usage,
-    UsageRecord,
-)
+from turnlog.log.records import Body, MessageRecord, ToolFinished, ToolStarted, TurnClosed, TurnOpened, UsageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Count, Usage
 from turnlog.session.recovery import begin
 from turnlog.session.session import Session
 from turnlog.stores import open_store

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from turnlog.log.messages import Message, Text
-from turnlog.log.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, UsageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.models.target import Target
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore

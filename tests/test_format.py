@@ -13,7 +13,8 @@ from turnlog.log.budget import Budget, Strategy
 from turnlog.log.caching import CacheRead
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
-from turnlog.log.records import Binding, Body, Count, Environment, Record, Usage
+from turnlog.log.records import Binding, Body, Environment, Record
+from turnlog.log.usage import Count, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
 VALUES = (Message, Count, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form)

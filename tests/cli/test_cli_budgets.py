@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from turnlog.log.messages import Message, Text
-from turnlog.log.records import Decision, MessageRecord, Usage, UsageRecord
+from turnlog.log.records import Decision, MessageRecord, UsageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.session.open import open as new_session
 from turnlog.stores import open_store

@@ -34,8 +34,8 @@ from turnlog.log.records import (
     UnknownRecord,
     UsageRecord,
 )
-from turnlog.log.records import Usage as Billed
 from turnlog.log.store import Draft, Problem, Store
+from turnlog.log.usage import Usage as Billed
 from turnlog.models.target import target
 from turnlog.providers import PROVIDERS
 from turnlog.requests.standalone import check

@@ -15,8 +15,9 @@ from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
 from turnlog.importers.sync import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, sha256_hex
-from turnlog.log.records import FileChange, MessageRecord, Note, Usage, UsageRecord
+from turnlog.log.records import FileChange, MessageRecord, Note, UsageRecord
 from turnlog.log.store import Draft, Store
+from turnlog.log.usage import Usage
 from turnlog.redaction import Redactor
 from turnlog.redaction.scrub import scrub
 from turnlog.stores import MemoryStore

@@ -42,10 +42,10 @@ from turnlog.log.records import (
     TurnClosed,
     TurnOpened,
     UnknownRecord,
-    Usage,
     UsageRecord,
 )
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.stores import open_store
 
 PICTURE = bytes(1234)

@@ -18,10 +18,10 @@ from turnlog.log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.stores import open_store
 
 CALLS = (ToolCall("c1", "run", {}), ToolCall("c2", "run", {}), ToolCall("c3", "look", {}))

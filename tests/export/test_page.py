@@ -19,8 +19,9 @@ import turnlog
 from pages import Page, strange
 from turnlog.export import as_html, as_markdown, visible
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Usage, UsageRecord
+from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
 from turnlog.log.store import Draft, Problem, Store
+from turnlog.log.usage import Usage
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.hostile import HOSTILE, hostile_session, hostile_text

@@ -12,7 +12,8 @@ from transcripts import bodies_of, messages_of, of_kind
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.log.messages import Form, Message, Text, ToolCall, ToolResult
-from turnlog.log.records import MessageRecord, Note, SessionOpened, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, Note, SessionOpened, UsageRecord
+from turnlog.log.usage import Usage
 
 OWN = "1784000000000_abcde"
 USER = {"id": "m1", "role": "user", "ts": 1_783_376_868_634, "content": [{"type": "text", "text": "Fix it"}]}

@@ -21,9 +21,9 @@ from turnlog.log.records import (
     ToolFinished,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
+from turnlog.log.usage import Usage
 from turnlog.view.fold import select
 
 SESSION = "0ab84937-9fe7-4284-986a-33c832af0b6a"

@@ -16,7 +16,8 @@ from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall
-from turnlog.log.records import MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, Note, PartialAnswer, Record, UsageRecord
+from turnlog.log.usage import Usage
 
 UNCOUNTED = {
     "hooks-system.tail-tool-call.responses": 1,

@@ -14,7 +14,8 @@ from transcripts import messages_of, of_kind
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, mini_swe, read_file
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
-from turnlog.log.records import Configuration, MessageRecord, Note, Usage, UsageRecord
+from turnlog.log.records import Configuration, MessageRecord, Note, UsageRecord
+from turnlog.log.usage import Usage
 
 
 def response(content: str | None, **message: Any) -> dict[str, Any]:

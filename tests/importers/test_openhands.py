@@ -16,7 +16,8 @@ from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, openhands, read_file
 from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
-from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, Usage, UsageRecord
+from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.view.fold import select
 
 FORMS = ("openhands-events", "openhands-eval-jsonl", "openhands-sdk-events")

@@ -9,7 +9,8 @@ from transcripts import bodies_of, jsonl, messages_of, of_kind
 
 from turnlog.importers import Imported, read_file
 from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
-from turnlog.log.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, Usage, UsageRecord
+from turnlog.log.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.view.fold import select
 
 HEADER = {"type": "session", "version": 3, "id": "p1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"}

@@ -12,7 +12,7 @@ import pytest
 
 import turnlog
 from turnlog import importers
-from turnlog.log.records import Usage
+from turnlog.log.usage import Usage
 from turnlog.models.catalog import model_facts
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Digest

@@ -14,7 +14,8 @@ import turnlog
 from turnlog.errors import InputError
 from turnlog.importers import read_file
 from turnlog.log.bills import total_usage, usage_by_model
-from turnlog.log.records import Record, Usage, UsageRecord
+from turnlog.log.records import Record, UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.models.catalog import model_facts
 from turnlog.models.pricing import Cost, cost, total_cost
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.log.records import Count, Note, Usage, UsageRecord
+from turnlog.log.records import Note, UsageRecord
+from turnlog.log.usage import Count, Usage
 from turnlog.models.pricing import Cost, cost
 from turnlog.providers import PROVIDERS
 from turnlog.tokens.calibration import Calibration

@@ -13,7 +13,8 @@ import pytest
 
 from turnlog.errors import BlobMissing, FormatError
 from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log.records import Configuration, Usage
+from turnlog.log.records import Configuration
+from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Reply

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import turnlog
 from turnlog.errors import FormatError
 from turnlog.log.messages import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
-from turnlog.log.records import Configuration, Note, Usage
+from turnlog.log.records import Configuration, Note
+from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER, sdk_arguments
 from turnlog.providers.protocol import Reply

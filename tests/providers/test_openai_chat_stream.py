@@ -11,7 +11,8 @@ from openai import OpenAI
 
 from turnlog.errors import FormatError
 from turnlog.log.messages import Form, Message, Opaque, Reasoning, Text, ToolCall, sha256_hex
-from turnlog.log.records import Configuration, Usage
+from turnlog.log.records import Configuration
+from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Reply

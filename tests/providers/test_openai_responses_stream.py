@@ -14,7 +14,8 @@ from openai.types.responses import Response
 
 from turnlog.errors import FormatError
 from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, text_of
-from turnlog.log.records import Configuration, Usage
+from turnlog.log.records import Configuration
+from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Reply

@@ -23,9 +23,9 @@ from turnlog.log.records import (
     ToolFinished,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
+from turnlog.log.usage import Usage
 
 __all__ = ["EXACT", "SECRETS", "bodies", "letters"]
 

@@ -13,7 +13,8 @@ from judging import errors_of
 from sessions_in_time import Clock
 from turnlog import target
 from turnlog.log.budget import PRESETS, Strategy
-from turnlog.log.records import Decision, Usage, UsageRecord
+from turnlog.log.records import Decision, UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.models.target import Target
 from turnlog.session.session import Session
 

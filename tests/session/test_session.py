@@ -17,7 +17,8 @@ import turnlog
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.budget import PRESETS, read_budget
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
-from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer, Usage
+from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer
+from turnlog.log.usage import Usage
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize.running import Run

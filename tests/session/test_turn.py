@@ -18,16 +18,9 @@ import turnlog
 from agents import chunks, says, session_in
 from turnlog.errors import InputError, TurnCancelled
 from turnlog.log.messages import Message, Outcome, Part, Reasoning, Text, ToolCall, ToolResult, text_of
-from turnlog.log.records import (
-    MessageRecord,
-    PartialAnswer,
-    Record,
-    TurnClosed,
-    TurnOpened,
-    Usage,
-    UsageRecord,
-)
+from turnlog.log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, UsageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.session.events import follow_records
 from turnlog.session.reader import SessionLog
 from turnlog.session.recovery import answer_unfinished

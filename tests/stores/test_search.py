@@ -16,8 +16,9 @@ from store_parts import filled, said
 
 from turnlog.errors import InputError, SessionExists
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
-from turnlog.log.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.records import MessageRecord, UsageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Usage
 from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.sqlite import store as sqlite
 from turnlog.stores.sqlite.database import Database

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.log.records import Count, Record, Usage, UsageRecord
+from turnlog.log.records import Record, UsageRecord
+from turnlog.log.usage import Count, Usage
 from turnlog.tokens import Calibration, Prediction, calibrated
 
 GROWTH = st.lists(st.tuples(st.integers(200, 5_000), st.integers(0, 800)), min_size=8, max_size=40)

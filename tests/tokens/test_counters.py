@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
-from turnlog.log.records import Count
+from turnlog.log.usage import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
 from turnlog.tokens.counters import count_frame, count_message, count_tools
 from turnlog.tokens.families import claude_family

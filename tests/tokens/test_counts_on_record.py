@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import turnlog
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log.records import Count, MessageRecord
+from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
+from turnlog.log.usage import Count
 from turnlog.stores import MemoryStore
 from turnlog.tokens.counters import counter_for
 from turnlog.tokens.families import VERSION

@@ -18,7 +18,6 @@ from turnlog.log.messages import Message, Outcome, Text, Tool, ToolCall, ToolRes
 from turnlog.log.records import (
     Approval,
     Body,
-    Count,
     MessageRecord,
     PartialAnswer,
     Record,
@@ -26,6 +25,7 @@ from turnlog.log.records import (
     ToolFinished,
     ToolStarted,
 )
+from turnlog.log.usage import Count
 from turnlog.models.target import DEFAULT_MODELS, Target
 from turnlog.providers import provider as provider_named
 from turnlog.session.recovery import answer_unfinished

@@ -13,8 +13,8 @@ from itertools import pairwise
 from .._platform.units import counted
 from ..log.bills import Bills
 from ..log.messages import Media
-from ..log.records import Usage
 from ..log.store import Problem
+from ..log.usage import Usage
 from ..session.reader import SessionLog
 from ..trajectory.gestures import Gesture, gestures_of
 from ..trajectory.steps import Step, Walk, walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..log.bills import Bills, total_usage
-from ..log.records import Usage
+from ..log.usage import Usage
 from ..models.catalog import find_model
 from ..models.pricing import Cost, total_cost
 

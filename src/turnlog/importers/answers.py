@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from ..errors import FormatError
 from ..log.messages import Message, Opaque, ToolCall
-from ..log.records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
+from ..log.records import Configuration, MessageRecord, UsageRecord
 from ..log.texts import strings_in
+from ..log.usage import Usage, tokens_billed
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
 from .drafting import Drafting

@@ -11,19 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..log.messages import Message, ToolCall, ToolResult, sha256_hex
-from ..log.records import (
-    Body,
-    Decision,
-    MessageRecord,
-    Note,
-    PartialAnswer,
-    SessionOpened,
-    TurnClosed,
-    TurnOpened,
-    Usage,
-    tokens_billed,
-)
+from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, SessionOpened, TurnClosed, TurnOpened
 from ..log.store import Draft
+from ..log.usage import Usage, tokens_billed
 from ..providers.protocol import Reply
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, session_id_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from .records import Record, Usage, UsageRecord
+from .records import Record, UsageRecord
+from .usage import Usage
 
 Bills = dict[str, Usage]
 """What was billed: the usage of each model, by the model's name."""

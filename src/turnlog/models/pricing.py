@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..errors import InputError
 from ..log.bills import Bills
-from ..log.records import Usage
+from ..log.usage import Usage
 from .catalog import Prices, find_model
 
 _MILLION = 1_000_000

@@ -13,7 +13,8 @@ from msgspec import Struct, field
 
 from ..errors import BlobMissing
 from ..log.messages import Message, Opaque, Part, Tool
-from ..log.records import Configuration, Usage
+from ..log.records import Configuration
+from ..log.usage import Usage
 from ..models.target import Target
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown

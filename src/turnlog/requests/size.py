@@ -22,7 +22,8 @@ from ..log.messages import (
     shown_apart,
     unchanged,
 )
-from ..log.records import Count, MessageRecord, PartialAnswer, Record
+from ..log.records import MessageRecord, PartialAnswer, Record
+from ..log.usage import Count
 from ..providers.protocol import Provider
 from ..tokens.approximate import FactoredCounter
 from ..tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from ..log.budget import Strategy
 from ..log.caching import CacheRead
-from ..log.records import Count, Decision, Record, UsageRecord
+from ..log.records import Decision, Record, UsageRecord
+from ..log.usage import Count
 from ..models.catalog import model_name
 from ..models.target import Target
 from ..providers.protocol import CacheMiss

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from ..errors import InputError
 from ..log.messages import COMPACTION, Message, Text, ToolCall, is_compaction
-from ..log.records import Binding, Body, Count, Decision, Note, SummaryRecord
+from ..log.records import Binding, Body, Decision, Note, SummaryRecord
 from ..log.store import Store
+from ..log.usage import Count
 from ..models.target import Target
 from ..providers import provider
 from ..providers.protocol import Compacted, Reply

@@ -11,8 +11,9 @@ import msgspec
 
 from ..errors import Conflict, InputError, TurnlogError, described
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction
-from ..log.records import Binding, Body, Count, Decision, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from ..log.records import Binding, Body, Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ..log.store import Draft, Store
+from ..log.usage import Count, Usage
 from ..log.validation import admitted
 from ..models.target import Target
 from ..providers import provider

@@ -1,3 +1,4 @@
+# Over 400 lines because it lists everything that a session can do, each in a signature, a docstring and a call.
 """A session: one log, opened for work. Each of its jobs is a module of this package; this module puts them together.
 
 Every message is appended as a record before anything else happens to it, and requests are made from the log. So a
@@ -17,8 +18,9 @@ from ..errors import InputError, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall
-from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted, Usage
+from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
 from ..log.store import SessionInfo, Store
+from ..log.usage import Usage
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request

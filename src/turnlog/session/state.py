@@ -7,9 +7,9 @@ from functools import cache, partial
 from threading import RLock
 
 from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms
-from ..log.messages import Media, images_in, media_parts
-from ..log.records import Configuration, Count, Decision, Record, UsageRecord
+from ..log.records import Configuration, Decision, Record, UsageRecord
 from ..log.store import Store
+from ..log.usage import Count
 from ..models.target import Target
 from ..requests.appended import Ways
 from ..requests.build import Builder, build
@@ -30,15 +30,15 @@ from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
-from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
-from ..view.types import Shown, starts_turn
+from ..view.types import Shown
 from .builders import Builders
 from .caches import Caches, marks_wanted
 from .changes import Changes
 from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
 from .originals import ImageNumbers, Originals
+from .tally import Tally, items_of
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
@@ -93,7 +93,7 @@ class Context:
             self._torn, self.last = True, record.n
             self._take(record)
             self._torn = False
-        if self._tokens > 2 * self._reach:
+        if self._tally.tokens > 2 * self._reach:
             self._load(self.counter)  # lets go of what no view could hold
 
     def _take(self, record: Record) -> None:
@@ -118,12 +118,12 @@ class Context:
             concerned = next((piece for piece in reversed(self._shown.pieces) if piece.start <= n), None)
             if concerned is not None:
                 concerned.forget()
-        words = self._turns
+        words = self._tally.turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
         # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands, and need
         # not be any more once the user says something else.
-        if self.gap is not None and (self._pairing.orphaned or (self._within and self._turns > words)):
+        if self.gap is not None and (self._tally.pairing.orphaned or (self._within and self._tally.turns > words)):
             self._load(self.counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
@@ -147,7 +147,7 @@ class Context:
         self.caches.take(sorted((*window.records, *bills), key=lambda record: record.n))
         self._fill(window.records)
         before = self._fate
-        waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
+        waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._tally.pairing.open]
         first = min((n for n, _ in waiting), default=0)
         self._fate = known_fate(self._store, self._id, window, first, self.last, self._rewinds) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
@@ -163,22 +163,17 @@ class Context:
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._curation.load(self.decisions)
-        self._pairing = Pairing()
-        self._tokens = self._turns = self._shown_images = 0
-        self._media: list[Media] = []
+        self._tally = Tally()
         originals = [shown for record in records for shown in as_shown(record)]
-        sizes = {n: iter(stand_in_sizes(decision, self.counter.id)) for n, decision in self._lasting.items()}
+        stand_ins = {n: stand_in_sizes(decision, self.counter.id) for n, decision in self._lasting.items()}
         answers = (n for n, shown, _ in as_decided(originals, self._lasting) if shown.message.role == "assistant")
         self._changes.first_answer = next(answers, 0)
         self._changes.read(self.configuration, self._followed, self.last)
         decisions = self._changes.untold(self._lasting)
         self._told = told(decisions)
-        for place, shown, raw in with_appended(as_decided(originals, decisions), self._changes.messages):
-            if shown is raw and not shown.stands_in and shown.treatment != "appended":
-                self._add(self._sizing.item(shown, by_number[place]))
-                continue
-            size = next(sizes[shown.records[0]], None) if shown.stands_in else None
-            self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
+        shown_now = with_appended(as_decided(originals, decisions), self._changes.messages)
+        for item in items_of(shown_now, by_number, stand_ins, self._sizing):
+            self._add(item)
         self._shown.keep(before)
 
     def _configure(self, configuration: Configuration) -> None:
@@ -188,15 +183,10 @@ class Context:
         self._changes.configured(configuration)
 
     def _add(self, item: Item) -> None:
-        message = item.shown.message
-        self._tokens += item.tokens  # what is at hand does not depend on curation
         self._shown.add(self._curation.item(item, self._sizing))
-        self._pairing.see(message)
-        if message.role == "assistant":
+        self._tally.add(item)
+        if item.shown.message.role == "assistant":
             self._changes.first_answer = self._changes.first_answer or item.n
-        self._turns += starts_turn(item.shown)
-        self._shown_images += images_in(message)
-        self._media += media_parts(message)
 
     def _repaired(self, aim: Target) -> RepairedView:
         """What a request for a target shows, and how large it is: the same until something is taken in."""
@@ -241,12 +231,10 @@ class Context:
     def is_at_rest(self, aim: Target) -> bool:
         """Whether nothing has to be decided: the view is small, under the caps, and shows all orders."""
         self.aim_at(aim)
-        turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
-        if self.gap is not None or (turns is not None and self._turns > turns) or has_untold(self.decisions.values()):
+        if self.gap is not None or self._tally.is_over_caps(self.strategy) or has_untold(self.decisions.values()):
             return False
-        few = images is None or self._shown_images <= images
-        few = few and self._sizing.has_room(self._media, self.builder(aim).plan.rules)
-        return few and self._tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
+        few = self._sizing.has_room(self._tally.media, self.builder(aim).plan.rules)
+        return few and self._tally.tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget, view = self.strategy.applied_to(self.budget), self._repaired(aim)
@@ -276,7 +264,7 @@ class Context:
         terms = terms or Terms(self.budget, self.strategy)
         made = self._situation(aim, summarise, terms)
         reach = usual_reach(self.configuration) if usual else reach_for(made.marks.limit)
-        if self._tokens > reach or (self.gap is not None and reach != self._reach):
+        if self._tally.tokens > reach or (self.gap is not None and reach != self._reach):
             self._load(self.counter, reach)
             made = self._situation(aim, summarise, terms)
         return made
@@ -313,7 +301,7 @@ class Context:
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
-            room=sizing.room(self._media, builder.plan.rules),
+            room=sizing.room(self._tally.media, builder.plan.rules),
             cleared=self.cleared(aim),
             provided=builder.plan.taken_out,
         )

@@ -28,9 +28,9 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
+from ..log.usage import Usage
 from ..session.events import Appended
 from ..view.decisions import SIZING
 from . import names

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..errors import SessionNotFound
 from ..log.bills import usage_by_model
-from ..log.records import Usage, UsageRecord
+from ..log.records import UsageRecord
 from ..log.store import Draft, Store
+from ..log.usage import Usage
 from .probing import raises, said
 
 

@@ -28,10 +28,10 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
 from ..log.store import Draft, Store
+from ..log.usage import Usage
 
 NEEDLE = "needlework"
 """A plain word in the hostile text, to search for."""

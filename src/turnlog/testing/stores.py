@@ -17,7 +17,6 @@ from ..log.messages import Media, Message, Text, ToolCall, ToolResult
 from ..log.records import (
     Body,
     Configuration,
-    Count,
     Decision,
     FileChange,
     MessageRecord,
@@ -33,10 +32,10 @@ from ..log.records import (
     TurnClosed,
     TurnOpened,
     UnknownRecord,
-    Usage,
     UsageRecord,
 )
 from ..log.store import Draft, Store
+from ..log.usage import Count, Usage
 from .bills import check_usage
 from .forks import check_delete, check_forks
 from .kinds import check_kinds

@@ -11,7 +11,8 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..log.records import Count, Record, UsageRecord
+from ..log.records import Record, UsageRecord
+from ..log.usage import Count
 from .protocol import Certainty
 
 _REMEMBERED = 20

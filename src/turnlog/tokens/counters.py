@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
-from ..log.records import Count
+from ..log.usage import Count
 from .approximate import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter

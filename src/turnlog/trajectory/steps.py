@@ -16,7 +16,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, media_parts, text_of
-from ..log.records import Decision, Note, Record, Usage, UsageRecord
+from ..log.records import Decision, Note, Record, UsageRecord
+from ..log.usage import Usage
 from ..view.decisions import Rewinds
 from ..view.fold import INTERRUPTED, as_left, select
 from ..view.program_prefaces import is_preface

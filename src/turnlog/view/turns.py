@@ -15,7 +15,8 @@ from msgspec import Struct
 from .._platform.units import counted
 from ..log.bills import Bills, total_usage, usage_by_model
 from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
-from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
+from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened
+from ..log.usage import Usage
 from ..models.pricing import Cost, total_cost
 from .decisions import Rewinds
 from .fold import is_answer

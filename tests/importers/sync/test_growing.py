@@ -31,10 +31,10 @@ from turnlog.log.records import (
     Record,
     TurnClosed,
     TurnOpened,
-    Usage,
     UsageRecord,
 )
 from turnlog.log.store import Draft, SessionInfo, Store
+from turnlog.log.usage import Usage
 from turnlog.redaction import Redactor
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.stores.locks import Hold

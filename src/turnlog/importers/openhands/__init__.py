@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ...log.records import UsageRecord, tokens_billed
+from ...log.records import UsageRecord
+from ...log.usage import tokens_billed
 from ...providers.openai_chat import PROVIDER
 from ..answers import add_configuration
 from ..drafting import Drafting, billed

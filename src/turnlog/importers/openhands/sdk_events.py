@@ -11,7 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...log.messages import Message, Outcome, compact_json
-from ...log.records import Approval, MessageRecord, Usage, UsageRecord, tokens_billed
+from ...log.records import Approval, MessageRecord, UsageRecord
+from ...log.usage import Usage, tokens_billed
 from ...providers import anthropic, openai_responses
 from ...providers.openai_chat import PROVIDER
 from ..answers import add_configuration

@@ -11,7 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
-from ...log.records import Usage, UsageRecord
+from ...log.records import UsageRecord
+from ...log.usage import Usage
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, objects, word
 

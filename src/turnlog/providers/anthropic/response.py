@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
-from ...log.records import Usage, tokens_billed
+from ...log.usage import Usage, tokens_billed
 from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
 from ..protocol import Reply

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
-from ...log.records import tokens_billed
+from ...log.usage import tokens_billed
 from ..error_bodies import error_text
 from ..protocol import Reply
 from ..reading import inner, string

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
-from ...log.records import Usage, tokens_billed
+from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply
 from ..reading import inner, string

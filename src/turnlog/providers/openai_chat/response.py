@@ -10,7 +10,7 @@ import msgspec
 
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
-from ...log.records import Usage, tokens_billed
+from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...log.messages import Message, parse_arguments
-from ...log.records import Usage
+from ...log.usage import Usage
 from ..error_bodies import error_text
 from ..protocol import Reply
 from ..schema import check_types

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
-from ...log.records import Usage, tokens_billed
+from ...log.usage import Usage, tokens_billed
 from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply
