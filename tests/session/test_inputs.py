@@ -216,7 +216,7 @@ def test_an_answer_says_what_it_is(session: Session) -> None:
     answer = session.receive({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Cold. " * 90}}]})
     shown = repr(answer)
     assert shown.startswith("Answer('Cold. Cold.") and len(shown) < 300
-    assert shown.endswith(f"tool_calls=[], complete=True, record={answer.record.n})")
+    assert shown.endswith(f"stop='end', tool_calls=[], record={answer.record.n})")
 
 
 def test_media_without_bytes_becomes_a_placeholder(session: Session) -> None:

@@ -77,6 +77,12 @@ class Compacted(Struct, frozen=True, kw_only=True):
     through: int = 0
 
 
+Stop = Literal["end", "tool_calls", "length", "refusal", "filtered", "interrupted"]
+"""How an answer ended, in the same words for every provider. `end`: the model was done. `tool_calls`: it waits for
+results. `length`: a limit cut it off. `refusal`: the model declined. `filtered`: the provider withheld the answer, or
+the rest of it. `interrupted`: the stream broke off, or the provider failed."""
+
+
 class CacheMiss(Struct, frozen=True):
     """What a provider says about a prompt cache: the `reason` why it was missed, in its own words ("" if it found no
     change), and what may have `changed` then (see `CacheUse.changed`; empty if that does not follow)."""
@@ -227,11 +233,18 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Removes what the provider would refuse, except for the order of the conversation: unknown keys, settings that
     exclude each other, missing limits. Each change is an edit."""
 
+    stops: Mapping[str, Stop]
+    """What the provider's words for the end of an answer mean. For words that are not here, the parts of the answer
+    tell."""
+
     tool_choice: Callable[[Mapping[str, Any]], str | None]
     """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
 
     with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
     """Settings with a tool choice, given in common words."""
+
+    refusals: frozenset[str] = frozenset()
+    """The words in the form of a text with which the model declines."""
 
     older_paths: SettingPaths = {}
     """Older names of some of these settings that the provider still accepts."""

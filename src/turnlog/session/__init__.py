@@ -12,6 +12,7 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answer import Answer
+    from .arguments import InvalidArguments
     from .cache_report import CacheOutcome, CacheReport
     from .compactor import Compaction
     from .events import Appended, Event, EventKind, Feed, follow_records
@@ -28,6 +29,7 @@ else:
         __name__,
         {
             "answer": "Answer",
+            "arguments": "InvalidArguments",
             "cache_report": "CacheOutcome CacheReport",
             "compactor": "Compaction",
             "events": "Appended Event EventKind Feed follow_records",
@@ -52,6 +54,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Feed",
+    "InvalidArguments",
     "READ_BACK",
     "Recovered",
     "Resumed",

@@ -10,36 +10,60 @@ import msgspec
 from ..log.messages import Part, Text, ToolCall
 from ..log.records import MessageRecord, Record
 from ..models.pricing import Cost, cost
+from ..models.target import Target
+from ..providers import provider
 from ..providers.error_bodies import is_error_body
-from ..providers.protocol import Reply
+from ..providers.protocol import Reply, Stop
 from ..providers.sdk_objects import advice
+from .arguments import to_run
 
 RESPONSE = "response"
 """The topic of the note after an answer that says what the provider did with the request."""
 
 
 class Answer:
-    """What `receive` recorded: the message, its tool calls, and whether it is `complete` (not interrupted). `model`:
-    the model's name as the provider reports it, else that of the target."""
+    """What `receive` recorded: the message, its text, its tool calls, and whether it is `complete` (not interrupted).
 
-    def __init__(self, reply: Reply, record: Record, asked: str) -> None:
+    `stop` is how the answer ended, in the same words for every provider: `end`, `tool_calls`, `length` (a limit cut it
+    off), `refusal` (the model declined), `filtered` (the provider withheld it, or the rest of it) or `interrupted`.
+    `usage` is what the provider billed, None if it did not say. `model` is the model's name as the provider reports it,
+    else that of the target. A tool call whose arguments are no JSON has a `turnlog.session.InvalidArguments` as
+    `arguments`."""
+
+    def __init__(self, reply: Reply, record: Record, asked: Target) -> None:
         self.record = record
         self.message = reply.message
-        self.model = reply.model or asked
+        self.model = reply.model or asked.model
         self.usage = reply.usage
         self.complete = isinstance(record.body, MessageRecord)
-        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+        self.tool_calls = [to_run(part) for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+        self.stop = _stop_of(reply, asked.provider)
 
     def __repr__(self) -> str:
         calls = [call.name for call in self.tool_calls]
-        return f"Answer({self.text!r:.100}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
+        return f"Answer({self.text!r:.100}, stop={self.stop!r}, tool_calls={calls}, record={self.record.n})"
 
     @property
     def cost(self) -> Cost | None:
         """The cost of the request and this answer at list prices; None if the provider did not report what it
         billed."""
         return None if self.usage is None else cost(self.usage, self.model)
+
+
+def _stop_of(reply: Reply, asked: str) -> Stop:
+    """How an answer of the provider `asked` ended."""
+    speaker = provider(asked)
+    if not reply.complete:
+        return "interrupted"
+    if reply.stop in speaker.stops:
+        return speaker.stops[reply.stop]
+    if reply.fragments:
+        return "interrupted"
+    forms = [part.form.shape for part in reply.message.parts if isinstance(part, Text) and part.form is not None]
+    if any(not speaker.refusals.isdisjoint(shape.split()) for shape in forms):
+        return "refusal"
+    return "tool_calls" if any(isinstance(part, ToolCall) for part in reply.message.parts) else "end"
 
 
 def is_stream(answer: Any) -> bool:

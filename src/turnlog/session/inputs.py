@@ -7,13 +7,28 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
+import msgspec
+
 from ..errors import FormatError, InputError
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
+from ..log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    media_kind,
+    sha256_hex,
+    unchanged,
+)
 from ..log.records import Configuration
 from ..models.target import NOT_SETTINGS, Target, check_settings
 from ..providers import provider
 from ..providers.protocol import Parsed, Provider
 from ..providers.sdk_objects import plain_body
+from .arguments import as_recorded
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -42,9 +57,11 @@ def parts_of(content: Content) -> tuple[Part, ...]:
 
 
 def message_given(message: Message) -> Message:
-    """`message`, if it is a turnlog.Message; else InputError."""
+    """`message`, if it is a turnlog.Message, with the arguments of its calls as they are recorded; else InputError."""
     if isinstance(message, Message):
-        return message
+        parts = tuple(map(as_recorded, message.parts)) if isinstance(message.parts, (tuple, list)) else message.parts
+        same = not isinstance(parts, tuple) or unchanged(parts, message.parts)
+        return message if same else msgspec.structs.replace(message, parts=parts)
     what = "use user(text) or assistant(text) for text, and extend([message]) for a message in a provider's format"
     raise InputError(f"add() takes a turnlog.Message, not {type(message).__name__}; {what}")
 
@@ -55,7 +72,7 @@ def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed
     several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
     found = list(messages) if several else []
     if several and all(isinstance(message, Message) for message in found):
-        return Parsed(messages=tuple(found), configuration=Configuration())
+        return Parsed(messages=tuple(map(message_given, found)), configuration=Configuration())
     what = "messages must be a list, of turnlog.Message or in a provider's format (`body['messages']`)"
     if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
         raise InputError(f"{what}, not {messages!r:.200}")

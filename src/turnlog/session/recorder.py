@@ -283,7 +283,7 @@ class Journal:
             )
         else:
             made = self._append(bodies, asked=asked)
-        return Answer(reply, made[0], asked.model)
+        return Answer(reply, made[0], asked)
 
     def _compacted(self, reply: Reply, asked: Target, compacts: int, bodies: Sequence[Body], n: int) -> list[Body]:
         """The records of an answer with a compaction, from record `n` on, and what becomes of the conversation. What

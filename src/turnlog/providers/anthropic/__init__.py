@@ -9,7 +9,7 @@ from .form import NAME
 from .known import declares, knows
 from .parse import parse
 from .render import render
-from .response import parse_response
+from .response import STOPS, parse_response
 from .rules import rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .schema import BODY
@@ -39,6 +39,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    stops=STOPS,
     tool_choice=tool_choice,
     knows=knows,
     mark_cache=mark_cache,

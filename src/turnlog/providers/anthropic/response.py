@@ -13,7 +13,7 @@ from ...log.messages import Message, Part, ToolCall
 from ...log.usage import Usage, tokens_billed
 from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
-from ..protocol import Reply
+from ..protocol import Reply, Stop
 from ..reading import inner, string
 from ..schema import check_depth, check_types, prune
 from .compaction import compacted
@@ -26,6 +26,14 @@ _MADE = ("message", "fallback_message")
 BESIDE = ("context_management", "diagnostics", "input_transformations")
 """Keys of a response that say what the API did with the request: which tool results and thinking it left out, and why
 its cache could not be used. They are kept for people."""
+
+STOPS: dict[str, Stop] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",  # the loop of the server's tools: sent again, the model goes on
+    "refusal": "refusal",
+}
+"""The values of `stop_reason`. Source: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons"""
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..protocol import Provider
+from .enums import STOPS
 from .form import NAME
 from .known import declares, knows
 from .parse import parse
@@ -29,6 +30,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    stops=STOPS,
     tool_choice=tool_choice,
     knows=knows,
     with_tool_choice=with_tool_choice,

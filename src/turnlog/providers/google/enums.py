@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..protocol import Stop
+
 FINISH_REASONS = (
     "FINISH_REASON_UNSPECIFIED",
     "STOP",
@@ -27,6 +29,17 @@ FINISH_REASONS = (
     "TOO_MANY_TOOL_CALLS",
 )
 BLOCK_REASONS = ("BLOCK_REASON_UNSPECIFIED", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY")
+STOPS: dict[str, Stop] = {
+    **dict.fromkeys((*FINISH_REASONS[3:10], *BLOCK_REASONS[1:]), "filtered"),
+    **dict.fromkeys(
+        """IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION IMAGE_OTHER NO_IMAGE MODEL_ARMOR JAILBREAK""".split(),
+        "filtered",
+    ),
+    "MAX_TOKENS": "length",
+    "TOO_MANY_TOOL_CALLS": "length",
+    "MALFORMED_RESPONSE": "interrupted",
+}
+"""What finish reasons and block reasons mean."""
 MODES = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
 SCHEMA_TYPES = ("TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
 

@@ -7,7 +7,7 @@ from .form import NAME
 from .known import declares, knows
 from .parse import parse
 from .render import render
-from .response import parse_response
+from .response import STOPS, parse_response
 from .rules import SETTING_PATHS, rules
 from .sanitize import required_settings, sanitize
 from .schema import BODY
@@ -29,6 +29,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    stops=STOPS,
     knows=knows,
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,

@@ -9,13 +9,15 @@ from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
-from ..protocol import Reply
+from ..protocol import Reply, Stop
 from ..reading import inner, string
 from ..schema import check_depth, check_types
 from .form import NAME
 from .schema import RESPONSE
 from .steps import read_answer
 
+STOPS: dict[str, Stop] = {"incomplete": "length", "budget_exceeded": "length"}
+"""The values of `status`."""
 _ENDED = frozenset({"completed", "requires_action", "incomplete", "budget_exceeded"})
 """Statuses of an answer that has ended. If a limit cut it off, `stop` says so."""
 

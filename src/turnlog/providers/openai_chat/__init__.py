@@ -8,7 +8,7 @@ from .form import NAME
 from .known import declares, knows
 from .parse import parse
 from .render import render
-from .response import parse_response
+from .response import REFUSALS, STOPS, parse_response
 from .rules import rules
 from .sanitize import sanitize
 from .schema import BODY
@@ -38,6 +38,8 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    stops=STOPS,
+    refusals=REFUSALS,
     text_documents=False,  # the media types of `rules` hold none
     knows=knows,
     tool_choice=tool_choice,

@@ -13,7 +13,7 @@ from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
-from ..protocol import Reply
+from ..protocol import Reply, Stop
 from ..reading import inner
 from ..schema import check_types
 from .form import FORMS, NAME
@@ -22,6 +22,18 @@ from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
+STOPS: dict[str, Stop] = {
+    "length": "length",
+    "content_filter": "filtered",
+    # Compatible servers: Mistral, Zhipu, DeepSeek, OpenRouter.
+    "model_length": "length",
+    "sensitive": "filtered",
+    "insufficient_system_resource": "interrupted",
+    "error": "interrupted",
+}
+"""The values of `finish_reason`."""
+REFUSALS = frozenset({"refusal", "refusal-field"})
+"""The words in the form of a text that was a refusal."""
 _CUT_SHORT = ("", "length", "content_filter")
 """Stop reasons after which the last call may be incomplete."""
 

@@ -9,7 +9,7 @@ from .form import NAME
 from .known import declares, knows
 from .parse import parse
 from .render import render
-from .response import parse_response
+from .response import REFUSALS, STOPS, parse_response
 from .rules import rules
 from .sanitize import sanitize
 from .schema import BODY
@@ -37,6 +37,8 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     sanitize=sanitize,
+    stops=STOPS,
+    refusals=REFUSALS,
     # https://developers.openai.com/api/docs/guides/tools-tool-search: name and description of a function stay
     deferred="schema",
     search_tool=SEARCH_TOOL,

@@ -10,7 +10,7 @@ from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCa
 from ...log.usage import Usage, tokens_billed
 from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
-from ..protocol import Reply
+from ..protocol import Reply, Stop
 from ..reading import inner, string
 from ..schema import fits
 from .calls import read_call
@@ -25,6 +25,14 @@ _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
 # Keys that an input item must have even if they are null.
 _NULL_STAYS = {"code_interpreter_call": frozenset({"code", "outputs"})}
+STOPS: dict[str, Stop] = {
+    "max_output_tokens": "length",
+    "content_filter": "filtered",
+    "incomplete": "length",
+}
+"""The values of `status` and, for an incomplete response, of `incomplete_details.reason`."""
+REFUSALS = frozenset({"refusal"})
+"""The word in the form of a text that was a refusal."""
 _BESIDE = ("prompt_cache_diagnostics",)
 _UNFINISHED = ("incomplete", "in_progress")
 
