@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import export as export
     from . import importers as importers
     from . import log as log
+    from . import memory as memory
     from . import models as models
     from . import redaction as redaction
     from . import requests as requests
@@ -52,7 +53,7 @@ else:
         __name__,
         {
             "": (
-                "errors export importers log models redaction requests session stores "
+                "errors export importers log memory models redaction requests session stores "
                 "summarize telemetry testing tokens trajectory view workspace"
             ),
             "config.settings": "Settings",

@@ -41,6 +41,7 @@ _NOUNS = {
     "show": "show",
     "diff": "diff",
     "search": "search",
+    "memory": "memory",
     "request": "request",
     "context": "context",
     "compact": "compact undo",

@@ -21,6 +21,7 @@ from ..log.messages import Media, Message, Outcome, Tool, ToolCall
 from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
 from ..log.store import SessionInfo, Store
 from ..log.usage import Usage
+from ..memory import Memory
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
@@ -37,6 +38,7 @@ from .exclusions import exclusion_for, readmission_for
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
 from .inspect import WindowUse, explained
+from .memory import SessionMemory
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
 from .recorder import Journal
@@ -80,6 +82,7 @@ class Session:
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
         self.cache = CacheReport(store, self.id)
+        self._memory = SessionMemory(store, self.id)
         self._found = situation_of(self)
         self._settings = settings
 
@@ -368,6 +371,12 @@ class Session:
         count in although they are not on record, such as `decisions` of a dry run of compact()."""
         self._context.refresh()
         return explained(self._store, self.id, self.target if target is None else target_given(target), also)
+
+    @property
+    def memory(self) -> Memory:
+        """What the conversation is about so far: files and what was done to them, commands, errors, and what the user
+        requires. Made from the log when it is first asked for, and kept up to date from then on."""
+        return self._memory.now(self._context.counter)
 
     @property
     def configuration(self) -> Configuration:

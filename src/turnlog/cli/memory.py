@@ -1,0 +1,71 @@
+"""`memory`: print what a session is about."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from .._platform.units import counted
+from ..export import visible
+from ..memory import Entity, Memory
+from ..memory.entities import Kind
+from ..session.memory import memory_of
+from .arguments import ANY_ID, add_command, number
+from .stores import opened
+from .tables import table
+from .terminal import out_json, out_lines, say
+
+_KINDS = get_args(Kind)
+_WIDEST = 80
+"""Maximum number of characters in a table cell."""
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    text = "list the files, commands, errors and other things that a session is about, and what became of them"
+    parser = add_command(commands, store, "memory", text)
+    parser.add_argument("id", metavar="ID", help=ANY_ID)
+    text = "only those that contain this text, or what a reference such as 'that file' stands for"
+    parser.add_argument("entity", metavar="ENTITY", nargs="?", help=text)
+    parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"only one kind: {', '.join(_KINDS)}")
+    parser.add_argument(
+        "--limit", metavar="N", type=number("things"), default=50, help="at most N things (default: 50)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.set_defaults(run=_memory)
+
+
+def _memory(arguments: Namespace) -> int:
+    with opened(arguments) as store:
+        memory = memory_of(store, arguments.id)
+    found = _chosen(memory, arguments.entity, arguments.kind)
+    shown = found[: arguments.limit]
+    if arguments.json:
+        for entity in shown:
+            out_json(msgspec.to_builtins(entity))
+    elif shown:
+        rows = [
+            (one.kind, _cell(one.value), _state(one), f"{one.first}-{one.last}", str(one.mentions)) for one in shown
+        ]
+        out_lines(table(("KIND", "ENTITY", "STATE", "RECORDS", "MENTIONS"), rows, right=("MENTIONS",)))
+    more = f" of {len(found):,}; see --limit" if len(found) > len(shown) else ""
+    say(counted(len(shown), "thing") + more if shown else "nothing found")
+    return 0
+
+
+def _chosen(memory: Memory, text: str | None, kind: str | None) -> Sequence[Entity]:
+    """The entities that contain `text`, of this kind, the last mentioned first."""
+    found = [one for one in memory.entities if kind in (None, one.kind)]
+    return found if text is None else [one for one in found if text.lower() in one.value.lower()]
+
+
+def _state(entity: Entity) -> str:
+    return f"{entity.state} [{entity.at}]" if entity.state else ""
+
+
+def _cell(text: str) -> str:
+    said = visible(" ".join(text.split()), one_line=True)
+    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"

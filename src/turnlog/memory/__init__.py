@@ -1,0 +1,9 @@
+"""The memory of a conversation: the files, commands, errors and other things that it is about, and what became of them.
+
+A fold over records, without a clock and without a model. `session` keeps one for each session that asks for it.
+"""
+
+from .entities import Entity, Fact, Mention
+from .fold import Memory
+
+__all__ = ["Entity", "Fact", "Memory", "Mention"]

@@ -1,0 +1,81 @@
+"""What a tool call does to files, and what its result shows of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .._platform.one_line import clip
+from ..log.messages import ToolCall
+from ..summarize.reading import spelled
+from ..view.curate.reading import read_of
+from ..view.file_edits import BY_SHELL, changes_of, shell_text, words_of
+from .entities import State
+
+_READING = re.compile(
+    r"(?<![a-z])(?:read|view|open|cat|show|get_file|fetch|editor|bash|shell|exec|run|terminal|command)"
+)
+_FOLDER = re.compile(r"^cd (?:\"[^\"\n]*\"|'[^'\n]*'|\S+)\s*(?:&&|;)\s*")
+_COMMAND = 300  # characters of a command that are kept
+_READ = 3_000  # characters of a result whose line numbers are read
+_NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
+_CREATED = re.compile(r"(?<![a-z])(?:creat|add)")
+_WRITTEN = re.compile(r"(?<![a-z])(?:writ|sav|overwrit|touch)")
+_DELETED = re.compile(r"(?<![a-z])(?:delet|remov|rm(?![a-z]))")
+_MOVED = re.compile(r"(?<![a-z])(?:mov|renam)")
+
+
+class Change(NamedTuple):
+    """A change that a call makes to a file. `writes`: it writes the whole file, which may be new; `sure`: it is not
+    made if the call fails."""
+
+    path: str
+    state: State
+    writes: bool
+    sure: bool
+
+
+def changes_in(call: ToolCall) -> Iterator[Change]:
+    """The changes that a call makes to files, each file once."""
+    seen = set()
+    for path, done in changes_of(call, spelled(call)):
+        if path not in seen:
+            seen.add(path)
+            words = words_of(done)
+            yield Change(path, _state(words), _WRITTEN.search(words) is not None, done not in BY_SHELL)
+
+
+def _state(done: str) -> State:
+    if _DELETED.search(done):
+        return "deleted"
+    if _MOVED.search(done):
+        return "moved"
+    return "created" if _CREATED.search(done) else "edited"
+
+
+def command_of(call: ToolCall) -> str:
+    """The shell command of a call on one line, without a change of folder before it; "" if it has none."""
+    text = shell_text(call).strip()
+    return clip(_FOLDER.sub("", text), _COMMAND) if text else ""
+
+
+def lines_read(call: ToolCall, text: str) -> tuple[str, tuple[int, int]] | None:
+    """The file that a call reads, and the first and last line that its result shows ((0, 0): not known); None if it
+    reads none. The numbers of a long result are those at its beginning and end."""
+    if _READING.search(words_of(call.name)) is None:
+        return None
+    part = text if len(text) <= _READ else text[: text.rfind("\n", 0, _READ) + 1 or _READ]
+    read = read_of(call, part)
+    if read is None:
+        return None
+    numbers = [n for n in read.numbers if n]
+    if not numbers or not read.path:
+        return read.path, (0, 0)
+    last = numbers[-1]
+    if part is not text:
+        tail = (found for line in reversed(text[-_READ:].split("\n")) if (found := _NUMBER.match(line)))
+        found = next(tail, None)
+        counted = last + text.count("\n", len(part))
+        last = int(found[1]) if found is not None and last < int(found[1]) <= counted else counted
+    return read.path, (numbers[0], last)

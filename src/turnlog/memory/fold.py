@@ -1,0 +1,332 @@
+"""The memory of a conversation: a fold over its records, one after another.
+
+It depends on nothing but the records, so that it is the same whether it followed a session or was made from the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..errors import InputError
+from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
+from ..summarize.events import error_of
+from ..summarize.orders import orders_of
+from ..summarize.reading import flat_lines
+from ..summarize.speakers import is_output, with_calls
+from ..tokens.counters import counter_for
+from ..tokens.protocol import Counter
+from ..view.decisions import Rewinds
+from ..view.program_prefaces import is_of_program
+from ..view.types import Shown
+from .block import block, working_set
+from .calls import Change, changes_in, command_of, lines_read
+from .entities import Entity, Fact, Kind, Mention, State, Who
+from .words import ENDS, WORDS, path_of, raised_in
+
+KINDS = ("message", "partial", "file_change", "decision")
+"""The kinds of records that a memory is made of."""
+
+_TRAIL = 600  # mentions that `resolve` looks back over
+_SYMBOLS = 8  # symbols that are kept with a file
+_OPEN_ERRORS = 50  # errors that later calls are compared with
+_ALIKE = 60  # characters in which two calls are alike
+_CHANGES: dict[str, State] = {"modified": "edited", "created": "created", "deleted": "deleted", "renamed": "moved"}
+_WRITTEN_KEYS = ("content", "new_string", "new_str", "old_string", "old_str", "file_text", "patch", "input", "edits")
+
+
+class _Call(NamedTuple):
+    """A call that waits for its result: its record, its command, and what its files were before it."""
+
+    call: ToolCall
+    record: int
+    command: Entity | None
+    before: list[tuple[Entity, Change, tuple[State, int, int, int]]]
+
+
+class Memory:
+    """What a conversation is about, up to record `last`.
+
+    Give it the records of a log in order (`take`). Records that a rewind took back are left out: after a rewind, make a
+    new memory (`Memory.of`).
+    """
+
+    def __init__(self, rewinds: Rewinds = Rewinds()) -> None:
+        self.last = 0
+        self.counter: Counter | None = None
+        self._rewinds = rewinds
+        self._entities: dict[tuple[Kind, str], Entity] = {}
+        self._paths: dict[str, list[Entity]] = {}  # the files with this name, the last mentioned last
+        self._calls: dict[str, list[_Call]] = {}
+        self._errors: dict[str, Entity] = {}  # open errors, by the call that failed
+        self._trail: deque[Mention] = deque(maxlen=_TRAIL)
+        self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
+        self._facts: list[Fact] = []
+        self._answer: Shown | None = None  # the last answer, which may have its command in its text
+        self._place = 0
+
+    @classmethod
+    def of(cls, records: Iterable[Record], rewinds: Rewinds | None = None) -> Memory:
+        """The memory of a whole log. Without `rewinds`, those in force are found in the records."""
+        if rewinds is None:
+            records = list(records)
+            rewinds = Rewinds.of(records)
+        made = cls(rewinds)
+        for record in records:
+            made.take(record)
+        return made
+
+    def follows(self, record: Record) -> bool:
+        """Whether the memory can take in this record; not if it takes others back, or brings them back."""
+        body = record.body
+        if not isinstance(body, Decision) or record.n <= self.last:
+            return True
+        return body.action != "rewind" and all(body.supersedes != made for _, _, made in self._rewinds.ranges)
+
+    def take(self, record: Record) -> None:
+        """Take in the next record."""
+        self.last, self._place = record.n, 0
+        match record.body:
+            case MessageRecord(message=message) | PartialAnswer(message=message):
+                if not (self._rewinds.ranges and self._rewinds.by(record.n)):
+                    self._message(record.n, message)
+            case FileChange():
+                self._changed(record.n, record.body)
+
+    # -- what is in it -----------------------------------------------------------------------------
+
+    @property
+    def entities(self) -> Sequence[Entity]:
+        """All entities, the last mentioned first."""
+        return sorted(self._entities.values(), key=lambda one: (-one.last, one.kind, one.value))
+
+    @property
+    def files(self) -> Sequence[Entity]:
+        """The files that calls read or changed, the last used first."""
+        used = [one for one in self._entities.values() if one.kind == "file" and (one.read or one.changed)]
+        return sorted(used, key=lambda one: (-max(one.read, one.changed, one.at), one.value))
+
+    @property
+    def errors(self) -> Sequence[Entity]:
+        """The errors whose calls were not seen to work since, the newest first."""
+        found = [one for one in self._entities.values() if one.kind == "error" and one.state == "open"]
+        return sorted(found, key=lambda one: (-one.at, one.value))
+
+    @property
+    def trail(self) -> Sequence[Mention]:
+        """The last mentions, oldest first."""
+        return self._trail
+
+    @property
+    def facts(self) -> Sequence[Fact]:
+        """What the user required, forbade or allowed, oldest first, in the user's words."""
+        for n, message in self._spoken:
+            self._facts += [Fact(n, text) for text in orders_of(message)]
+        self._spoken.clear()
+        return self._facts
+
+    def working_set(self, max_tokens: int) -> tuple[Entity, ...]:
+        """The files that were used last, as many as have room in `max_tokens` tokens with their paths and states."""
+        return working_set(self.files, _tokens(max_tokens), self._count)
+
+    def block(self, max_tokens: int) -> str:
+        """The memory as text for a prompt, at most `max_tokens` tokens: files with their last states, what the user
+        requires, errors not seen to be fixed. "" if there is nothing to say, or no room for it."""
+        return block(self.files, self.facts, self.errors, _tokens(max_tokens), self._count)
+
+    def _count(self, text: str) -> int:
+        return (self.counter or counter_for("", "")).text(text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Memory):
+            return NotImplemented
+        return (self.last, self.entities, list(self.trail), self.facts) == (
+            *(other.last, other.entities, list(other.trail), other.facts),
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Memory({len(self._entities)} entities, up to record {self.last})"
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _message(self, n: int, message: Message) -> None:
+        if message.role == "system":
+            return
+        if message.role == "user" and is_output(message) and self._answer is not None:
+            answer, output = with_calls([self._answer, Shown(message, (n,))])
+            for part in answer.message.parts:
+                if isinstance(part, ToolCall):
+                    self._call(answer.records[0], part)
+            message = output.message
+        elif message.role == "user":
+            self._spoken.append((n, message))
+        self._answer = Shown(message, (n,)) if message.role == "assistant" else None
+        for part in message.parts:
+            if isinstance(part, Text):
+                self._text(n, part.text, message.role)
+            elif isinstance(part, ToolCall):
+                self._call(n, part)
+            elif isinstance(part, ToolResult):
+                self._result(n, part)
+
+    def _text(self, n: int, text: str, role: str) -> None:
+        who: Who = "assistant" if role == "assistant" else "user"
+        if who == "user" and is_of_program(text):
+            who = "result"
+        self._mentions(n, text, who)
+        if who == "user":
+            for line in raised_in(text):
+                error = self._entity("error", line, n, who)
+                error.state, error.at = "open", n
+
+    def _mentions(self, n: int, text: str, who: Who) -> None:
+        """Note what a text names. A name in code belongs to the file that was named before it, or to the next one if
+        the text named none yet."""
+        file: Entity | None = None
+        waiting: list[str] = []
+        for kind, value, lines in WORDS.of(text, symbols=who in ("user", "assistant")):
+            if kind == "file":
+                file = self._file(value, n, who)
+                file.lines = file.lines if lines == (0, 0) else lines
+                _speak(file, waiting)
+                waiting.clear()
+                continue
+            self._entity(kind, value, n, who)
+            if kind == "symbol":
+                waiting.append(value)
+                if file is not None:
+                    _speak(file, waiting)
+                    waiting.clear()
+
+    # -- calls and their results -------------------------------------------------------------------
+
+    def _call(self, n: int, call: ToolCall) -> None:
+        text = command_of(call)
+        command = self._entity("command", text, n, "call") if text else None
+        before = []
+        for change in changes_in(call):
+            file = self._file(change.path, n, "call", own=True)
+            before.append((file, change, (file.state, file.at, file.changed, file.changes)))
+            new = change.state == "edited" and change.writes and not (file.read or file.changed)
+            self._change(file, "created" if new else change.state, n)
+        self._mentions(n, text or _arguments(call), "call")
+        self._calls.setdefault(call.id, []).append(_Call(call, n, command, before))
+
+    def _result(self, n: int, result: ToolResult) -> None:
+        waiting = self._calls.get(result.call_id)
+        asked = waiting.pop() if waiting else None
+        if waiting is not None and not waiting:
+            del self._calls[result.call_id]
+        text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+        error = error_of(text, result.outcome)
+        if asked is not None:
+            self._ended(n, asked, text, error)
+        if asked is None or not asked.before:  # what an edit prints again of a file is no news
+            self._mentions(n, text, "result")
+
+    def _ended(self, n: int, asked: _Call, text: str, error: str) -> None:
+        """Take in how a call ended."""
+        alike = f"{asked.call.name} {asked.command.value if asked.command else _arguments(asked.call)}"[:_ALIKE]
+        if asked.command is not None:
+            asked.command.state, asked.command.at = "failed" if error else "worked", n
+        if error:
+            for file, change, before in reversed(asked.before):
+                if change.sure and file.changed == asked.record:
+                    _, file.at, file.changed, file.changes = before
+                    file.state, file.at = "failed", n
+            entity = self._entity("error", error, n, "result")
+            entity.state, entity.at, entity.about = "open", n, alike
+            self._errors[alike] = entity
+            if len(self._errors) > _OPEN_ERRORS:
+                del self._errors[next(iter(self._errors))]
+            return
+        if (known := self._errors.pop(alike, None)) is not None:
+            known.state, known.at = "fixed", n
+        shown = None if asked.before else lines_read(asked.call, text)
+        if shown is not None:
+            file = self._file(shown[0], n, "result", own=True)
+            file.read, file.lines = n, shown[1]
+            file.state, file.at = ("read", n) if not file.changed else (file.state, file.at)
+
+    def _change(self, file: Entity, state: State, n: int) -> None:
+        file.state, file.at, file.changed = state, n, n
+        file.changes += 1
+
+    def _changed(self, n: int, change: FileChange) -> None:
+        """Take in a recorded change of a file. If a call just made it, it is not counted twice."""
+        path = path_of(change.path)
+        if change.root and not _is_absolute(path):
+            path = f"{path_of(change.root).rstrip('/')}/{path}"
+        file = self._file(path, n, "disk", own=True)
+        counted = file.changed and file.changed >= (change.call_record or n)
+        file.state, file.at, file.changed = _CHANGES[change.action], n, n
+        file.changes += 0 if counted else 1
+
+    # -- entities ----------------------------------------------------------------------------------
+
+    def _entity(self, kind: Kind, value: str, n: int, who: Who) -> Entity:
+        found = self._entities.get((kind, value))
+        if found is None:
+            found = self._entities[kind, value] = Entity(kind, value, n, n)
+        return self._seen(found, n, who)
+
+    def _seen(self, entity: Entity, n: int, who: Who) -> Entity:
+        entity.last = n
+        entity.mentions += 1
+        entity.by[who] = entity.by.get(who, 0) + 1
+        self._trail.append(Mention(n, who, entity, self._place))
+        self._place += 1
+        return entity
+
+    def _file(self, path: str, n: int, who: Who, *, own: bool = False) -> Entity:
+        """The file with this path. A path that is the end of another is the same file; with `own`, a name without a
+        folder is not, as it may be a file of the working folder."""
+        path = path_of(path)
+        alike = self._paths.setdefault(path.rpartition("/")[2], [])
+        known = self._entities.get(("file", path))
+        if known is None:
+            known = next((one for one in reversed(alike) if _is_same(one, path, own)), None)
+            if known is None:
+                known = self._entities["file", path] = Entity("file", path, n, n)
+                alike.append(known)
+            elif len(path) > len(known.value):
+                del self._entities["file", known.value]
+                known.value = path
+                self._entities["file", path] = known
+        if alike[-1] is not known:
+            alike[:] = [*(one for one in alike if one is not known), known]
+        return self._seen(known, n, who)
+
+
+def _is_same(file: Entity, path: str, own: bool) -> bool:
+    """Whether one of two different paths is the end of the other, so that both are likely to be the same file."""
+    if file.value.endswith(f"/{path}"):
+        return "/" in path or not own
+    return path.endswith(f"/{file.value}") and ("/" in file.value or not file.changed)
+
+
+def _speak(file: Entity, symbols: Sequence[str]) -> None:
+    """Note that symbols were spoken of together with a file."""
+    for symbol in symbols:
+        file.symbols = (symbol, *(one for one in file.symbols if one != symbol))[:_SYMBOLS]
+
+
+def _tokens(given: int) -> int:
+    if not isinstance(given, int) or given < 1:
+        raise InputError(f"max_tokens takes a number of tokens, at least 1, not {given!r}")
+    return given
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "~")) or path[1:2] == ":"
+
+
+def _arguments(call: ToolCall) -> str:
+    """The arguments of a call without the content that it writes."""
+    if not isinstance(call.arguments, dict):
+        return call.raw_arguments[: ENDS[0]]
+    return "\n".join(flat_lines({key: one for key, one in call.arguments.items() if key not in _WRITTEN_KEYS}))

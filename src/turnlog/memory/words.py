@@ -1,0 +1,159 @@
+"""Find files, symbols, URLs, ids, branches and people in a text.
+
+A text is cut into words, and each word is judged once: words repeat, so this costs little more than cutting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .entities import Kind
+
+ENDS = 4_000, 2_000
+"""Characters of a text that are searched, at its beginning and its end. What is in the middle of a longer text is a
+file or a log, which few later messages refer to."""
+
+_LONGEST = 160  # characters; a longer word is data
+_REMEMBERED = 50_000  # words
+_KEPT = re.compile(r"[\w~./@+#:\\-]")
+_APART = "".join(chr(code) if _KEPT.match(chr(code)) else " " for code in range(128))
+_URL = re.compile(r"https?://[^\s\"'<>)\]}`|\\]+")
+_LINE = re.compile(r":(\d{1,7})(?:[:-](\d{1,7}))?(?::.*)?$")
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9_+]{0,9}$")
+_BARE = frozenset(
+    (
+        "md rst txt py pyi pyx ipynb go mod sum js jsx ts tsx mjs cjs mts cts json jsonl json5 yaml yml "
+        "toml ini cfg conf env sh bash zsh fish ps1 bat html htm css scss sass less vue svelte astro c h "
+        "cc cpp cxx hpp hh cs java kt kts scala rb rs swift m mm php pl pm lua r jl ex exs erl hs ml mli "
+        "clj dart sql graphql proto xml svg png jpg jpeg gif webp pdf csv tsv parquet lock log tmpl tpl "
+        "j2 tf hcl nix gradle properties plist patch diff zip gz tar db sqlite wasm"
+    ).split()
+)
+"""Endings of file names. A word with a dot and no slash is a file only with one of these: `os.path` is none."""
+
+_NAMES = frozenset(
+    "Makefile Dockerfile Justfile Rakefile Gemfile Procfile LICENSE README CHANGELOG Vagrantfile".split()
+)
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}$")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_ID = re.compile(
+    r"#[A-Z]?\d{1,12}$|[A-Z][A-Z0-9]{1,9}-\d{1,8}$|[A-Z]{2,4}\d{2,8}$|(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,12}$"
+    r"|[a-z]+_[a-z]+_\d{3,6}$|[a-z]+_\d{5,10}$|\d{7,12}$"
+)
+_SYMBOL = re.compile(
+    r"(?:[A-Za-z_]\w*\.)?(?:_*[a-z][a-z0-9]*(?:_[a-z0-9]+)+_*|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z][a-z0-9]+"
+    r"(?:[A-Z][a-z0-9]*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$"
+)
+_HANDLE = re.compile(r"@[A-Za-z][A-Za-z0-9-]{2,38}$")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
+_BRANCH = re.compile(
+    r"\b(?:branch(?:es)?(?: named| called)?|git (?:checkout|switch)(?: -[bcC])?|[Oo]n branch|merge(?:d)? into)[ :]+"
+    r"[`'\"]?((?=[\w./-]*[/-]|(?:main|master|develop|dev)\b)[A-Za-z][\w./-]{2,80})"
+)
+_PERSON = re.compile(r"(?:Author|Co-[Aa]uthored-[Bb]y|Signed-off-by|Reviewed-by): ([A-Z][^\n<]{2,40}?) ?<")
+
+
+class Named(NamedTuple):
+    """Something that a text names: its kind and value, and the lines that the text names with it, (0, 0) if none."""
+
+    kind: Kind
+    value: str
+    lines: tuple[int, int] = (0, 0)
+
+
+_NOTHING = Named("file", "")
+
+
+class Words:
+    """Finds what texts name. It remembers the verdict on each word."""
+
+    def __init__(self) -> None:
+        self._verdicts = _Verdicts()
+
+    def of(self, text: str, *, symbols: bool) -> list[Named]:
+        """What `text` names, each once, in order of appearance; names in code only with `symbols`."""
+        if len(text) > ENDS[0] + ENDS[1]:
+            text = f"{text[: ENDS[0]]}\n{text[-ENDS[1] :]}"
+        plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+        found: dict[Named, None] = dict.fromkeys(map(self._verdicts.__getitem__, plain.translate(_APART).split()))
+        found.pop(_NOTHING, None)
+        if not symbols:
+            found = {named: None for named in found if named.kind != "symbol"}
+        if "://" in text:
+            found |= dict.fromkeys(Named("url", url.rstrip(".,;:!?*")) for url in _URL.findall(text))
+        if "ranch" in text or "git " in text or "into" in text:
+            found |= dict.fromkeys(Named("branch", name.rstrip(".")) for name in _BRANCH.findall(text))
+        if ": " in text and "<" in text:
+            found |= dict.fromkeys(Named("person", name) for name in _PERSON.findall(text))
+        if len(self._verdicts) > _REMEMBERED:
+            self._verdicts.clear()
+        return list(found)
+
+
+class _Verdicts(dict[str, Named]):
+    """What each word names; `_NOTHING` for most."""
+
+    def __missing__(self, word: str) -> Named:
+        found = self[word] = _judged(word) or _NOTHING
+        return found
+
+
+WORDS = Words()
+"""What all memories find words with: the verdict on a word depends on nothing else."""
+
+
+def _judged(raw: str) -> Named | None:
+    if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
+        return None  # most words
+    word = raw.rstrip(".:-+/\\@#").lstrip("-+:")
+    if not 3 <= len(word) <= _LONGEST or "//" in word:
+        return Named("id", word) if _ID.match(word) else None
+    return _file(word) or _other(word)
+
+
+def _file(word: str) -> Named | None:
+    lines = (0, 0)
+    if ":" in word:
+        found = _LINE.search(word)
+        if found is not None:
+            word, lines = word[: found.start()], (int(found[1]), int(found[2] or found[1]))
+        word = word.rpartition(":")[2] if not _is_drive(word) else word
+    name = word.replace("\\", "/").rpartition("/")[2]
+    if not name or name[-1] in "/~":
+        return None
+    ending = _ENDING.search(name)
+    if ending is None or ending.start() == 0:
+        slashed = "/" in word and (name in _NAMES or name.startswith(".")) and len(name) > 2
+        return Named("file", path_of(word), lines) if slashed or word in _NAMES else None
+    if "/" in word or "\\" in word or ending[0][1:].lower() in _BARE:
+        return None if "@" in word and "/" not in word else Named("file", path_of(word), lines)
+    return None
+
+
+def _is_drive(word: str) -> bool:
+    return len(word) > 2 and word[0].isalpha() and word[1] == ":" and word[2] in "/\\"
+
+
+def _other(word: str) -> Named | None:
+    if _HASH.match(word) or _UUID.match(word) or _ID.match(word):
+        return Named("id", word)
+    if _HANDLE.match(word) or _MAIL.match(word):
+        return Named("person", word)
+    return Named("symbol", word) if _SYMBOL.match(word) else None
+
+
+def path_of(path: str) -> str:
+    """A path in the form in which paths are compared."""
+    return path.replace("\\", "/").removeprefix("./")
+
+
+def raised_in(text: str) -> Iterator[str]:
+    """The lines of a text that somebody wrote that name an exception or an error."""
+    if "rror" in text or "xception" in text:
+        for found in _RAISED.finditer(text[: ENDS[0]]):
+            yield found[1].strip()
+
+
+_RAISED = re.compile(r"(?:^|[\s`*])((?:[\w.]*[A-Z]\w*(?:Error|Exception)|[Ee]rror|ERROR|fatal): [^\n`]{4,200})")
