@@ -13,11 +13,12 @@ from turnlog.log.budget import Budget, Strategy
 from turnlog.log.caching import CacheRead
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
+from turnlog.log.prompt import PromptSection, When
 from turnlog.log.records import Binding, Body, Environment, Record
 from turnlog.log.usage import Count, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
-VALUES = (Message, Count, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form)
+VALUES = (Message, Count, PromptSection, When, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form)
 EXAMPLES = [line for line in PAGE.splitlines() if line.startswith('{"v":')]
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 
@@ -43,7 +44,7 @@ def _documented(chapter: str) -> dict[str, dict[str, bool]]:
         ("Kinds of records", get_args(Body)),
         (
             "Values inside records",
-            (Message, Count, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form),
+            (Message, Count, PromptSection, When, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form),
         ),
         ("Parts of messages", get_args(Part)),
     ],

@@ -203,7 +203,8 @@ def test_the_front_stays_small() -> None:
     members = [name for name in dir(session) if not name.startswith("_")]
     session.close()
     assert len(turnlog.__all__) <= 35
-    assert len(members) <= 48, members  # 45, `exclude`, `cache` and `memory`; no more than 55 ever
+    # 45, `exclude`, `cache`, `prompt`, `memory` and `skills`; no more than 55 ever
+    assert len(members) <= 50, members
 
 
 def test_public_things_say_what_they_are() -> None:

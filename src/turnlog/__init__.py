@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import log as log
     from . import memory as memory
     from . import models as models
+    from . import prompt as prompt
     from . import redaction as redaction
     from . import requests as requests
     from . import session as session
@@ -53,7 +54,7 @@ else:
         __name__,
         {
             "": (
-                "errors export importers log memory models redaction requests session stores "
+                "errors export importers log memory models prompt redaction requests session stores "
                 "summarize telemetry testing tokens trajectory view workspace"
             ),
             "config.settings": "Settings",

@@ -19,8 +19,8 @@ from turnlog.log.texts import FIELDS, NOT_TEXT, leaf_parts, strings_in, texts_in
 # Ids, hashes, proofs, ciphers, numbers, words of ours or of an API, names of models and tools.
 KEPT = (
     "action after before binding blobs budget cache cache_ttl call_id count counted data encrypted environment "
-    "file_id id item_id key kind mime mode model name of old_mode outcome output patch provider raw response_id "
-    "role sha256 shape signature source state status steps stop summarizer turn_id usage"
+    "file_id id item_id key kind label labels mime mode model name of old_mode outcome output patch place provider raw "
+    "response_id role section sha256 shape signature source state status steps stop summarizer tool turn_id usage used"
 )
 
 

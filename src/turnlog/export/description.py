@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..log.codec import encode_record
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.prompt import PromptRecord
 from ..log.records import (
     Approval,
     Body,
@@ -185,6 +186,13 @@ def _content(record: Record, standing: Standing | None) -> tuple[str, Words, lis
             return "checkpoint", (f"{size:,} characters of an answer had arrived",), []
         case Configuration(provider=provider, model=model):
             return "settings", (f"{provider} {model}".strip(),), _configuration(record.body)
+        case PromptRecord(sections=sections, labels=labels):
+            told = tuple(Block("text", section.text, section.name) for section in sections)
+            return (
+                "prompt",
+                (f"{len(sections)} sections of system text", *labels),
+                [*([Block("group", label="sections", blocks=told)] if told else [])],
+            )
         case UnknownRecord(name=name):
             written = encode_record(record).decode("utf-8", "replace")
             headline = f"a {name} record that a newer turnlog wrote"

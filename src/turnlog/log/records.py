@@ -14,6 +14,7 @@ from msgspec import Struct
 from .budget import Budget, Strategy
 from .caching import CacheRead
 from .messages import Form, Message, Outcome, Part, Tool
+from .prompt import PromptRecord
 from .usage import Count, Usage
 
 
@@ -37,6 +38,7 @@ class MessageRecord(
 
     `source` is its place in the foreign transcript that it was imported from (a line, an id). `binding` is what its
     reasoning is bound to, if the model binds it. `step` is the step of a trajectory whose image it shows; 0: none.
+    `section` is the section of the system prompt whose text it is at its place, if it is one's.
     """
 
     message: Message
@@ -47,6 +49,7 @@ class MessageRecord(
     source: str = ""
     binding: Binding | None = None
     step: int = 0
+    section: str = ""
 
 
 class PartialAnswer(
@@ -300,6 +303,7 @@ Body = (
     | TurnOpened
     | TurnClosed
     | Configuration
+    | PromptRecord
     | FileChange
     | Approval
     | Note

@@ -28,6 +28,7 @@ from .messages import (
     Unknown,
     unchanged,
 )
+from .prompt import PromptRecord, PromptSection, When
 from .records import (
     Approval,
     Configuration,
@@ -87,6 +88,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "response_id": NOT_TEXT,
         "source": TEXT,
         "binding": NOT_TEXT,
+        "section": NOT_TEXT,
     },
     PartialAnswer: {
         "message": CONVERSATION,
@@ -123,6 +125,9 @@ FIELDS: dict[type, dict[str, Field]] = {
         "environment": NOT_TEXT,
         "base_url": TEXT,
     },
+    PromptRecord: {"sections": WITHIN, "labels": NOT_TEXT},
+    PromptSection: {"name": NOT_TEXT, "text": TEXT, "place": NOT_TEXT, "when": WITHIN},
+    When: {"tool": NOT_TEXT, "used": NOT_TEXT, "provider": NOT_TEXT, "label": NOT_TEXT},
     FileChange: {
         "path": SEARCHED,
         "action": NOT_TEXT,

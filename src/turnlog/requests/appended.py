@@ -67,7 +67,7 @@ def system_texts(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, str]]
     """The decisions that replaced system text, and the new text."""
     for n, decision in decisions.items():
         if decision.action == "system" and decision.detail.get("texts"):
-            yield n, "".join(text for _, _, text in decision.detail["texts"])
+            yield n, "\n\n".join(text for _, _, text in decision.detail["texts"] if text)
 
 
 def appended(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .events import Appended, Event, EventKind, Feed, follow_records
     from .history_edits import Rewind
     from .inspect import WindowUse
+    from .prompt import Prompt, SectionReport
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recovery import Change, Recovered, Resumed, answer_unfinished
@@ -35,6 +36,7 @@ else:
             "events": "Appended Event EventKind Feed follow_records",
             "history_edits": "Rewind",
             "inspect": "WindowUse",
+            "prompt": "Prompt SectionReport",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recovery": "Change Recovered Resumed answer_unfinished",
@@ -55,10 +57,12 @@ __all__ = [
     "EventKind",
     "Feed",
     "InvalidArguments",
+    "Prompt",
     "READ_BACK",
     "Recovered",
     "Resumed",
     "Rewind",
+    "SectionReport",
     "Session",
     "SessionLog",
     "ToolRun",

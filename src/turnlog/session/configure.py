@@ -17,7 +17,7 @@ from ..providers.tool_declarations import read_tools
 from ..requests.conversation import Conversation
 from ..requests.request import Request
 from ..requests.translate import plan, translate
-from ..view.types import Loss
+from ..view.types import Loss, Shown
 from .inputs import settings_given, target_given
 from .recorder import Journal
 from .recovery import environment_of
@@ -122,21 +122,41 @@ class Configurer:
         return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
 
     def replace_system(self, text: str) -> Record:
-        """Record system text that replaces the text at the beginning of the conversation.
+        """Record system text that replaces the text at the beginning of the conversation, apart from that of sections.
 
         A conversation without any gets it at the present position; a later call replaces it.
         """
-        message = Message("system", (Text(text_given("system text that replaces another", text)),))
+        text_given("system text that replaces another", text)
+        # exact: a decision names the number
+        exact = bool(self._context.items) and not self._context.head
+        return self._journal.append_at(lambda n: self.system_bodies(n, text), exact=exact)[0]
 
-        def replaced(n: int) -> tuple[Body, ...]:  # what others recorded meanwhile is replaced too
-            old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
-            if not old:
-                said = MessageRecord(message)
-                return (said, Decision("system", n, n, "system text")) if self._context.items else (said,)
-            first, last = old[0][0].records[0], old[-1][0].records[0]
-            places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
-            detail = {"texts": places, "changes_from": first}
-            return (Decision("system", first, last, "another system text", detail),)
+    def text_of_section(self, section: str) -> str | None:
+        """The text of a section at the beginning of the conversation ("": of no section); None if it is not there."""
+        own = [text_of(shown.message) for shown in self._context.head if self._section_of(shown) == section]
+        return "\n\n".join(own) if own else None
 
-        exact = bool(self._context.items) and not self._context.head  # a decision names the number
-        return self._journal.append_at(replaced, exact=exact)[0]
+    def system_bodies(self, n: int, text: str, section: str = "") -> tuple[Body, ...]:
+        """The records, from number `n` on, that make `text` the one of a section at the beginning of the conversation
+        ("": of no section). What others recorded meanwhile is replaced too. Parts of other sections keep their text:
+        models that are told of changes are told the whole text anew."""
+        head = self._context.head
+        old = [(shown, i) for shown in head for i in range(len(shown.message.parts))]
+        own = [place for place in old if self._section_of(place[0]) == section]
+        if not own:
+            said = MessageRecord(Message("system", (Text(text),)), section=section)
+            is_first = not old and bool(self._context.items)
+            return (said, Decision("system", n, n, "system text")) if is_first else (said,)
+        first, last = old[0][0].records[0], old[-1][0].records[0]
+        places = []
+        for shown, i in old:
+            part = shown.message.parts[i]
+            now = part.text if isinstance(part, Text) else None
+            if (shown, i) in own:
+                now = text if (shown, i) == own[0] else ""
+            if now is not None:
+                places.append([shown.records[0], [i], now])
+        return (Decision("system", first, last, "another system text", {"texts": places, "changes_from": first}),)
+
+    def _section_of(self, shown: Shown) -> str:
+        return self._context.sections.of.get(shown.records[0], "")

@@ -39,6 +39,7 @@ from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
 from .inspect import WindowUse, explained
 from .memory import SessionMemory
+from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
 from .recorder import Journal
@@ -53,7 +54,8 @@ class Session:
 
     Threads may share a session, and several processes may append to the same one: records of other processes are seen
     at the next request. `log` reads the records, `window` tells how full the model's window is, `cache` what requests
-    read from prompt caches, `resumed` what opening an existing session found.
+    read from prompt caches, `prompt` has the system prompt in sections, `resumed` what opening an existing session
+    found.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Session:
             store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines, warn=self._warn
         )
         self._configurer = Configurer(self._context, self._journal)
+        self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(lambda: recover(self), self._warn)
@@ -170,7 +173,9 @@ class Session:
         return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
-        """Record a user message."""
+        """Record a user message. Outside of a turn, sections of the system prompt are looked at anew first."""
+        if not self._turn.id:
+            self.prompt.refresh()
         return self.add(Message("user", parts_of(content)))
 
     def assistant(self, content: Content) -> Record:
@@ -233,14 +238,18 @@ class Session:
     ) -> Record:
         """Set the tools, the budget, the strategy, or request settings of the target's provider, for later requests.
         Arguments that are not given change nothing; a setting given as None is removed."""
-        return self._configurer.configure(tools, budget, strategy, settings)
+        configured = self._configurer.configure(tools, budget, strategy, settings)
+        self.prompt.settle()
+        return configured
 
     def switch(self, target: Target, *, reason: str = "") -> tuple[Loss, ...]:
         """Make later requests for another target. Settings that both providers know are kept; those in `target`
         override them. Returns what the new target cannot take. Nothing is deleted: after switching back, messages and
         tools are sent again. Not restored are decisions made for a smaller window (see `undo`) and settings that only
         one provider has; set those again with `configure`, or give them in the target."""
-        return self._configurer.switch(target, reason)
+        losses = self._configurer.switch(target, reason)
+        self.prompt.settle()
+        return losses
 
     def clear(self, *, reason: str = "cleared") -> Record:
         """Start the conversation afresh: later requests contain the system text, but no earlier message. The log keeps

@@ -38,6 +38,7 @@ from .changes import Changes
 from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
 from .originals import ImageNumbers, Originals
+from .sections import Sections
 from .tally import Tally, items_of
 
 Summarise = Callable[[Wanted], Summary]
@@ -70,6 +71,7 @@ class Context:
         self._built: tuple[Builder, RepairedView] | None = None
         self._looked_at = Conversation()  # what was measured last to decide something
         self._changes = Changes(store, session_id)
+        self.sections = Sections(store, session_id)
         self._reader = ""  # the provider whose requests show the conversation as it is in memory
         self._load(None)
 
@@ -99,6 +101,7 @@ class Context:
     def _take(self, record: Record) -> None:
         self._built = None
         self.caches.take((record,))
+        self.sections.take(record)
         if isinstance(record.body, Configuration):
             moved = self._changes.depend_on(self.configuration, record.body)
             self._configure(record.body)
@@ -145,6 +148,7 @@ class Context:
         bills = newest_bills(self._store, self._id, window, self.last)
         self.calibration = calibrated(bills)
         self.caches.take(sorted((*window.records, *bills), key=lambda record: record.n))
+        self.sections.load(window.records, self.last)
         self._fill(window.records)
         before = self._fate
         waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._tally.pairing.open]
@@ -377,6 +381,10 @@ class Context:
     def items(self) -> Sequence[Item]:
         """The messages in memory as they are shown."""
         return self._shown.items
+
+    def is_taken_back(self, n: int) -> bool:
+        """Whether a rewind took record `n` back."""
+        return bool(self._rewinds.by(n))
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""

@@ -1,0 +1,112 @@
+"""Sections as programs give them, checked, ordered and capped."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from ..errors import InputError, is_async
+from ..log.prompt import PromptSection, When
+from ..tokens.counters import counter_for
+
+_CUT = "[The section {name!r} is cut here: it may have {cap:,} tokens.]"
+
+_RESERVED = re.compile(r"start|system|(?:skill|tool):.*", re.DOTALL)
+"""Names that turnlog itself uses."""
+
+_NAME = 64
+"""The most characters of a name."""
+
+
+class Section(Struct, frozen=True, repr_omit_defaults=True):
+    """One section of the system prompt.
+
+    - `text`: the text, or a function without arguments that returns it. A function is called when a turn opens, and
+      never for a request.
+    - `place`: `start` is the system text that requests begin with. `late` is behind what the user said: a changed text
+      is told there, and what was sent stays where it was sent.
+    - `when`: the conditions under which it is shown.
+    - `cap`: the most tokens of it; 0: no cap. A longer text is cut at its end. Tokens are counted as for a model that
+      is not known, so that a switch to another model changes nothing.
+    - `priority`: if all sections together have too many tokens, the one with the lowest priority is left out first.
+      None: never, as for the contract that everything else rests on.
+    """
+
+    name: str
+    text: str | Callable[[], str]
+    place: Literal["start", "late"] = "start"
+    when: When = When()
+    cap: int = 0
+    priority: int | None = None
+
+
+def section_given(section: Section) -> Section:
+    """`section`, if it can be one. Raises InputError that names the section and the field."""
+    if not isinstance(section, Section):
+        raise InputError(f"prompt.add() takes turnlog.prompt.Section objects, not {type(section).__name__}")
+    name = section.name
+    if not isinstance(name, str) or not name or len(name) > _NAME or not name.isprintable():
+        raise InputError(f"section name {name!r}: give 1 to {_NAME} printable characters")
+    if _RESERVED.fullmatch(name):
+        taken = "'start', 'system' and names that begin with 'skill:' or 'tool:' are turnlog's own"
+        raise InputError(f"section name {name!r}: {taken}")
+    if not isinstance(section.text, str) and (not callable(section.text) or is_async(section.text)):
+        raise InputError(f"section {name!r}: text must be a string, or a function that is not asynchronous")
+    if section.place not in ("start", "late"):
+        raise InputError(f"section {name!r}: place must be 'start' or 'late', not {section.place!r}")
+    if not isinstance(section.when, When):
+        raise InputError(f"section {name!r}: when must be turnlog.prompt.When(...)")
+    if section.when.turns < 1:
+        raise InputError(f"section {name!r}: when.turns must be at least 1, not {section.when.turns!r}")
+    if isinstance(section.cap, bool) or not isinstance(section.cap, int) or section.cap < 0:
+        raise InputError(f"section {name!r}: cap must be a number of tokens, or 0, not {section.cap!r}")
+    if isinstance(section.priority, bool) or not isinstance(section.priority, int | None):
+        raise InputError(f"section {name!r}: priority must be a whole number or None, not {section.priority!r}")
+    return section
+
+
+def text_said(name: str, text: object) -> str:
+    """What the function of a section returned, if it is text. Raises InputError."""
+    if not isinstance(text, str):
+        raise InputError(f"section {name!r}: its function must return a string, not {type(text).__name__}")
+    return text
+
+
+def replaced(sections: Sequence[PromptSection], given: Iterable[PromptSection]) -> tuple[PromptSection, ...]:
+    """The sections with those `given`: each takes the place of the one with its name, or comes last."""
+    found = {section.name: section for section in sections}
+    found.update((section.name, section) for section in given)
+    return tuple(found.values())
+
+
+def ordered(sections: Iterable[PromptSection]) -> list[PromptSection]:
+    """The sections in the order in which requests show them: first those that never change, then those under a
+    condition, then those with a function. Within these, in the order in which they were added."""
+    return sorted(sections, key=lambda section: 2 if section.changes else 1 if section.when != When() else 0)
+
+
+@lru_cache(maxsize=256)
+def tokens_in(text: str) -> int:
+    """The tokens of a text, as for a model that is not known. Texts that stay are counted once."""
+    return counter_for("").text(text)
+
+
+def capped(section: PromptSection, text: str) -> str:
+    """The text of a section, cut at its end if it has more tokens than its cap."""
+    return text if not section.cap else cut_to(text, section.cap, _CUT.format(name=section.name, cap=section.cap))
+
+
+def cut_to(text: str, cap: int, mark: str) -> str:
+    """The beginning of a text, with a line that says so if it has more than `cap` tokens. That line comes on top."""
+    if tokens_in(text) <= cap:
+        return text
+    count = counter_for("").text
+    length = bisect_right(range(len(text)), cap, key=lambda length: count(text[:length])) - 1
+    begin = text[: max(0, length)]
+    whole = begin.rpartition("\n")[0] or begin.rpartition(" ")[0] or begin
+    return f"{whole}\n{mark}".lstrip("\n")

@@ -1,0 +1,216 @@
+"""`Session.prompt`: the system prompt in sections. What each section says is put on record when a turn opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .._platform.units import counted
+from ..errors import InputError
+from ..log.messages import ToolCall, text_of
+from ..log.prompt import PromptRecord, PromptSection
+from ..log.records import Body
+from ..log.store import RecordStore
+from ..prompt.compose import Standing, composed, start_text
+from ..prompt.conditions import Facts
+from ..prompt.sections import Section, capped, replaced, section_given, text_said, tokens_in
+from ..view.fold import as_shown
+from ..view.types import starts_turn
+from .configure import Configurer
+from .recorder import Journal
+from .state import Context
+
+START = "start"
+"""What a message with the sections at the beginning names as its section."""
+
+_ROOM = 0.5
+"""Share of what a request may have that all sections may take together, unless a limit was set."""
+
+
+class SectionReport(Struct, frozen=True, repr_omit_defaults=True):
+    """Where a section stands. `tokens` are those of its text, counted as for a model that is not known. `left_out` says
+    why requests do not show it; empty if they do. `changes`: a function gives its text."""
+
+    name: str
+    place: str
+    tokens: int
+    left_out: str = ""
+    priority: int | None = None
+    changes: bool = False
+
+    def __str__(self) -> str:
+        said = [f"{self.name}: {counted(self.tokens, 'token')}", self.place]
+        said += ["by a function"] if self.changes else []
+        said += ["never gives way"] if self.priority is None else [f"priority {self.priority}"]
+        return f"{', '.join(said)}{f' - left out: {self.left_out}' if self.left_out else ''}"
+
+
+class Prompt:
+    """The sections of a session's system prompt.
+
+    Their definitions are on record, and so is the text that they make: a session that is opened again goes on with it.
+    Functions are not on record. A program adds its sections each time it opens the session; what has not changed makes
+    no record. Until a function is given, the section keeps the last text that is on record.
+    """
+
+    def __init__(
+        self, store: RecordStore, session_id: str, context: Context, journal: Journal, configurer: Configurer
+    ) -> None:
+        self._store = store
+        self._id = session_id
+        self._context = context
+        self._journal = journal
+        self._configurer = configurer
+        self._functions: dict[str, Callable[[], str]] = {}
+
+    # -- defining --------------------------------------------------------------------------------
+
+    def add(self, *sections: Section) -> None:
+        """Add sections, after those that are there; one whose name is there takes its place. Raises InputError."""
+        given = [section_given(section) for section in sections]
+        for section in given:
+            self._functions.pop(section.name, None)
+            if not isinstance(section.text, str):
+                self._functions[section.name] = section.text
+        self._change(lambda now: replace(now, sections=replaced(now.sections, (_kept(one, now) for one in given))))
+
+    def remove(self, *names: str) -> None:
+        """Remove sections by name. Raises InputError for a name that is not there."""
+
+        def removed(now: PromptRecord) -> PromptRecord:
+            there = [section.name for section in now.sections]
+            if missing := [name for name in names if name not in there]:
+                raise InputError(f"there is no section {missing[0]!r}: there are {', '.join(there) or 'none'}")
+            return replace(now, sections=tuple(one for one in now.sections if one.name not in names))
+
+        self._change(removed)
+        for name in names:
+            self._functions.pop(name, None)
+
+    def label(self, *labels: str) -> None:
+        """Give the prompt labels, which conditions of sections may ask for."""
+        self._change(lambda now: replace(now, labels=tuple(dict.fromkeys((*now.labels, *labels)))))
+
+    def unlabel(self, *labels: str) -> None:
+        """Take labels from the prompt."""
+        self._change(lambda now: replace(now, labels=tuple(one for one in now.labels if one not in labels)))
+
+    def limit(self, max_tokens: int) -> None:
+        """Set the most tokens of all sections together; 0: half of what a request may have. Sections with the lowest
+        priority give way."""
+        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:
+            raise InputError(f"limit() takes a number of tokens, or 0, not {max_tokens!r}")
+        self._change(lambda now: replace(now, max_tokens=max_tokens))
+
+    def settle(self) -> None:
+        """Look at all conditions, and put on record what has changed. No function is called. This happens by itself
+        when the tools or the target change."""
+        if self._context.sections.record is not None:
+            self._change(lambda now: now)
+
+    def refresh(self) -> None:
+        """Call the functions of sections, look at all conditions, and put on record what has changed. This happens by
+        itself when a turn opens, and at `Session.user` outside of a turn."""
+        if self._context.sections.record is None:
+            return
+        texts = {name: text_said(name, function()) for name, function in self._functions.items()}
+        self._change(lambda now: replace(now, sections=tuple(_with_text(one, texts) for one in now.sections)))
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def sections(self) -> tuple[PromptSection, ...]:
+        """The sections on record, in the order in which they were added."""
+        return self._now.sections
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the prompt."""
+        return self._now.labels
+
+    def explain(self) -> tuple[SectionReport, ...]:
+        """Where each section stands, in the order of requests, by the conditions as they are now. No function is
+        called: changes show from the next turn on. System text that belongs to no section comes first, as `system`."""
+        with self._context.lock:
+            self._context.refresh()
+            plain = self._configurer.text_of_section("")
+            reports = [] if plain is None else [SectionReport("system", "start", tokens_in(plain))]
+            for one in self._composed(self._now):
+                of = one.section
+                reports.append(SectionReport(of.name, of.place, one.tokens, one.left_out, of.priority, of.changes))
+            return tuple(reports)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _now(self) -> PromptRecord:
+        return self._context.sections.record or PromptRecord()
+
+    def _change(self, change: Callable[[PromptRecord], PromptRecord]) -> None:
+        """Put on record what a change of the sections comes to, if that is anything."""
+
+        def changed(n: int) -> Sequence[Body]:
+            wanted = change(self._now)
+            bodies: list[Body] = [] if wanted == self._now else [wanted]
+            text = start_text(self._composed(wanted))
+            if text != self._shown_text(START):
+                bodies += self._configurer.system_bodies(n + len(bodies), text, START)
+            return bodies
+
+        with self._context.lock:
+            self._context.refresh()
+            if not changed(self._context.last + 1):
+                return
+        self._journal.append_at(changed)
+
+    def _composed(self, record: PromptRecord) -> list[Standing]:
+        return composed(record.sections, {}, self._facts(record), self._room(record))
+
+    def _room(self, record: PromptRecord) -> int:
+        now, target = self._context.configuration, self._configurer.target
+        limit = (now.budget.max_tokens if now.budget else 0) or (target.input_limit if target else 0)
+        return record.max_tokens or int(limit * _ROOM) or 1 << 62
+
+    def _facts(self, record: PromptRecord) -> Facts:
+        now = self._context.configuration
+        tools = {tool.name for tool in now.tools}
+        return Facts(tools, cache(self._used_in), now.provider, frozenset(record.labels))
+
+    def _used_in(self, turns: int) -> Collection[str]:
+        """The names of the tools called in the last turns of the user, without what was taken back."""
+        names: set[str] = set()
+        for record in self._store.read(self._id, reverse=True):
+            if self._context.is_taken_back(record.n):
+                continue
+            for shown in as_shown(record):
+                names |= {part.name for part in shown.message.parts if isinstance(part, ToolCall)}
+                turns -= starts_turn(shown)
+            if turns <= 0:
+                break
+        return names
+
+    def _shown_text(self, section: str) -> str:
+        """The text of a section as the newest message of it that is shown says it; empty if none is."""
+        of = self._context.sections.of
+        newest = next((item for item in reversed(self._context.items) if of.get(item.n) == section), None)
+        return "" if newest is None else text_of(newest.shown.message)
+
+
+def _kept(section: Section, now: PromptRecord) -> PromptSection:
+    """A section as it is kept. One with a function has the last text on record until a turn opens."""
+    changes = not isinstance(section.text, str)
+    before = next((one.text for one in now.sections if one.name == section.name and one.changes), "")
+    text = section.text if isinstance(section.text, str) else before
+    return PromptSection(
+        section.name, text, section.place, section.when, section.cap, section.priority, changes=changes
+    )
+
+
+def _with_text(section: PromptSection, texts: Mapping[str, str]) -> PromptSection:
+    """A section with the text that its function returned, if it is at the beginning."""
+    if section.place != "start" or section.name not in texts:
+        return section
+    return replace(section, text=capped(section, texts[section.name]))
