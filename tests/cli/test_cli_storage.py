@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import turnlog as library
 from turnlog.stores import new_key
 
 
@@ -112,3 +115,30 @@ def test_copy(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: P
     assert turnlog("export", session, "--format", "jsonl", "--store", "back.db").out == whole
     assert "is not encrypted" in turnlog("ls", "--store", "back.db", "--key", keys[0]).err
     assert turnlog("rekey", "--new-key", keys[1], "--store", "back.db").code == 2
+
+
+def test_commands_go_on_past_damage(turnlog: Any) -> None:
+    """A damaged record that stops a command, passes in silence or is blamed on another; a healthy session missed."""
+    for name in ("a", "b"):
+        with library.open(name, store="log.db") as session:
+            for n in range(1, 6):
+                session.user(f"{name} says {n}")
+    with closing(sqlite3.connect("log.db", isolation_level=None)) as db:
+        db.execute("update records set record = replace(record, 'a says 3', 'a says 9')")
+    told, advice = "a, record 3: it does not match its checksum", "`turnlog salvage a NEW`"
+    for words, seen in (
+        (("show", "a"), ["a says 2", "a says 4"]),
+        (("export", "a", "--format", "markdown"), ["a says 2", "a says 4"]),
+        (("scan",), []),
+        (("copy", "copy.db"), []),
+        (("doctor", "a"), []),
+    ):
+        ended = turnlog(*words)
+        assert ended.code in (1, 5) and told in ended.err and advice in ended.err, (words, ended)
+        assert all(text in ended.out for text in seen) and "a says 9" not in ended.out, (words, ended)
+    assert "b says 5" in turnlog("show", "b", "--store", "copy.db").out
+    assert turnlog("verify").code == 1
+    assert turnlog("search", "says", "--json").rows != []
+    ended = turnlog("salvage", "a", "c")
+    assert (ended.code, ended.err.splitlines()) == (0, [told, "session c has 4 of 5 records of a"])
+    assert turnlog("show", "c").code == 0

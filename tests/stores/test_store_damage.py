@@ -193,9 +193,9 @@ def test_nothing_is_written_over_a_damaged_row(path: Path) -> None:
     """An append or a new title that gives a damaged session row a good seal, and so hides the damage."""
     _damage(path, "update sessions set records = 4 where id = 's'")
     store = SqliteStore(path)
-    with pytest.raises(CorruptRecord, match="fork"):
+    with pytest.raises(CorruptRecord, match="turnlog salvage s NEW"):
         store.append("s", [said("x")])
-    with pytest.raises(CorruptRecord, match="fork"):
+    with pytest.raises(CorruptRecord, match="turnlog salvage s NEW"):
         store.rename("s", "x")
     assert store.append("f", [said("x")])[0].n == 8
     store.close()

@@ -8,12 +8,10 @@ from operator import attrgetter
 from typing import Any
 
 from .._platform.units import counted
-from ..errors import CorruptRecord
 from ..log.records import Decision
 from ..log.store import Store
 from ..view.decisions import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
-from .terminal import say
 
 _ORDER: tuple[Fate, ...] = (
     "kept",
@@ -43,12 +41,8 @@ def newest_of(numbers: Sequence[int]) -> str:
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
-    """The rewinds of a session; none, with a warning, if its decisions are damaged."""
-    try:
-        return Rewinds.of(store.of_kinds(session_id, ("decision",)))
-    except CorruptRecord as error:
-        say(f"the rewinds of this session cannot be read: {error}")
-        return Rewinds()
+    """The rewinds of a session."""
+    return Rewinds.of(store.of_kinds(session_id, ("decision",)))
 
 
 def saving(before: int, after: int) -> str:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from .._version import __version__
-from ..errors import InputError, TurnlogError
+from ..errors import CorruptRecord, InputError, TurnlogError
 from ..models.target import UnknownModelWarning
 from .stores import KEY_VARIABLE, VARIABLE
 from .terminal import discard_output, flush, out, place_of, say
@@ -22,7 +22,7 @@ EXIT_CODES = {
     2: "the input or the command line cannot be used",
     3: "the store or the system could not do it",
     4: "there is no session of that id",
-    5: "damaged data in the store",
+    5: "damaged data in the store; commands that only read do all they can first",
     6: "the store was written by a newer turnlog",
     7: "the request cannot fit the budget or the model's window",
     70: "an error in turnlog itself",
@@ -57,6 +57,7 @@ _NOUNS = {
     "verify": "verify",
     "doctor": "doctor",
     "scrub": "scan scrub",
+    "salvage": "salvage",
     "storage": "pack copy rekey",
     "config": "config",
     "demo": "demo",
@@ -163,6 +164,7 @@ def _run(argv: Sequence[str] | None) -> int:
         argv = sys.argv[1:] if argv is None else argv
         arguments = build_parser(argv).parse_args(argv)
         code: int = arguments.run(arguments)
+        code = code or (CorruptRecord.exit_code if getattr(arguments, "damaged", None) else 0)
     except SystemExit as end:  # --help, --version, a usage error
         return end.code if isinstance(end.code, int) else 2
     except TurnlogError as error:

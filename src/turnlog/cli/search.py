@@ -52,7 +52,7 @@ def _search(arguments: Namespace) -> int:
         say(f"nothing to search: there is no store at {place(arguments)}")
         return 0
     # A search first brings the index up to date. If the store is read-only, it reads all records instead.
-    with opened(arguments, write=is_writable(arguments)) as store:
+    with opened(arguments, write=is_writable(arguments), past_damage=True) as store:
         hits = store.search(
             " ".join(arguments.text),
             session=arguments.session and whole_id(store, arguments.session),

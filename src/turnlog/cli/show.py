@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._platform.units import counted
-from ..errors import CorruptRecord
 from ..export import Block, Description, describe, in_short, record_json, visible
 from ..log.bills import Bills
 from ..log.messages import compact_json
@@ -72,13 +71,8 @@ def _show(arguments: Namespace) -> int:
 
 
 def _sum_up(store: Store, session_id: str) -> None:
-    """Print one line with the bill, if there is one. Damage is reported, and the rest is shown."""
-    try:
-        bills = store.usage(session_id)
-    except CorruptRecord as error:
-        say(f"the bill cannot be summed: {error}")
-        return
-    if bills:
+    """Print one line with the bill, if there is one."""
+    if bills := store.usage(session_id):
         out_line(in_short(bills))
 
 

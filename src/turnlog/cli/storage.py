@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from .._platform.units import AGES, counted, read_age
@@ -11,7 +12,7 @@ from ..errors import InputError, no_store
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
 from .arguments import add_command
-from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
+from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place, report
 from .terminal import say
 
 _NEW_KEY = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME or ask"
@@ -71,10 +72,10 @@ def _before(age: str) -> str:
 
 def _copy(arguments: Namespace) -> int:
     key = key_at(arguments.new_key) if arguments.new_key else None
-    with opened(arguments) as source:
+    with opened(arguments, past_damage=False) as source:
         target = open_store(arguments.path, durability="full", key=key)
         try:
-            copied = copy_store(source, target)
+            copied = copy_store(source, target, tell=partial(report, arguments))
         finally:
             target.close()
     say(f"copied {counted(copied, 'record')} into {arguments.path}")

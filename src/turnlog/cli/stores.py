@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from getpass import getpass
 
 from ..config.settings import Settings
 from ..errors import CorruptRecord, InputError, SessionNotFound, no_store
-from ..log.store import Store
+from ..log.store import Problem, Store
 from ..session.settings import load_settings
-from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
+from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
 from .terminal import is_terminal, say
 
 VARIABLE = "TURNLOG_STORE"
@@ -69,11 +71,16 @@ def is_writable(arguments: Namespace) -> bool:
 
 
 @contextmanager
-def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> Iterator[Store]:
+def opened(
+    arguments: Namespace, *, write: bool = False, make: bool = False, past_damage: bool | None = None
+) -> Iterator[Store]:
     """The store, open while a command runs.
 
     Without `write` the store is read-only, and the beginning of a session's id is enough. A missing store is created
     only with `make`, so that a mistyped name does not create one.
+
+    Reading goes on past damaged records, which are reported, if `past_damage` or, by default, if the command does
+    not write.
     """
     if write and not make and is_missing(arguments):
         raise no_store(place(arguments))
@@ -87,9 +94,26 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
             arguments.id = whole_id(store, name, exact=write)
         for name in getattr(arguments, "ids", ()):
             whole_id(store, name, exact=write)
-        yield store
+        arguments.damaged = []
+        reads_past = not write if past_damage is None else past_damage
+        yield PastDamage(store, partial(report, arguments)) if reads_past else store
+        for session in dict.fromkeys(problem.session for problem in arguments.damaged):
+            advice = f"`turnlog salvage {shlex.quote(session)} NEW` makes a session of what can be read"
+            say(f"{session} is damaged: {advice}")
     finally:
         store.close()
+
+
+def report(arguments: Namespace, problem: Problem) -> None:
+    """Report damage in a session that is being read. The command then ends with exit code 5."""
+    arguments.damaged.append(problem)
+    say(damage_line(problem))
+
+
+def damage_line(problem: Problem) -> str:
+    """A problem as one line."""
+    record = f", record {problem.record}" if problem.record else ""
+    return f"{problem.session or 'store'}{record}: {problem.what}"
 
 
 def whole_id(store: Store, name: str, *, exact: bool = False) -> str:

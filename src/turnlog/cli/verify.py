@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.units import counted
-from ..log.store import Problem
 from .arguments import add_command
-from .stores import opened
+from .stores import damage_line, opened
 from .terminal import out_each, say
 
 
@@ -25,11 +24,6 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _verify(arguments: Namespace) -> int:
     with opened(arguments) as store:
         problems = store.verify(arguments.id)
-    found = len(list(out_each(problems, _line, arguments)))
+    found = len(list(out_each(problems, damage_line, arguments)))
     say(counted(found, "problem") if found else "no problems")
     return 1 if found else 0
-
-
-def _line(problem: Problem) -> str:
-    record = f", record {problem.record}" if problem.record else ""
-    return f"{problem.session or 'store'}{record}: {problem.what}"

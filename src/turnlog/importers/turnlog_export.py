@@ -137,7 +137,7 @@ class _Export:
             self._drafts += [Draft(Note("damaged", "a record that is missing"))] * (record.n - n)
         elif record.n != n:
             self._warn(number, f"record {record.n} became record {n}")
-        self._drafts.append(Draft(record.body, record.time, record.raw, record.redacted))
+        self._drafts.append(Draft.of(record))
         for name in sorted(blob_names(record)):
             self._needed.setdefault(name, (number, len(self._drafts)))
 

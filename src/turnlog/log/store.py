@@ -35,6 +35,11 @@ class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     raw: bytes | None = None
     redacted: dict[str, int] = {}
 
+    @classmethod
+    def of(cls, record: Record) -> Draft:
+        """A copy of a record, which keeps its time and its bytes."""
+        return cls(record.body, record.time, record.raw, record.redacted)
+
 
 class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A session as it is listed.
@@ -145,6 +150,13 @@ class RecordStore(Protocol):
         Raises SessionNotFound, and CorruptRecord at a damaged or missing record, after the records before it have been
         yielded.
         """
+
+    def readable(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record | Problem]:
+        """As `read`, but past damage: the records that can be read, and a Problem for each that cannot. A record of
+        which only the checksum is damaged is both. Raises SessionNotFound, and CorruptRecord if the session as a whole
+        cannot be read, for example because the one that it was forked from is lost."""
 
     def usage(self, session_id: str) -> Bills:
         """The usage records of a session, summed for each model. Stores that can do so read no other records. Raises as

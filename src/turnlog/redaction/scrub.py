@@ -151,7 +151,7 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
         counts = Counter[str]()
         with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile; `verify` reports damage
             for record in store.of_kinds(name, _QUOTING):
-                draft = redacted_draft(Draft(record.body, record.time, record.raw, record.redacted), pieces, {})
+                draft = redacted_draft(Draft.of(record), pieces, {})
                 if draft.redacted != record.redacted:
                     changed[record.n] = encode_record(Record(record.n, record.time, draft.body, None, draft.redacted))
                     counts += Counter(draft.redacted) - Counter(record.redacted)
@@ -229,6 +229,6 @@ def _clean(record: Record, redactor: Attentive, files: _Files) -> Draft | None:
     """The record without its secrets; None if it contains none."""
     for name in blob_names(record):
         files.look(name)
-    draft = Draft(record.body, record.time, record.raw, record.redacted)
+    draft = Draft.of(record)
     clean = redacted_next(draft, redactor, files.renamed)
     return None if clean is draft else clean

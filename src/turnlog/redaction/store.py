@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..log.messages import sha256_hex, unchanged
 from ..log.records import Body, Record
-from ..log.store import Draft, SessionInfo, Store
+from ..log.store import Draft, Problem, SessionInfo, Store
 from ..stores.wrapper import StoreWrapper
 from .bodies import redacted_bytes
 from .drafts import QUOTING, Cleaned, redacted_next
@@ -49,6 +49,12 @@ class RedactingStore(StoreWrapper):
     ) -> Iterator[Record]:
         records = self.store.read(session_id, first=first, last=last, reverse=reverse)
         return self._with_secrets(session_id, records) if self._live else records
+
+    def readable(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record | Problem]:
+        for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+            yield one if isinstance(one, Problem) else next(self._with_secrets(session_id, (one,)))
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..config.settings import Settings
-from ..errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionExists, SessionNotFound, TurnlogError
 from ..log.budget import Budget, read_budget, read_strategy
 from ..log.messages import Tool
 from ..log.records import Configuration
@@ -25,6 +25,7 @@ from ..models.target import Target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore
 from ..stores import MemoryStore, default_path, local_path, open_store, store_given
+from ..stores.damaged import refusal
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
@@ -70,6 +71,7 @@ def open(
         if owns := home is not place:
             opened.callback(home.close)
         home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
+        opened.enter_context(_damage_named(home, session_id))
         _check_new(home, session_id, said, target, tools, budget)
         info, created, hold = _found_or_made(home, session_id, said.title) if session_id else _made(home, said.title)
         session = Session(home, info, said, owns_store=owns)
@@ -81,6 +83,15 @@ def open(
     if said.save_history and said.gc_on_open:
         _clear_up(home, limits_of(said))
     return session
+
+
+@contextmanager
+def _damage_named(home: Store, session_id: str) -> Iterator[None]:
+    """Name the session, the record and the remedy if a record is damaged: nothing is written to such a session."""
+    try:
+        yield
+    except CorruptRecord as error:
+        raise refusal(home, session_id, error) from error
 
 
 def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any) -> None:
@@ -166,7 +177,7 @@ def _copy(source: Store, session_id: str, to: Store) -> None:
         with suppress(BlobMissing):  # it is missing there as well
             to.put_blob(source.get_blob(name))
     to.create(session_id, title=info.title, created=info.created, parent=info.parent)
-    to.append(session_id, [Draft(record.body, record.time, record.raw, record.redacted) for record in records])
+    to.append(session_id, list(map(Draft.of, records)))
 
 
 def _configure(

@@ -13,6 +13,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .base import BaseStore, Log
     from .copying import copy_store
+    from .damaged import PastDamage
     from .durability import Durability
     from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
     from .encrypted.store import SealedStore
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .ownership import is_part_of, leads_out
     from .places import default_path, local_path, open_store, placed, rekey_store, store_given
     from .retention import Collected, Limits
+    from .salvaging import Salvaged, salvage
     from .sqlite.store import SqliteStore
 else:
     __getattr__, __dir__ = lazy_names(
@@ -28,6 +30,7 @@ else:
         {
             "base": "BaseStore Log",
             "copying": "copy_store",
+            "damaged": "PastDamage",
             "durability": "Durability",
             "encrypted.keys": "ASK KEY_PLACES KeySource Passphrase is_key_place new_key placed_key",
             "encrypted.store": "SealedStore",
@@ -36,6 +39,7 @@ else:
             "ownership": "is_part_of leads_out",
             "places": "default_path local_path open_store placed rekey_store store_given",
             "retention": "Collected Limits",
+            "salvaging": "Salvaged salvage",
             "sqlite.store": "SqliteStore",
         },
     )
@@ -52,6 +56,8 @@ __all__ = [
     "Log",
     "MemoryStore",
     "Passphrase",
+    "PastDamage",
+    "Salvaged",
     "SealedStore",
     "SqliteStore",
     "copy_store",
@@ -65,5 +71,6 @@ __all__ = [
     "placed",
     "placed_key",
     "rekey_store",
+    "salvage",
     "store_given",
 ]

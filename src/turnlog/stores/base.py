@@ -39,18 +39,16 @@ from ..log.store import (
 )
 from .blob_gc import unused
 from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
+from .damaged import damage_of_rows, decoded, past_damage
 from .locks import LocalHolds
 from .records import (
-    blob_names,
     check_expected,
     check_free,
     check_unchanged,
-    damage_in,
     fork_point,
     is_said,
     no_such_record,
     number_drafts,
-    numbered,
     of_any,
     storable,
 )
@@ -160,6 +158,18 @@ class BaseStore(Store):
                     self._find(log.info.id)  # deleted meanwhile?
                     raise CorruptRecord(f"record {min(some) + len(rows)} of session {log.info.id!r} is missing")
                 yield from map(decode_record, reversed(rows) if reverse else rows)
+
+    def readable(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record | Problem]:
+        return past_damage(self, self._mended, session_id, first, last, reverse=reverse)
+
+    def _mended(self, session_id: str, first: int, last: int) -> Iterable[Record | Problem]:
+        """The records `first` to `last` of a damaged session, with a Problem for each damaged one."""
+        for key, begin, end in self._segments(self._find(session_id)):
+            for n in range(max(first, begin), min(last, end) + 1):
+                rows = self._rows(key, n, n)
+                yield decoded(session_id, n, rows[0]) if rows else Problem(session_id, n, "it is missing")
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
@@ -337,7 +347,7 @@ class BaseStore(Store):
             begins = {search.session: 1}
         else:
             begins = unshared(self._searchable())
-        return scan(search, reversed(begins.items()), self.read)
+        return scan(search, reversed(begins.items()), self.readable)
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         """All sessions and their segments, oldest first, without sessions that are too damaged to read."""
@@ -347,20 +357,12 @@ class BaseStore(Store):
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         logs = sorted(self._logs(), key=lambda log: log.key) if session_id is None else [self._find(session_id)]
-        blobs, problems, needed = self._blobs(), [], set[str]()
+        blobs, needed = self._blobs(), set[str]()
+        problems: list[Problem] = []
         for log in logs:
             segments = [Segment(log.key, log.info.parent_records + 1, log.info.records)]
             for segment in segments if session_id is None else self._segments(log):
-                for n, raw in enumerate(self._rows(*segment), segment.first):
-                    try:
-                        names = blob_names(numbered(n, raw))
-                    except CorruptRecord as error:
-                        problems.append(Problem(log.info.id, n, damage_in(error, n)))
-                        continue
-                    needed |= names
-                    if missing := sorted(names - blobs.keys()):
-                        what = f"it needs blobs that are not in the store: {', '.join(missing)}"
-                        problems.append(Problem(log.info.id, n, what))
+                problems += damage_of_rows(log.info.id, segment.first, self._rows(*segment), blobs, needed)
         damaged = [name for name in sorted(blobs) if session_id is None or name in needed]
         damaged = [name for name in damaged if not fits(name, self._blob(name) or b"")]
         return [*problems, *(damaged_blob(name) for name in damaged)]

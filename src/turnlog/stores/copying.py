@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 
-from ..errors import BlobMissing, InputError, SessionNotFound
-from ..log.records import Record
-from ..log.store import Draft, SessionInfo, Store
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
+from ..log.store import Problem, SessionInfo, Store
 from .blobs import names_in
+from .salvaging import drafts_past_damage, is_stand_in
 
 _BATCH = 500
 
 
-def copy_store(source: Store, target: Store) -> int:
-    """Copy the records that `target` does not have from `source`; returns how many were copied.
+def _ignore(problem: Problem) -> None:
+    """Leave the damage to `verify`, which finds it in the source, and to the notes in the copy."""
+
+
+def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object] = _ignore) -> int:
+    """Copy the records that `target` does not have from `source`; returns how many were copied. `tell` is called with
+    each damage that is met; a note takes the place of each record that cannot be read, as in `salvage`.
 
     Records keep their bytes, numbers and times; sessions protected from gc (`turnlog keep`) stay protected; forks still
     share records with their parents. Only the time at which a fork was made becomes the time of the copy. A copy that
     was interrupted continues where it stopped. Raises InputError if a session in the target has other records than the
     same session in the source.
     """
-    copied = sum(_copy(source, target, info) for info in _parents_first(source))
-    for name in sorted(source.inventory().kept):  # last, as the inventory of a damaged store raises an error
+    copied = 0
+    for info in _parents_first(source):
+        try:
+            copied += _copy(source, target, info, tell)
+        except CorruptRecord as error:  # of the session as a whole
+            tell(Problem(info.id, error.record or 0, f"the session was not copied: {error}"))
+    try:
+        kept = sorted(source.inventory().kept)
+    except CorruptRecord as error:
+        tell(Problem("", 0, f"which sessions are protected from gc was not copied: {error}"))
+        kept = []
+    for name in kept:
         with suppress(SessionNotFound):  # created since
             target.keep(name)
     return copied
@@ -42,20 +57,20 @@ def _parents_first(source: Store) -> Iterator[SessionInfo]:
         yield from reversed(line.values())
 
 
-def _copy(source: Store, target: Store, info: SessionInfo) -> int:
+def _copy(source: Store, target: Store, info: SessionInfo, tell: Callable[[Problem], object]) -> int:
     copied = _found(target, info.id)
     if copied is None:
         if info.parent_records and _has_what_is_shared(source, target, info):
             copied = target.fork(info.parent, info.id, at=info.parent_records, title=info.title)
         else:
             copied = target.create(info.id, title=info.title, created=info.created, parent=info.parent)
-    if copied.records and _last(target, info.id, copied.records) != _last(source, info.id, copied.records):
+    if copied.records and not _is_same(source, target, info.id, copied.records):
         raise InputError(f"session {info.id!r} already exists in the target, with other records; copy into a new store")
-    records = source.read(info.id, first=copied.records + 1, last=info.records)
-    while batch := list(islice(records, _BATCH)):
-        for record in batch:
-            _copy_blobs(source, target, record)
-        target.append(info.id, [Draft(record.body, record.time, record.raw, record.redacted) for record in batch])
+    drafts = drafts_past_damage(source, info.id, copied.records + 1, info.records, tell)
+    while batch := list(islice(drafts, _BATCH)):
+        for draft in batch:
+            _copy_blobs(source, target, draft.raw or b"")
+        target.append(info.id, batch)
     return max(info.records - copied.records, 0)
 
 
@@ -71,17 +86,25 @@ def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool
     parent, last = _found(target, fork.parent), fork.parent_records
     if parent is None or parent.records < last:
         return False
-    both = zip(source.read(fork.id, last=last), target.read(fork.parent, last=last), strict=True)
-    return all(one.raw == other.raw for one, other in both)
+    try:
+        both = zip(source.read(fork.id, last=last), target.read(fork.parent, last=last), strict=True)
+        return all(one.raw == other.raw for one, other in both)
+    except CorruptRecord:
+        return False
 
 
-def _copy_blobs(source: Store, target: Store, record: Record) -> None:
-    for name in set(map(bytes.decode, names_in(record.raw or b""))):
+def _copy_blobs(source: Store, target: Store, raw: bytes) -> None:
+    for name in set(map(bytes.decode, names_in(raw))):
         try:
             target.put_blob(source.get_blob(name))
-        except BlobMissing:
-            continue  # another hash, or a blob that was missing before
+        except (BlobMissing, CorruptRecord):
+            continue  # another hash, or a blob that was missing or damaged before
 
 
-def _last(store: Store, session_id: str, n: int) -> bytes | None:
-    return next((record.raw for record in store.read(session_id, first=n, last=n)), None)
+def _is_same(source: Store, target: Store, session_id: str, n: int) -> bool:
+    """Whether both stores have the same record `n` of a session; a note may take the place of a damaged one."""
+    copied = next(target.read(session_id, first=n, last=n), None)
+    found = [one for one in source.readable(session_id, first=n, last=n) if not isinstance(one, Problem)]
+    if copied is None or not found:
+        return copied is not None and is_stand_in(copied)
+    return copied.raw == found[0].raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
@@ -115,13 +116,18 @@ def check_free(session_id: str, taken: str) -> None:
         raise SessionIdError(f"session id {session_id!r} differs from {taken!r} only by case; choose another")
 
 
+_REMEDY = "turnlog salvage"
+
+
 def damaged_session(session_id: str, error: CorruptRecord) -> CorruptRecord:
-    """`error` with the session's id and advice added, unless its text already names the session."""
-    if repr(session_id) in str(error):
+    """`error` with the session's id and the remedy added, unless its text already names the remedy."""
+    if _REMEDY in str(error):
         return error
+    named = str(error) if repr(session_id) in str(error) else f"session {session_id!r}: {error}"
+    word = shlex.quote(session_id)
     return CorruptRecord(
-        f"session {session_id!r}: {error}; `turnlog verify {session_id}` lists the damage: restore the store from a "
-        "copy, or fork the session before it",
+        f"{named}; `{_REMEDY} {word} NEW` makes a session of all records that can be read, `turnlog verify {word}` "
+        "lists the damage; or restore the store from a copy",
         record=error.record,
     )
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Record
-from ..log.store import Hit
+from ..log.store import Hit, Problem
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
 _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 
-_DAMAGES = 100
-"""The most damaged records of a session that are skipped. With more, the rest of the session is not searched."""
-
-
 class Search:
-    """A search: the arguments of `Store.search`, checked. Raises InputError."""
+    """A search: the arguments of `Store.search`, checked. `damaged` collects the damage that is met. Raises
+    InputError."""
 
     def __init__(
         self,
@@ -43,6 +41,7 @@ class Search:
         self.since = (since or "").removesuffix("Z")
         self.until = (until or "").removesuffix("Z")
         self.limit = limit
+        self.damaged: list[Problem] = []
         self._finder = Finder(self.terms)
 
     def fits_time(self, time: str) -> bool:
@@ -65,14 +64,16 @@ class Search:
         return Hit(session, record.n, role, record.time, snippet, start, end)
 
 
-def scan(search: Search, begins: Iterable[tuple[str, int]], read: Callable[..., Iterator[Record]]) -> list[Hit]:
+def scan(
+    search: Search, begins: Iterable[tuple[str, int]], readable: Callable[..., Iterator[Record | Problem]]
+) -> list[Hit]:
     """The hits in these sessions, in the given order, in each session the newest first. `begins` gives each session and
-    the first record to search in it; `read` is the store's method."""
+    the first record to search in it; `readable` is the store's method."""
     hits: list[Hit] = []
     for session, begin in begins:
         names = ToolNames()
         # A result may belong to a call in a record before `begin`, so read these records too.
-        records = _readable(session, begin if search.tool is None else 1, read)
+        records = _whole(search, readable(session, first=begin if search.tool is None else 1))
         found = [search.find(session, record, names) for record in records]
         hits += [hit for hit in reversed(found) if hit is not None and hit.record >= begin]
         if search.limit is not None and len(hits) >= search.limit:
@@ -80,16 +81,12 @@ def scan(search: Search, begins: Iterable[tuple[str, int]], read: Callable[..., 
     return hits
 
 
-def _readable(session: str, first: int, read: Callable[..., Iterator[Record]]) -> Iterator[Record]:
-    """The records of a session from number `first` on, without damaged ones, as an index has no entries for them
-    either. Stops if the session is deleted meanwhile."""
-    for _ in range(_DAMAGES):
-        try:
-            for record in read(session, first=first):
-                first = record.n + 1
-                yield record
-            return
-        except CorruptRecord:
-            first += 1
-        except SessionNotFound:
-            return
+def _whole(search: Search, found: Iterator[Record | Problem]) -> Iterator[Record]:
+    """The records among these. Stops if the session is deleted meanwhile, or cannot be read as a whole, which `verify`
+    reports."""
+    with suppress(SessionNotFound, CorruptRecord):
+        for one in found:
+            if isinstance(one, Problem):
+                search.damaged.append(one)
+            else:
+                yield one

@@ -77,10 +77,10 @@ class OwnRecords:
         waiting = list(reversed(self._found))
         for ahead, draft in enumerate(drafts):
             while waiting and waiting[-1][0] <= ahead:
-                yield as_draft(waiting.pop()[1])
+                yield Draft.of(waiting.pop()[1])
             yield self.renumbered(draft)
-        yield from (as_draft(record) for _, record in reversed(waiting))
-        yield from map(as_draft, behind)
+        yield from (Draft.of(record) for _, record in reversed(waiting))
+        yield from map(Draft.of, behind)
 
     def renumbered(self, draft: Draft) -> Draft:
         """A draft whose references are the record numbers in the session."""
@@ -89,11 +89,6 @@ class OwnRecords:
 
     def _number(self, n: int) -> int:
         return n + sum(ahead < n for ahead, _ in self._found)
-
-
-def as_draft(record: Record) -> Draft:
-    """A record as a draft, to be appended again."""
-    return Draft(record.body, record.time, record.raw, record.redacted)
 
 
 def unnumbered(body: Body) -> Body:

@@ -27,7 +27,7 @@ from ...stores.records import blob_names
 from .. import Imported
 from ..titles import title_from
 from .growth import has_source, says_less, says_more
-from .own_records import OwnRecords, as_draft, can_be_renumbered, can_follow, is_own
+from .own_records import OwnRecords, can_be_renumbered, can_follow, is_own
 
 _TRIES = 8
 """The number of retries if another process imports the same session at the same time."""
@@ -282,7 +282,7 @@ def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bo
     spare = _spare_id(session_id)
     with suppress(SessionExists):  # an empty session: an earlier import began this
         _make(store, session_id, imported, store.info(spare).title)
-    store.append(session_id, list(map(as_draft, store.read(spare))), expected=0)
+    store.append(session_id, list(map(Draft.of, store.read(spare))), expected=0)
     store.keep(session_id, kept=kept)
     store.delete(spare)
 

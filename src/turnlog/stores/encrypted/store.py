@@ -20,8 +20,18 @@ from ...log.records import Record
 from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..base import BaseStore
 from ..blobs import is_blob_name
+from ..damaged import number_of
 from ..key_slot import KeySlot
-from ..records import blob_names, check_expected, check_unchanged, fork_point, no_such_record, number_drafts, of_any
+from ..records import (
+    blob_names,
+    check_expected,
+    check_unchanged,
+    damage_in,
+    fork_point,
+    no_such_record,
+    number_drafts,
+    of_any,
+)
 from ..segments import Segment, unshared
 from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
@@ -112,6 +122,17 @@ class SealedStore(StoreWrapper):
     ) -> Iterator[Record]:
         found = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
         return filter(of_any(kinds), self._opener(session_id).all_of(found))
+
+    def readable(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record | Problem]:
+        """See `Store.readable`. A damaged pack damages all records in it."""
+        opener = self._opener(session_id)
+        for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+            try:
+                yield one if isinstance(one, Problem) else opener.open(one)
+            except CorruptRecord as error:
+                yield Problem(session_id, number_of(one), damage_in(error, number_of(one)))
 
     # The inner store's index would contain sums and words unencrypted, so these methods read the records.
     usage = BaseStore.usage

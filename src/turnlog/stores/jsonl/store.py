@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from ..._platform.paths import from_here
-from ...errors import CorruptRecord, InputError, SessionNotFound, StoreError
+from ...errors import CorruptRecord, SessionNotFound, StoreError
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import (
@@ -34,7 +34,7 @@ from ...log.store import (
 from ..base import BaseStore
 from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..durability import Durability
+from ..durability import Durability, check_durability
 from ..locks import Hold, HoldFolder
 from ..records import (
     check_expected,
@@ -49,6 +49,7 @@ from ..records import (
 )
 from ..segments import Segment
 from .append import write_records
+from .damaged import mended
 from .files import Card, LogFolder, open_folder, start_sum
 from .key_slot import FilesKeySlot
 from .lines import Tail
@@ -76,8 +77,7 @@ class FilesStore(BaseStore):
     def __init__(
         self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
     ) -> None:
-        if durability not in ("normal", "full"):
-            raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        check_durability(durability)
         super().__init__()
         self.path = from_here(path)
         self._hold_files = HoldFolder(self.path / "open")
@@ -104,11 +104,8 @@ class FilesStore(BaseStore):
             tail = self._whole_end(known.stem, file, known.card)
             check_expected(session_id, expected, tail.records)
             if tail.damaged:
-                raise CorruptRecord(
-                    f"record {tail.records} of session {session_id!r} is damaged; fork the session at its last good "
-                    "record",
-                    record=tail.records,
-                )
+                wrong = CorruptRecord(f"record {tail.records} cannot be read", record=tail.records)
+                raise damaged_session(session_id, wrong)
             records = number_drafts(drafts, after=tail.records)
             if records:
                 write_records(self._folder, known.stem, file, tail, records)
@@ -132,6 +129,9 @@ class FilesStore(BaseStore):
         may_be = kind_finder(kinds)
         some = read_records(self._folder, segments, max(first, 1), end, reverse=reverse, may_be=may_be)
         return self._while_open(session_id, filter(of_any(kinds), some))
+
+    def _mended(self, session_id: str, first: int, last: int) -> Iterator[Record | Problem]:
+        return mended(self._folder, session_id, self._segments_of(session_id)[1], first, last)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         check_session_id(session_id)

@@ -6,7 +6,7 @@ import sqlite3
 
 from ...errors import CorruptRecord, SessionNotFound
 from ...log.store import SessionInfo
-from ..records import check_free, storable
+from ..records import check_free, damaged_session, storable
 from .index import forget
 from .packs import drop_packs, unpack
 from .schema import COLUMNS, SessionRow, record_id, seal
@@ -94,6 +94,5 @@ def _prune(db: sqlite3.Connection, no: int | None) -> None:
 
 def damaged_row(session_id: str | None) -> CorruptRecord:
     """The error for a row that differs from what was written."""
-    return CorruptRecord(
-        f"the session row of {session_id!r} does not match its records; fork the session at its last good record"
-    )
+    error = CorruptRecord(f"the session row of {session_id!r} does not match its records")
+    return damaged_session(session_id or "", error)

@@ -10,18 +10,23 @@ from itertools import starmap
 
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
-from ...log.store import Hit
+from ...log.records import Record
+from ...log.store import Hit, Problem
+from ..damaged import decoded
 from ..search import Search
 from ..segments import Segment, unshared
 from ..words import Term, role_and_text
+from .damaged import mended
 from .index import word_for
 from .packs import held
-from .schema import COLUMNS, SessionRow, record_id
+from .rows import find
+from .schema import COLUMNS, SessionRow, chain, record_id
 from .segments import segments_of
 from .times import newest_in_time
 
-_FIND = f"""select search.rowid, sessions.id, {held("records.record")}
-    from search cross join records on records.id = search.rowid
+_FIND = f"""select search.rowid, sessions.id, {held("records.record")}, cast(records.checksum as blob),
+    cast(before.checksum as blob) from search cross join records on records.id = search.rowid
+    left join records as before on before.id = search.rowid - 1
     left join sessions on sessions.no = search.rowid >> 32
     where search match ? and search.rowid between ? and ? order by search.rowid desc"""
 _DELETED = "select no from sessions where id is null"
@@ -46,18 +51,30 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
     for low, high, heir in ranges:
         rows = _in_time(db, search, query, low, high) if timed else db.execute(_FIND, (query, low, high))
         with closing(rows):
-            for _, owner, raw in rows:
+            for key, owner, raw, stored, before in rows:
                 if search.limit is not None and len(hits) >= search.limit:
                     return hits
                 if session := heir or owner:  # otherwise the session was deleted: found in the range of a fork
-                    record = decode_record(raw)
-                    hits.append(search.hit(session, record, *role_and_text(record)))
+                    for record in _found(db, search, session, key & 0xFFFFFFFF, raw, (before, stored)):
+                        hits.append(search.hit(session, record, *role_and_text(record)))
     return hits
+
+
+def _found(
+    db: sqlite3.Connection, search: Search, session: str, n: int, raw: bytes, sums: tuple[bytes | None, bytes]
+) -> list[Record]:
+    """Record `n`, as a list of one; empty if it is damaged. `sums` are the checksums before it and its own."""
+    if sums[0] is None or chain(sums[0], raw) == sums[1]:
+        found = [decoded(session, n, raw)]
+    else:
+        found = list(mended(db, find(db, session), n, n))
+    search.damaged += (one for one in found if isinstance(one, Problem))
+    return [one for one in found if not isinstance(one, Problem)]
 
 
 def _in_time(
     db: sqlite3.Connection, search: Search, query: str, low: int, high: int
-) -> Generator[tuple[int, str | None, bytes]]:
+) -> Generator[tuple[int, str | None, bytes, bytes, bytes | None]]:
     """The rows in a range of ids whose times match. After many consecutive rows that do not match, jumps to the next
     that may."""
     begin, patience = newest_in_time(db, low, high, search.since, search.until), _PATIENCE
@@ -65,9 +82,9 @@ def _in_time(
         passed = 0
         with closing(db.execute(_FIND, (query, low, begin))) as rows:
             begin = None
-            for key, owner, raw in rows:
+            for key, owner, raw, stored, before in rows:
                 if search.fits_time(_time_of(raw)):
-                    yield key, owner, raw
+                    yield key, owner, raw, stored, before
                     passed = 0
                     continue
                 passed += 1
@@ -80,8 +97,12 @@ def _in_time(
 
 
 def _time_of(raw: bytes) -> str:
-    begin = _TIME.match(raw)
-    return begin[1].decode() if begin else decode_record(raw).time
+    """The time of a record; empty if it is damaged."""
+    if begin := _TIME.match(raw):
+        return begin[1].decode()
+    with suppress(CorruptRecord):
+        return decode_record(raw).time
+    return ""
 
 
 def _expression(search: Search) -> str:

@@ -30,12 +30,13 @@ from ...log.store import (
 )
 from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..durability import Durability
+from ..durability import Durability, check_durability
 from ..locks import Hold, HoldFolder
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
 from .append import Appender
+from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
 from .key_slot import SqliteKeySlot
@@ -73,8 +74,7 @@ class SqliteStore(BaseStore):
     def __init__(
         self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
     ) -> None:
-        if durability not in ("normal", "full"):
-            raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        check_durability(durability)
         self.path = from_here(path)
         real = Path(os.path.realpath(self.path))  # SQLite's side files are beside the target of a link, too
         if not real.name:
@@ -119,6 +119,10 @@ class SqliteStore(BaseStore):
             segments = segments_of(db, row)
         found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
         return filter(of_any(kinds), found)
+
+    def _mended(self, session_id: str, first: int, last: int) -> list[Record | Problem]:
+        with self._database.reading() as db:
+            return list(mended(db, find(db, session_id), first, last))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         check_session_id(session_id)

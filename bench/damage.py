@@ -1,0 +1,262 @@
+"""Flip every byte of the records of a session, one at a time, and check that only that record is lost.
+
+    python bench/damage.py --records 20 --step 1
+
+Three stores: SQLite, JSON Lines, encrypted SQLite. After each flip, reading forwards and backwards, `show`, `export`,
+`search`, `copy`, `scan` and `verify` must go on past it, each report must name the record, opening to write must be
+refused with the session, the record and the remedy, and `salvage` must keep all other records, of this session and of a
+healthy one beside it. The stores are read through the library, and for every hundredth flip through the command line
+too. (`search` in SQLite, which has an index, need not report damage to records that it does not find.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import turnlog
+from turnlog.cli import main as command
+from turnlog.errors import CorruptRecord, TurnlogError
+from turnlog.export import FORMATS
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import MessageRecord, Note
+from turnlog.log.store import Draft, Problem, Store
+from turnlog.redaction.scrub import scan
+from turnlog.stores import PastDamage, copy_store, open_store, salvage
+
+KEY = bytes(range(32))
+WORD = "kestrel"
+"""A word of every message, to search for."""
+
+
+def build(url: str, key: bytes | None, records: int) -> None:
+    """A store with the session `s` of so many records, and a healthy session `t`."""
+    with closing(open_store(url, key=key)) as store:
+        for session in ("s", "t"):
+            store.create(session, title=f"Title of {session}")
+        for n in range(1, records + 1):
+            store.append("s", [Draft(body(n))])
+        store.append("t", [Draft(body(n)) for n in range(1, 4)])
+
+
+def body(n: int) -> MessageRecord | Note:
+    """Records of several kinds and sizes."""
+    if n % 10 == 4:
+        return Note("remark", f"{WORD} note {n}", {"n": n})
+    if n % 10 == 5:
+        return MessageRecord(Message("assistant", (ToolCall(f"c{n}", "read", {"path": f"{WORD}/{n}"}),)))
+    if n % 10 == 6:
+        return MessageRecord(Message("user", (ToolResult(f"c{n - 1}", "read", (Text(f"{WORD} {n} wörd\n" * 9),)),)))
+    role: Any = "user" if n % 2 else "assistant"
+    return MessageRecord(Message(role, (Text(f"{WORD} says {n}: " + "some text " * (n % 5 * (400 if n == 7 else 1))),)))
+
+
+def places_of(url: str, kind: str, records: int) -> Iterator[tuple[Path, int, int]]:
+    """Each byte of the records of session `s`: its file, its place, and the record that it belongs to."""
+    if kind == "jsonl":
+        path = Path(url.removeprefix("files:"), "sessions", "s.jsonl")
+        at = 0
+        for n, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+            yield from ((path, place, n) for place in range(at, at + len(line)))
+            at += len(line)
+        return
+    path = Path(url)
+    data, page = path.read_bytes(), 0
+    with closing(sqlite3.connect(path)) as db:
+        page = db.execute("pragma page_size").fetchone()[0]
+        rows = db.execute("select id & 0xffffffff, checksum, cast(record as blob) from records where id < 2 << 32")
+        for n, checksum, raw in rows.fetchall():
+            for value in (checksum, raw):
+                yield from ((path, place, n) for place in where(data, value, page))
+
+
+def where(data: bytes, value: bytes, page: int) -> Iterator[int]:
+    """The places of a value in an SQLite file; the end of a long one is in pages of its own, each after a pointer."""
+    at, size = -1, len(value)
+    while at < 0:
+        at = data.find(value[:size])
+        size -= at < 0
+    yield from range(at, at + size)
+    while size < len(value):
+        piece = value[size : size + page - 4]
+        at = data.find(piece)
+        yield from range(at, at + len(piece))
+        size += len(piece)
+
+
+class Check:
+    """One flip after another, and what failed."""
+
+    def __init__(self, url: str, key: bytes | None, records: int, spare: Path) -> None:
+        self.url, self.key, self.records, self.spare = url, key, records, spare
+        self.failed: Counter[str] = Counter()
+        self.shown: list[str] = []
+        self.whole = 0
+        with closing(self.open()) as store:
+            self.raw = {record.n: record.raw for record in store.read("s")}
+            self.other = {record.n: record.raw for record in store.read("t")}
+
+    def open(self, *, write: bool = False) -> Store:
+        """The store."""
+        return open_store(self.url, key=self.key, read_only=not write)
+
+    def fail(self, what: str, n: int, place: int) -> None:
+        """Count a failure, and remember the first of each kind."""
+        if what not in self.failed:
+            self.shown.append(f"{what} (record {n}, byte {place})")
+        self.failed[what] += 1
+
+    def run(self, n: int, place: int) -> None:
+        """Check everything after a flip in record `n`."""
+        problems: list[Problem] = []
+        with closing(self.open()) as home:
+            store = PastDamage(home, problems.append)
+            good = {m for m in self.raw if m != n}
+            for reverse in (False, True):
+                read = {record.n: record.raw for record in store.read("s", reverse=reverse)}
+                if not good <= read.keys() or any(read[m] != self.raw[m] for m in read):
+                    self.fail("read", n, place)
+            self.whole += n in read
+            if {problem.record for problem in problems} != {n} or any(p.session != "s" for p in problems):
+                self.fail("report of read", n, place)
+            if {record.n: record.raw for record in store.read("t")} != self.other:
+                self.fail("read of another session", n, place)
+            if not good <= {hit.record for hit in store.search(WORD, limit=None) if hit.session == "s"}:
+                self.fail("search", n, place)
+            if {record.n for record in store.of_kinds("s", ("note",))} < {m for m in good if m % 10 == 4}:
+                self.fail("of_kinds", n, place)
+            list(scan(store))
+            for form in ("jsonl", "markdown", "html"):
+                text = b"".join(FORMATS[form](store, "s", []))
+                if text.count(WORD.encode()) < len(good):
+                    self.fail(f"export {form}", n, place)
+            if n not in {problem.record for problem in home.verify("s")}:
+                self.fail("verify", n, place)
+        self.copied(n, place)
+        self.written(n, place)
+
+    def copied(self, n: int, place: int) -> None:
+        """Copy the store, into memory."""
+        met: list[Problem] = []
+        with closing(self.open()) as home, closing(open_store(":memory:")) as target:
+            copy_store(home, target, tell=met.append)
+            copied = {record.n: record.raw for record in target.read("s")}
+            if len(copied) != self.records or any(copied[m] != self.raw[m] for m in copied if m != n):
+                self.fail("copy", n, place)
+            if {record.n: record.raw for record in target.read("t")} != self.other:
+                self.fail("copy of another session", n, place)
+        if {problem.record for problem in met} != {n}:
+            self.fail("report of copy", n, place)
+
+    def written(self, n: int, place: int) -> None:
+        """Open the session to write, and salvage it."""
+        settings = turnlog.Settings()
+        with closing(self.open(write=True)) as home:
+            try:
+                turnlog.open("s", store=home, settings=settings).close()
+                self.fail("open was not refused", n, place)
+            except CorruptRecord as error:
+                if not all(word in str(error) for word in ("'s'", f"record {n}", "turnlog salvage")):
+                    self.fail(f"refusal: {error}", n, place)
+            done = salvage(home, "s", "new")
+            kept = {record.n: record.raw for record in home.read("new")}
+            if len(kept) != self.records or any(kept[m] != self.raw[m] for m in kept if m != n):
+                self.fail("salvage", n, place)
+            if {problem.record for problem in done.damaged} != {n}:
+                self.fail("report of salvage", n, place)
+
+    def commands(self, n: int, place: int, key: Path) -> None:
+        """The same by the command line."""
+        where = ["--store", self.url, *(["--key", f"file:{key}"] if self.key else [])]
+        for words in (
+            ["show", "s"],
+            ["show", "s", "--turns"],
+            ["export", "s", "--format", "jsonl"],
+            ["search", WORD, "--session", "s"],
+            ["scan", "s"],
+            ["copy", str(self.spare)],
+            ["doctor", "s"],
+            ["verify"],
+        ):
+            out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = command([*words, *where])
+            out.flush()
+            text = out.buffer.getvalue().decode() + err.getvalue()  # type: ignore[attr-defined]
+            if words[0] == "copy":
+                shutil.rmtree(self.spare, ignore_errors=True)
+                self.spare.unlink(missing_ok=True)
+            silent = words[0] == "search" and code == 0  # an index says nothing of records that it does not find
+            if not silent and (f"record {n}" not in text or code not in (1, 5)):
+                self.fail(f"turnlog {words[0]}: code {code}: {text[-120:]!r}", n, place)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--records", type=int, default=20)
+    parser.add_argument("--step", type=int, default=1, help="flip every so manieth byte")
+    parser.add_argument("--commands", type=int, default=100, help="run the command line after every so manieth flip")
+    given = parser.parse_args()
+    bad = 0
+    for kind in ("sqlite", "jsonl", "encrypted"):
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"files:{folder}/store" if kind == "jsonl" else f"{folder}/store.db"
+            key = KEY if kind == "encrypted" else None
+            key_file = Path(folder, "key")
+            key_file.write_text(KEY.hex())
+            key_file.chmod(0o600)
+            build(url, key, given.records)
+            check = Check(url, key, given.records, Path(folder, "copy"))
+            places = [*places_of(url, kind, given.records)][:: given.step]
+            before, begun = saved(Path(folder)), time.perf_counter()
+            for number, (file, place, n) in enumerate(places):
+                data = bytearray(file.read_bytes())
+                data[place] ^= 1 << number % 8
+                file.write_bytes(data)
+                try:
+                    check.run(n, place)
+                    if number % given.commands == 0:
+                        check.commands(n, place, key_file)
+                except TurnlogError as error:
+                    check.fail(f"{type(error).__name__}: {error}", n, place)
+                restore(Path(folder), before)
+            seconds = time.perf_counter() - begun
+            print(
+                f"{kind}: {len(places):,} flips in {given.records} records, {check.failed.total()} failures, ", end=""
+            )
+            print(f"{check.whole:,} records whole all the same, {seconds:.0f} s")
+            for line in check.shown[:10]:
+                print("   ", line)
+            bad += check.failed.total()
+    print("bar: every other record readable, each report names the record, salvage keeps all others:", end=" ")
+    print("met" if not bad else "MISSED")
+    return 1 if bad else 0
+
+
+def saved(folder: Path) -> dict[Path, bytes]:
+    """The bytes of all files."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def restore(folder: Path, before: dict[Path, bytes]) -> None:
+    """Put all files back."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in before:
+            path.unlink()
+    for path, data in before.items():
+        path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""Reading past damage: the records that can be read, and a `Problem` for each one that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ..errors import CorruptRecord, SessionNotFound, StoreError
+from ..log.bills import Bills, usage_by_model
+from ..log.records import Record
+from ..log.store import Hit, Problem, Store
+from .records import blob_names, damage_in, damaged_session, numbered, of_any
+from .search import Search
+from .wrapper import StoreWrapper
+
+WHOLE = "what is stored with it is damaged; the record itself is whole"
+"""The damage of a checksum or a line break."""
+
+
+class Entry(NamedTuple):
+    """What is stored in the place of record `n`. `raw` are its bytes, None if there are none; `sum` is its checksum,
+    None if there is none; `digest` returns what its checksum should be after the checksum of the record before."""
+
+    n: int
+    raw: bytes | None = None
+    sum: bytes | None = None
+    digest: Callable[[bytes], bytes] = bytes
+
+
+def judged(
+    session_id: str, entries: Sequence[Entry], before: bytes | None, after: bytes | None = None
+) -> Iterator[Record | Problem]:
+    """The records in these places, which are in order, and a Problem for each damaged one. `before` is the checksum of
+    the record before the first, `after` that of the last, as it is known from elsewhere; None if they are not known.
+
+    Checksums form a chain. So the record behind one that does not match its checksum says which of the two changed: a
+    record whose checksum alone changed is reported and returned. A record behind a lost checksum cannot be checked, and
+    is taken for whole if it can be decoded and has the right number.
+    """
+
+    def proves(i: int, total: bytes | None) -> bool:
+        """Whether what comes behind entry `i` says that its checksum is `total`."""
+        if total is None or i + 1 == len(entries):
+            return total is not None and total == after
+        following = entries[i + 1]
+        return following.raw is not None and following.digest(total) == following.sum
+
+    for i, entry in enumerate(entries):
+        own = None if before is None or entry.raw is None else entry.digest(before)
+        is_last = i + 1 == len(entries) and after is not None
+        if own is not None and (own != entry.sum if proves(i, own) else own == entry.sum and is_last):
+            yield Problem(session_id, entry.n, WHOLE)
+            entry = entry._replace(sum=own)
+        if entry.raw is None or own not in (None, entry.sum):
+            what = "it cannot be read" if entry.raw is None else "it does not match its checksum"
+            yield Problem(session_id, entry.n, what)
+            before = entry.sum if proves(i, entry.sum) else None
+            continue
+        before = entry.sum
+        yield decoded(session_id, entry.n, entry.raw)
+
+
+def decoded(session_id: str, n: int, raw: bytes) -> Record | Problem:
+    """Record `n` from its bytes, or what is wrong with them."""
+    try:
+        return numbered(n, raw)
+    except CorruptRecord as error:
+        return Problem(session_id, n, damage_in(error, n))
+
+
+def damage_of_rows(
+    session_id: str, first: int, rows: Iterable[bytes], blobs: Collection[str], needed: set[str]
+) -> Iterator[Problem]:
+    """The problems of records that have no checksums, from number `first` on; the blobs that they need are added to
+    `needed`."""
+    for n, raw in enumerate(rows, first):
+        record = decoded(session_id, n, raw)
+        if isinstance(record, Problem):
+            yield record
+            continue
+        names = blob_names(record)
+        needed |= names
+        if missing := sorted(names - set(blobs)):
+            yield Problem(session_id, n, f"it needs blobs that are not in the store: {', '.join(missing)}")
+
+
+def past_damage(
+    store: Store,
+    mended: Callable[[str, int, int], Iterable[Record | Problem]],
+    session_id: str,
+    first: int,
+    last: int | None,
+    *,
+    reverse: bool,
+) -> Iterator[Record | Problem]:
+    """See `Store.readable`: what `store.read` returns up to the first damage, and then what `mended` makes of the rest,
+    given a first and a last number."""
+    first, last = max(first, 1), store.info(session_id).records if last is None else last
+    try:
+        for record in store.read(session_id, first=first, last=last, reverse=reverse):
+            if reverse:
+                last = record.n - 1
+            else:
+                first = record.n + 1
+            yield record
+        return
+    except CorruptRecord:
+        pass
+    found = mended(session_id, first, last)
+    yield from reversed([*found]) if reverse else found
+
+
+def refusal(store: Store, session_id: str, error: CorruptRecord) -> CorruptRecord:
+    """The error for opening a damaged session, which names the first damaged record: `error` may blame the record that
+    could not be checked because of it."""
+    with suppress(StoreError):
+        found = (one for one in store.readable(session_id) if isinstance(one, Problem))
+        if (first := next(found, None)) is not None:
+            error = CorruptRecord(f"record {first.record}: {first.what}", record=first.record)
+    return damaged_session(session_id, error)
+
+
+def number_of(one: Record | Problem) -> int:
+    """The number of a record, or of the record that a problem is about."""
+    return one.record if isinstance(one, Problem) else one.n
+
+
+class PastDamage(StoreWrapper):
+    """A store whose reading methods leave damaged records out. `tell` is called once with each problem that was met."""
+
+    store: Any  # of which the wrapper also uses what only stores use of each other
+
+    def __init__(self, store: Store, tell: Callable[[Problem], object]) -> None:
+        super().__init__(store)
+        self._tell = tell
+        self._told: set[Problem] = set()
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """As `Store.read`, without damaged records."""
+        try:
+            for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+                if isinstance(one, Problem):
+                    self._met(one)
+                else:
+                    yield one
+        except CorruptRecord as error:  # of the session as a whole, such as a lost parent
+            self._met(Problem(session_id, error.record or 0, str(error)))
+
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        """As `Store.of_kinds`, without damaged records."""
+        last = None
+        try:
+            for record in self.store.of_kinds(session_id, kinds, first=first, reverse=reverse):
+                first, last = (first, record.n - 1) if reverse else (record.n + 1, last)
+                yield record
+        except CorruptRecord:
+            yield from filter(of_any(kinds), self.read(session_id, first=first, last=last, reverse=reverse))
+
+    def search(self, query: str, *, limit: int | None = 50, **terms: Any) -> list[Hit]:
+        """As `Store.search`, without damaged records."""
+        search = Search(query, limit=limit, **terms)
+        hits: list[Hit] = self.store._search(search)
+        for problem in search.damaged:
+            self._met(problem)
+        return hits
+
+    def usage(self, session_id: str) -> Bills:
+        """As `Store.usage`, without damaged records."""
+        try:
+            return dict(self.store.usage(session_id))
+        except CorruptRecord:
+            return usage_by_model(self.of_kinds(session_id, ("usage",)))
+
+    def usages(self) -> dict[str, Bills]:
+        """As `Store.usages`, without damaged records."""
+        try:
+            return dict(self.store.usages())
+        except CorruptRecord:
+            found = {}
+            for info in self.store.sessions():
+                try:
+                    found[info.id] = self.usage(info.id)
+                except SessionNotFound:  # deleted meanwhile
+                    continue
+            return {name: bills for name, bills in found.items() if bills}
+
+    def _met(self, problem: Problem) -> None:
+        if problem not in self._told:
+            self._told.add(problem)
+            self._tell(problem)
