@@ -118,6 +118,9 @@ def _check_append(store: Store) -> None:
     second = store.append("s", [said("last", time=_TIME)])
     records = [*first, *second]
     assert [record.n for record in records] == list(range(1, len(_BODIES) + 2)), "numbers are not 1 to n"
+    for low, high, reverse in ((1, None, False), (2, 4, False), (1, 5, True)):  # without damage both are the same
+        both = [list(each("s", first=low, last=high, reverse=reverse)) for each in (store.readable, store.read)]
+        assert both[0] == both[1], f"readable differs from read: {low}, {high}, {reverse}"
     assert all(record.time for record in records), "a record has no time"
     assert second[0].time == _TIME, "the time of a draft was not kept"
     read = list(store.read("s"))
