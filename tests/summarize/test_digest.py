@@ -72,10 +72,10 @@ SESSION = [
 
 SAID = """\
 Digest of records 1 to 14; [n] is record n
-## Asked
-[1] The importer drops rows with an empty total. Never touch the schema file.
 ## Files changed
 shop/importer.py: edit [5]
+## Asked
+[1] The importer drops rows with an empty total. Never touch the schema file.
 ## Done and found
 [2] bash command=pytest -x tests/test_import.py
 → [3] failed

@@ -19,8 +19,7 @@ def file_line(file: Entity) -> str:
     if file.state == "failed":
         said.append(f"last change failed [{file.at}]")
     if file.changed:
-        state = file.state if file.state in ("created", "deleted", "moved") else "edited"
-        said.append(f"{state} [{file.changed}]" + (f" ({file.changes} changes)" if file.changes > 1 else ""))
+        said.append(f"{file.change} [{file.changed}]" + (f" ({file.changes} changes)" if file.changes > 1 else ""))
     if file.read:
         first, last = file.lines
         lines = f" lines {first}-{last}" if last else ""

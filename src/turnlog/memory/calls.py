@@ -16,7 +16,8 @@ from .entities import State
 _READING = re.compile(
     r"(?<![a-z])(?:read|view|open|cat|show|get_file|fetch|editor|bash|shell|exec|run|terminal|command)"
 )
-_FOLDER = re.compile(r"^cd (?:\"[^\"\n]*\"|'[^'\n]*'|\S+)\s*(?:&&|;)\s*")
+_FOLDER = re.compile(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
+_FOLDER_KEYS = ("workdir", "cwd", "dir_path", "directory")
 _COMMAND = 300  # characters of a command that are kept
 _READ = 3_000  # characters of a result whose line numbers are read
 _NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
@@ -35,15 +36,31 @@ class Change(NamedTuple):
     writes: bool
     sure: bool
 
+    @property
+    def gone(self) -> bool:
+        """Whether the file must have been there before, and is not any more."""
+        return self.state in ("deleted", "moved")
+
 
 def changes_in(call: ToolCall) -> Iterator[Change]:
     """The changes that a call makes to files, each file once."""
     seen = set()
-    for path, done in changes_of(call, spelled(call)):
-        if path not in seen:
+    folder = _folder_of(call)
+    for given, done in changes_of(call, spelled(call)):
+        path = f"{folder}/{given.removeprefix('./')}" if folder and given[:1] not in ("/", "~") else given
+        if path not in seen and not path.endswith("/"):
             seen.add(path)
             words = words_of(done)
             yield Change(path, _state(words), _WRITTEN.search(words) is not None, done not in BY_SHELL)
+
+
+def _folder_of(call: ToolCall) -> str:
+    """The folder that a shell command runs in, if the call says so; else ""."""
+    found = _FOLDER.match(shell_text(call).lstrip())
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    folder = found[1] or found[2] or found[3] if found is not None else ""
+    folder = folder or next((one for key in _FOLDER_KEYS if isinstance(one := named.get(key), str)), "")
+    return folder.rstrip("/") if folder.startswith(("/", "~")) and "$" not in folder else ""
 
 
 def _state(done: str) -> State:
@@ -57,7 +74,7 @@ def _state(done: str) -> State:
 def command_of(call: ToolCall) -> str:
     """The shell command of a call on one line, without a change of folder before it; "" if it has none."""
     text = shell_text(call).strip()
-    return clip(_FOLDER.sub("", text), _COMMAND) if text else ""
+    return clip(text[found.end() if (found := _FOLDER.match(text)) is not None else 0 :], _COMMAND) if text else ""
 
 
 def lines_read(call: ToolCall, text: str) -> tuple[str, tuple[int, int]] | None:

@@ -23,9 +23,10 @@ class Entity(Struct, gc=False):
     - `value`: the path, command, message, ... as the conversation has it; of a path, its longest form.
     - `first`, `last`: the records that mention it first and last. `mentions`: how often, `by` whom.
     - `state`: what became of it, and `at`, the record that says so.
-    - Of a file: `changed`, the record of its last change (0: none), and `changes`, how many there were; `read`, the
-      record that last read it, and `lines`, the first and last line that were read or named then ((0, 0): not known);
-      `symbols`, the names that were spoken of together with it, the newest first.
+    - Of a file: `change`, what its last change did (one that failed did nothing), `changed`, the record of that change
+      (0: none), and `changes`, how many there were; `read`, the record that last read it, and `lines`, the first and
+      last line that were read or named then ((0, 0): not known); `symbols`, the names that were spoken of together with
+      it, the newest first.
     - Of an error: `about`, the call that failed.
     """
 
@@ -37,6 +38,7 @@ class Entity(Struct, gc=False):
     by: dict[str, int] = field(default_factory=dict)
     state: State = ""
     at: int = 0
+    change: State = ""
     changed: int = 0
     changes: int = 0
     read: int = 0

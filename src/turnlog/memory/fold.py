@@ -43,7 +43,7 @@ class _Call(NamedTuple):
     call: ToolCall
     record: int
     command: Entity | None
-    before: list[tuple[Entity, Change, tuple[State, int, int, int]]]
+    before: list[tuple[Entity, Change, tuple[State, int, int]]]
 
 
 class Memory:
@@ -107,6 +107,12 @@ class Memory:
         """The files that calls read or changed, the last used first."""
         used = [one for one in self._entities.values() if one.kind == "file" and (one.read or one.changed)]
         return sorted(used, key=lambda one: (-max(one.read, one.changed, one.at), one.value))
+
+    @property
+    def changed_files(self) -> Sequence[Entity]:
+        """The files that were changed, the last changed first."""
+        changed = [one for one in self._entities.values() if one.kind == "file" and one.changed]
+        return sorted(changed, key=lambda one: (-one.changed, one.value))
 
     @property
     def errors(self) -> Sequence[Entity]:
@@ -209,8 +215,8 @@ class Memory:
         command = self._entity("command", text, n, "call") if text else None
         before = []
         for change in changes_in(call):
-            file = self._file(change.path, n, "call", own=True)
-            before.append((file, change, (file.state, file.at, file.changed, file.changes)))
+            file = self._file(change.path, n, "call", own=not change.gone)
+            before.append((file, change, (file.change, file.changed, file.changes)))
             new = change.state == "edited" and change.writes and not (file.read or file.changed)
             self._change(file, "created" if new else change.state, n)
         self._mentions(n, text or _arguments(call), "call")
@@ -236,7 +242,7 @@ class Memory:
         if error:
             for file, change, before in reversed(asked.before):
                 if change.sure and file.changed == asked.record:
-                    _, file.at, file.changed, file.changes = before
+                    file.change, file.changed, file.changes = before
                     file.state, file.at = "failed", n
             entity = self._entity("error", error, n, "result")
             entity.state, entity.at, entity.about = "open", n, alike
@@ -253,7 +259,8 @@ class Memory:
             file.state, file.at = ("read", n) if not file.changed else (file.state, file.at)
 
     def _change(self, file: Entity, state: State, n: int) -> None:
-        file.state, file.at, file.changed = state, n, n
+        file.state = file.change = state
+        file.at = file.changed = n
         file.changes += 1
 
     def _changed(self, n: int, change: FileChange) -> None:
@@ -261,9 +268,13 @@ class Memory:
         path = path_of(change.path)
         if change.root and not _is_absolute(path):
             path = f"{path_of(change.root).rstrip('/')}/{path}"
+        called = self._entities.get(("file", path.rpartition("/")[2]))
+        if called is not None and change.call_record and called.changed == change.call_record:
+            self._rename(called, path)  # the call named it from its own folder
         file = self._file(path, n, "disk", own=True)
         counted = file.changed and file.changed >= (change.call_record or n)
-        file.state, file.at, file.changed = _CHANGES[change.action], n, n
+        file.state = file.change = _CHANGES[change.action]
+        file.at = file.changed = n
         file.changes += 0 if counted else 1
 
     # -- entities ----------------------------------------------------------------------------------
@@ -294,12 +305,17 @@ class Memory:
                 known = self._entities["file", path] = Entity("file", path, n, n)
                 alike.append(known)
             elif len(path) > len(known.value):
-                del self._entities["file", known.value]
-                known.value = path
-                self._entities["file", path] = known
+                self._rename(known, path)
         if alike[-1] is not known:
             alike[:] = [*(one for one in alike if one is not known), known]
         return self._seen(known, n, who)
+
+    def _rename(self, file: Entity, path: str) -> None:
+        """Know a file by a longer path, unless another one has it."""
+        if ("file", path) not in self._entities:
+            del self._entities["file", file.value]
+            file.value = path
+            self._entities["file", path] = file
 
 
 def _is_same(file: Entity, path: str, own: bool) -> bool:

@@ -23,6 +23,7 @@ from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, HIDING, SIZING, failures_of, still_needed, told
 from ..view.types import Edit
+from .memory import SessionMemory
 from .provider_summaries import ProviderSummaries
 from .recorder import Journal
 from .state import Context, Summarise
@@ -107,6 +108,7 @@ class Compactor:
         journal: Journal,
         settings: Settings,
         tell: Callable[[Sequence[Record]], None],
+        memory: SessionMemory,
     ) -> None:
         self._store = store
         self._tell = tell
@@ -117,7 +119,7 @@ class Compactor:
         self._provided = ProviderSummaries(settings.summarizer, context, journal)
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
-        self._offline = Digest(Memory())
+        self._offline = Digest(Memory(), memory.file_states)
         self._read = 0  # the last record that it has notes of
         self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import Lock
 
 from ..log.records import Record
 from ..log.store import RecordStore
 from ..memory.fold import KINDS, Memory
+from ..summarize.file_states import FileState
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
 
@@ -21,14 +22,18 @@ class SessionMemory:
         self._memory: Memory | None = None
         self._lock = Lock()
 
-    def now(self, counter: Counter) -> Memory:
-        """The memory of everything on record. It counts with `counter`."""
+    def now(self, counter: Counter | None = None) -> Memory:
+        """The memory of everything on record. It counts with `counter`, if one is given."""
         with self._lock:
             memory = self._memory
             if memory is None or not _take(memory, self._store.of_kinds(self._id, KINDS, first=memory.last + 1)):
                 memory = self._memory = memory_of(self._store, self._id)
-            memory.counter = counter
+            memory.counter = counter or memory.counter
             return memory
+
+    def file_states(self) -> Sequence[FileState]:
+        """The files that the session changed with their last states, for a digest: the last changed first."""
+        return [FileState(file.value, file.change, file.changed) for file in self.now().changed_files]
 
 
 def _take(memory: Memory, records: Iterable[Record]) -> bool:

@@ -76,16 +76,16 @@ class Session:
         self._journal = Journal(
             store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines, warn=self._warn
         )
+        self._memory = SessionMemory(store, self.id)
         self._configurer = Configurer(self._context, self._journal)
         self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
-        self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
+        self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(lambda: recover(self), self._warn)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
         self.cache = CacheReport(store, self.id)
-        self._memory = SessionMemory(store, self.id)
         self._found = situation_of(self)
         self._settings = settings
 

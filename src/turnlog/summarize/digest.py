@@ -16,6 +16,7 @@ from .._platform.one_line import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
 from .events import acts, changes_things, ended, errors, files, open_ends
+from .file_states import FileState, lines_of
 from .identifiers import Seen
 from .instructions import gives_orders, most_telling
 from .notes import Memory, Reader
@@ -47,6 +48,7 @@ _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after
 _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
+_ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
@@ -68,13 +70,15 @@ _NEVER = 1 << 62
 class Digest:
     """The offline summarizer. It uses no model, no clock and no random numbers.
 
-    `memory` caches what was found in each text for the next digest; the result is the same, only faster.
+    `memory` caches what was found in each text for the next digest; the result is the same, only faster. `files` gives
+    all files that were changed, the last changed first; without it, those that the messages change are named.
     """
 
-    id = "digest/8"
+    id = "digest/9"
 
-    def __init__(self, memory: Memory | None = None) -> None:
+    def __init__(self, memory: Memory | None = None, files: Callable[[], Sequence[FileState]] | None = None) -> None:
         self._memory = memory
+        self._files = files
 
     def read_ahead(self, messages: Sequence[Shown]) -> None:
         """Read messages now that will be summarised later. This saves time and changes no digest."""
@@ -84,7 +88,8 @@ class Digest:
     def summarize(self, material: Material, /) -> str:
         """Quotes and facts from `material`, nearly `material.target` tokens long; "" if there is not even room for a
         title."""
-        draft = _Draft(material, Memory() if self._memory is None else self._memory)
+        states = None if self._files is None else self._files()
+        draft = _Draft(material, Memory() if self._memory is None else self._memory, states)
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
         text = draft.text()
@@ -107,8 +112,9 @@ class Digest:
 class _Draft:
     """All content that a digest of one material may have."""
 
-    def __init__(self, material: Material, memory: Memory) -> None:
+    def __init__(self, material: Material, memory: Memory, states: Sequence[FileState] | None) -> None:
         reader = Reader(memory)
+        self._states = states
         self._material = material
         self._vocabulary = reader.vocabulary
         titled = _TITLED.match(material.previous)
@@ -167,7 +173,7 @@ class _Draft:
         self._texts = {  # of the sections
             name: _with_the_task(lines, room)
             if name == ASKED and self._tells_the_task
-            else fitting(lines, room * _SHARES[name] - len(name))
+            else self._lines(name, lines, room)
             for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
@@ -183,6 +189,12 @@ class _Draft:
             used += self._choice.take(_NEW * (room - used), fill=False)
             self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # the newer first if equal
         self._choice.take(room - used)
+
+    def _lines(self, section: str, lines: list[Line], room: float) -> list[str]:
+        """The lines of a section that fit into its share of `room` characters."""
+        if section == FILES and self._states is not None:
+            return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
+        return fitting(lines, room * _SHARES[section] - len(section))
 
     def _asked_or_decided(self) -> dict[int, str]:
         """The lines in the sections of what was asked and decided, by the position of their texts: they need not be
@@ -209,7 +221,7 @@ class _Draft:
             steps = {one.step for one in chosen}
             ends = [end for step, end in self._ends.items() if step in steps]
             texts[EARLIER] = [*texts[EARLIER], *in_order([*carried, *ends])]
-        order = (EARLIER, ASKED, FILES, DECIDED, DONE, ERRORS, OPEN)
+        order = (FILES, EARLIER, ASKED, DECIDED, DONE, ERRORS, OPEN)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:

@@ -1,0 +1,235 @@
+"""The memory of a conversation on the shared transcripts. Each command exits with 1 if its bar fails.
+
+    python bench/memory.py fold [--shared ../shared]         CPU time a record, and the same fold record by record
+    python bench/memory.py files [--shared ../shared]        files that a digest of a tenth of a session names
+    python bench/memory.py references [--half 1|2]           references resolved as people labelled them
+    python bench/memory.py recall [--shared ../shared]       questions answered from a store of all sessions
+    python bench/memory.py cost                              appends and turns of a session that asks for no memory
+
+`files` finds what a session changed by itself, from recorded changes and from the arguments of tools that write files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import turnlog
+from turnlog.importers import Imported
+from turnlog.log.messages import Text, ToolCall, ToolResult
+from turnlog.log.records import Decision, FileChange, Note, Record
+from turnlog.log.store import Draft
+from turnlog.memory import Memory
+from turnlog.stores import MemoryStore
+
+ROOT = Path(__file__).parent.parent
+RECORD, CHARACTER = 50e-6, 25e-9  # seconds of CPU
+MOST_FILES = 200
+SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
+"""Shares of a session: a tenth, or the first of these that holds what must stay."""
+WRITERS = re.compile(r"(?:Multi|Notebook)?Edit|Write|write_file|replace|edit|write|str_replace_based_edit_tool")
+PATHS = ("file_path", "path", "absolute_path", "notebook_path")
+
+
+def sessions(shared: Path) -> Iterator[tuple[str, Imported, list[Record]]]:
+    """Every session of the shared transcripts, with its file and its records."""
+    sys.path[:0] = [str(ROOT / "tests"), str(shared / "oracle")]
+    real = importlib.import_module("real_transcripts")
+    for path, session in real.imported(shared):
+        yield path.relative_to(shared / "data").as_posix(), session, real.records_of(session.drafts)
+
+
+def characters(record: Record) -> int:
+    """The characters of a record's message."""
+    total = 0
+    for part in record.message.parts if record.message else ():
+        if isinstance(part, Text):
+            total += len(part.text)
+        elif isinstance(part, ToolCall):
+            total += len(part.raw_arguments)
+        elif isinstance(part, ToolResult):
+            total += sum(len(one.text) for one in part.parts if isinstance(one, Text))
+    return total
+
+
+def fold(shared: Path) -> bool:
+    """Whether the fold costs what it may, and gives the same record by record."""
+    spent = allowed = 0.0
+    number = unequal = 0
+    slow = []
+    for name, _, records in sessions(shared):
+        began = time.process_time()
+        whole = Memory.of(records)
+        took = time.process_time() - began
+        may = RECORD * len(records) + CHARACTER * sum(map(characters, records))
+        spent, allowed, number = spent + took, allowed + may, number + 1
+        slow.append((took / may, name, len(records)))
+        growing = Memory()
+        for record in records:
+            if not growing.follows(record):
+                growing = Memory.of(records[: record.n])
+            else:
+                growing.take(record)
+            if record.n % 5 == 0:
+                _ = growing.facts
+        unequal += growing != whole
+    print(f"{number} sessions: {spent:.2f} s of CPU, {allowed:.2f} s allowed; {unequal} differ record by record")
+    for share, name, size in sorted(slow, reverse=True)[:3]:
+        print(f"  slowest: {share:.2f} of what is allowed, {size} records, {name}")
+    return spent <= allowed and not unequal
+
+
+def changed(records: list[Record]) -> dict[str, tuple[str, int]]:
+    """The files that a session changed, each with what was done to it last ("": not known) and the record that says so,
+    found without the memory."""
+    last: dict[str, tuple[str, int]] = {}
+    words = {"created": "created", "deleted": "deleted", "renamed": "moved", "modified": "edited"}
+    calls: dict[str, str] = {}
+    for record in records:
+        if isinstance(record.body, FileChange):
+            last[record.body.path] = words[record.body.action], record.n
+        for part in record.message.parts if record.message else ():
+            if isinstance(part, ToolCall) and WRITERS.fullmatch(part.name) and isinstance(part.arguments, dict):
+                path = next((part.arguments[key] for key in PATHS if isinstance(part.arguments.get(key), str)), "")
+                if path and part.arguments.get("command") != "view":
+                    calls[part.id] = path
+            elif isinstance(part, ToolResult) and part.call_id in calls:
+                path = calls.pop(part.call_id)
+                if part.outcome == "ok":
+                    last.setdefault(path, ("", record.n))
+    return {path: one for path, one in last.items() if not _is_named_longer(path, last)}
+
+
+def _is_named_longer(path: str, others: Iterable[str]) -> bool:
+    return any(other.endswith(f"/{path.removeprefix('./')}") for other in others)
+
+
+def named(digest: str) -> dict[str, tuple[str, int]]:
+    """The files that a digest names, each with its state and the record that says so."""
+    section = re.search(r"## Files changed\n(.*?)(?:\n## |\Z)", digest, re.DOTALL)
+    found: dict[str, tuple[str, int]] = {}
+    root = ""
+    for line in section[1].split("\n") if section else ():
+        if line.startswith("in "):
+            root = line[3:]
+            continue
+        folder, _, files = line.partition(": ")
+        place = "" if folder == "./" else folder
+        for name, state, record in re.findall(r"(?:^|, )(.+?) (edited|created|deleted|moved) \[(\d+)\]", files):
+            path = f"{place}{name}"
+            found[path] = state, int(record)
+            if root and not path.startswith("/"):
+                found[root + path] = state, int(record)
+    return found
+
+
+def without_decision(draft: Draft) -> Draft:
+    """A draft, a note in place of a decision: agents compacted some of these sessions themselves."""
+    return Draft(Note("decision"), draft.time) if isinstance(draft.body, Decision) else draft
+
+
+def files(shared: Path) -> bool:
+    """Whether the digest of a tenth of each session names every file that the session changed."""
+    target = turnlog.target("openai-chat", "gpt-4o")
+    total = missing = wrong = number = refused = without = larger = 0
+    seen = set()
+    for name, imported, records in sessions(shared):
+        truth = changed(records)
+        if not 0 < len(truth) <= MOST_FILES or imported.session_id in seen:
+            continue
+        store = MemoryStore()
+        store.create("s")
+        for data in imported.blobs.values():
+            store.put_blob(data)
+        store.append("s", [without_decision(draft) for draft in imported.drafts])
+        with turnlog.open("s", store=store, target=target) as session:
+            whole = session.window.tokens
+            share = next((share for share in SHARES if _fits(session, int(share * whole))), 0.0)
+            larger += share != SHARES[0]
+            if not share:
+                refused += 1
+                continue
+            made = [record.body for record in session.history() if isinstance(record.body, Decision)]
+        texts = [
+            text.text for one in made for message in one.replacement for text in message.parts if isinstance(text, Text)
+        ]
+        digests = [text for text in texts if "Digest of records" in text]
+        if not digests:
+            without += 1
+            print(f"  {name}: {whole} tokens, {len(truth)} files, decisions {[one.action for one in made]}")
+            continue
+        seen.add(imported.session_id)
+        told = named(digests[-1])
+        states = {path: _told(path.removeprefix("./"), told) for path in truth}
+        lost = [path for path, state in states.items() if not state]
+        other = [path for path, (state, n) in truth.items() if state and not _agrees(state, n, states[path])]
+        number, total, missing, wrong = number + 1, total + len(truth), missing + len(lost), wrong + len(other)
+        if lost or other:
+            print(f"  {name}: {whole} tokens, {len(truth)} files, missing {lost[:3]}, other state {other[:3]}")
+    print(f"{number} sessions, {total} changed files: {missing} not named, {wrong} with another state")
+    print(f"  {larger} sessions need more than a tenth, {refused} more than {SHARES[-1]}, {without} have no digest")
+    return not missing and not wrong
+
+
+def _fits(session: turnlog.Session, budget: int) -> bool:
+    session.configure(budget=max(1, budget))
+    try:
+        session.request()
+    except turnlog.BudgetError:
+        return False
+    return True
+
+
+def _agrees(state: str, n: int, told: set[tuple[str, int]]) -> bool:
+    """Whether a digest tells this state of a file, or a change after it, such as one by a shell command."""
+    return not told or any(state == known or n < at for known, at in told)
+
+
+def _told(path: str, told: dict[str, tuple[str, int]]) -> set[tuple[str, int]]:
+    """The states of a file in a digest, which may know it by a longer path."""
+    return {state for known, state in told.items() if known == path or known.endswith(f"/{path}")}
+
+
+def cost() -> bool:
+    """What appends and turns take in a session that asks for no memory. There is no bar: compare two versions."""
+    with tempfile.TemporaryDirectory() as folder:
+        with turnlog.open("a", store=Path(folder) / "a.db") as session:
+            began = time.process_time()
+            for n in range(600):
+                session.user(f"message {n}: " + "look at src/app/dates.py " * 8)
+            print(f"600 appends: {time.process_time() - began:.3f} s of CPU")
+        chat = turnlog.target("openai-chat", "gpt-4o")
+        with turnlog.open("b", store=Path(folder) / "b.db", target=chat, budget=4_000) as session:
+            began = time.process_time()
+            for n in range(300):
+                session.user(f"turn {n}: please look at src/app/part_{n % 40}.py and tell what it does " * 3)
+                session.request()
+                call = ToolCall(f"c{n}", "edit_file", {"path": f"src/app/part_{n % 40}.py", "old": "a", "new": str(n)})
+                session.add(turnlog.Message("assistant", (call,)))
+                session.tool_result(call, f"done: {n} " * 20)
+                session.request()
+                session.assistant(f"It is part {n} of the program. " * 5)
+            print(f"300 turns behind a budget of 4,000: {time.process_time() - began:.3f} s of CPU")
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("fold", "files", "cost"))
+    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    runs: dict[str, Any] = {"fold": lambda: fold(options.shared), "files": lambda: files(options.shared), "cost": cost}
+    return 0 if runs[options.what]() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

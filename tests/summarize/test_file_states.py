@@ -1,0 +1,101 @@
+"""The files that a digest leads with: all of them, in little room, the same for whoever makes it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnlog
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision
+from turnlog.session.session import Session
+from turnlog.stores import MemoryStore
+from turnlog.summarize.file_states import FileState, lines_of
+
+_MORE = "{} more, changed before these"
+_NAMES = st.text("abc/.\n", min_size=1, max_size=12).map(lambda text: text.strip("/\n") or "a")
+_STATES = st.builds(FileState, _NAMES, st.sampled_from(["edited", "created", "deleted"]), st.integers(1, 99))
+
+
+def files_of(session: Session) -> str:
+    """The section with files in the digest that a session made last."""
+    made = [record.body for record in session.history() if isinstance(record.body, Decision)]
+    texts = [part.text for one in made for said in one.replacement for part in said.parts if isinstance(part, Text)]
+    digest = next(text for text in reversed(texts) if "Digest of records" in text)
+    return digest.partition("## Files changed\n")[2].partition("\n## ")[0]
+
+
+@given(st.lists(_STATES, max_size=30), st.integers(0, 900))
+def test_lines_stay_within_their_room(states: list[FileState], room: int) -> None:
+    """Lines that take more than their share push out what else a digest has to say; files that are missing without a
+    word are lost."""
+    lines = [line.text for line in lines_of(states, room)]
+    assert sum(len(line) + 1 for line in lines) <= room or not lines
+    assert not any("\n" in line for line in lines)
+    told = "\n".join(lines).count(" [")
+    assert told == len(states) or not lines or lines[-1].startswith(f"{len(states) - told} more")
+
+
+def test_files_of_a_folder_share_a_line() -> None:
+    """A folder that is named again with each file takes the room of other files."""
+    states = [
+        FileState("/home/me/shop/cmd/main.go", "edited", 9),
+        FileState("/home/me/shop/docs/plan.md", "created", 7),
+        FileState("/home/me/shop/cmd/old.go", "deleted", 5),
+        FileState("notes.txt", "edited", 2),
+    ]
+    lines = [
+        "in /home/me/shop/",
+        "cmd/: main.go edited [9], old.go deleted [5]",
+        "docs/: plan.md created [7]",
+        "./: notes.txt edited [2]",
+    ]
+    assert [line.text for line in lines_of(states, 400)] == lines
+    assert [line.text for line in lines_of(states, 70)] == ["/home/me/shop/cmd/: main.go edited [9]", _MORE.format(3)]
+
+
+def worked(session: Session, turns: range) -> None:
+    """Turns that each edit a file, create one and fail to edit another."""
+    for n in turns:
+        session.user(f"Please change part {n}. " + "It matters. " * 30)
+        calls = (
+            ToolCall(f"a{n}", "edit_file", {"path": f"/home/me/shop/src/part_{n}.py", "old": "a", "new": "b"}),
+            ToolCall(f"b{n}", "write_file", {"path": f"/home/me/shop/tests/test_{n}.py", "content": "x"}),
+            ToolCall(f"c{n}", "edit_file", {"path": f"/home/me/shop/src/never_{n}.py", "old": "a", "new": "b"}),
+        )
+        session.add(Message("assistant", calls))
+        for call in calls[:2]:
+            session.add(Message("user", (ToolResult(call.id, call.name, (Text("done"),)),)))
+        session.add(Message("user", (ToolResult(calls[2].id, calls[2].name, (Text("not found"),), "failed"),)))
+        session.request()
+        session.assistant(f"Part {n} is changed.")
+
+
+def test_a_digest_names_every_file_with_its_last_state() -> None:
+    """A file that a session changed and its digest does not name is changed again, or forgotten: this is what
+    compactions lose most."""
+    store = MemoryStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
+    worked(session, range(40))
+    told = files_of(session)
+    changed = [n for n in range(40) if f"part_{n}.py" in told]
+    assert len(changed) > 30 and changed == list(range(len(changed)))
+    assert all(f"test_{n}.py created" in told for n in changed)
+    assert "never_" not in told
+
+
+def test_the_digest_is_the_same_whoever_opens_the_session() -> None:
+    """A process that followed the session from its beginning and one that opened it later would send other bytes."""
+    target = turnlog.target("openai-chat", "gpt-4o")
+    bodies = []
+    for again in (False, True):
+        store = MemoryStore()
+        session = turnlog.open("s", store=store, target=target, budget=3_000)
+        for first in range(0, 24, 6):
+            if again:
+                session.close()
+                session = turnlog.open("s", store=store, budget=3_000)
+            worked(session, range(first, first + 6))
+        bodies.append(session.request().json())
+        assert "## Files changed" in bodies[-1].decode()
+    assert bodies[0] == bodies[1]
