@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from . import prompt as prompt
     from . import redaction as redaction
     from . import requests as requests
+    from . import runners as runners
     from . import session as session
     from . import stores as stores
     from . import summarize as summarize
@@ -54,8 +55,8 @@ else:
         __name__,
         {
             "": (
-                "errors export importers log memory models prompt redaction requests session stores "
-                "summarize telemetry testing tokens trajectory view workspace"
+                "errors export importers log memory models prompt redaction requests runners session "
+                "stores summarize telemetry testing tokens trajectory view workspace"
             ),
             "config.settings": "Settings",
             "errors": "BudgetError InputError StoreError TurnlogError",

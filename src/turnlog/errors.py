@@ -15,6 +15,13 @@
     │   ├── StoreKeyError         the key of an encrypted store is missing or wrong
     │   └── NewerStore            the store was written by a newer turnlog
     ├── BudgetError               the parts that cannot be left out do not fit the budget
+    ├── RunnerError               a model did not answer a request
+    │   ├── RunnerNotFound        the program or the SDK that talks to it is not installed
+    │   ├── NotLoggedIn           there is no key or login, or it was refused
+    │   ├── RateLimited           too many requests; says how long to wait, if that is known
+    │   ├── RequestTooLong        the request is larger than the model's window
+    │   ├── RunnerTimedOut        no answer in time
+    │   └── RunnerFailed          anything else: the provider's message, or the program's last words
     └── TurnCancelled             a cancelled turn was used again
 
 The command line exits with the exit code of the error's class. Damage in a conversation does not raise errors: it is
@@ -36,6 +43,13 @@ __all__ = [
     "ImportFailed",
     "InputError",
     "NewerStore",
+    "NotLoggedIn",
+    "RateLimited",
+    "RequestTooLong",
+    "RunnerError",
+    "RunnerFailed",
+    "RunnerNotFound",
+    "RunnerTimedOut",
     "SessionExists",
     "SessionIdError",
     "SessionNotFound",
@@ -186,6 +200,86 @@ class BudgetError(TurnlogError):
         self.floor = floor
 
 
+class RunnerError(TurnlogError):
+    """A model did not answer a request. `runner` names the SDK or the program that was to ask it; `message` is what
+    the provider or the program said, "" if nothing."""
+
+    def __init__(self, text: str, *, runner: str = "", message: str = "") -> None:
+        super().__init__(text)
+        self.runner = runner
+        self.message = message
+
+
+class RunnerNotFound(RunnerError):
+    """The program or the SDK is not installed. `install` is the command that installs it."""
+
+    def __init__(self, runner: str, install: str, *, what: str = "") -> None:
+        super().__init__(f"{what or runner} is not installed; install it with: {install}", runner=runner)
+        self.install = install
+
+
+class NotLoggedIn(RunnerError):
+    """There is no key or login for the provider, or it was refused. `login` is what to do about it."""
+
+    def __init__(self, runner: str, login: str, message: str = "") -> None:
+        said = f" ({message})" if message else ""
+        super().__init__(f"{runner} is not logged in{said}; {login}", runner=runner, message=message)
+        self.login = login
+
+
+class RateLimited(RunnerError):
+    """The provider refuses more requests for now. `retry_after` is the seconds to wait as it says, None if it does not
+    say."""
+
+    def __init__(self, runner: str, message: str = "", *, retry_after: float | None = None) -> None:
+        said = f" ({message})" if message else ""
+        wait = "wait a minute" if retry_after is None else f"wait {retry_after:g} s"
+        super().__init__(f"{runner} is rate limited{said}; {wait}, then send the request again", runner=runner)
+        self.message = message
+        self.retry_after = retry_after
+
+
+class RequestTooLong(RunnerError):
+    """The request is larger than the model's window. `tokens` is its size and `limit` the largest size, both as the
+    provider says; 0 if it does not say."""
+
+    def __init__(self, runner: str, message: str = "", *, tokens: int = 0, limit: int = 0) -> None:
+        sizes = f"{tokens:,} tokens" if tokens else "it does not say how many tokens"
+        sizes += f", the limit is {limit:,}" if limit else ""
+        super().__init__(
+            f"the request is too long for {runner}: {sizes}; make it smaller (session.compact, or a smaller budget), "
+            "begin afresh (session.clear), or switch to a model with a larger window",
+            runner=runner,
+            message=message,
+        )
+        self.tokens = tokens
+        self.limit = limit
+
+
+class RunnerTimedOut(RunnerError):
+    """No answer in time. `seconds` is the limit, None if it is the SDK's own."""
+
+    def __init__(self, runner: str, seconds: float | None = None, *, message: str = "") -> None:
+        within = "in time" if seconds is None else f"in {seconds:g} s"
+        super().__init__(
+            f"{runner} gave no answer {within}; send the request again, or set a longer timeout", runner=runner
+        )
+        self.message = message
+        self.seconds = seconds
+
+
+class RunnerFailed(RunnerError):
+    """Anything else. `status` is the HTTP status or the exit code of the program, None if there is none; `stderr` is
+    the end of what a program wrote there."""
+
+    def __init__(self, runner: str, message: str, *, status: int | None = None, stderr: str = "") -> None:
+        code = "" if status is None else f" with {status}"
+        said = message or stderr.strip() or "no reason was given"
+        super().__init__(f"{runner} failed{code}: {said}", runner=runner, message=message)
+        self.status = status
+        self.stderr = stderr
+
+
 def no_store(place: object) -> StoreError:
     """The error for a store that does not exist."""
     return StoreError(
@@ -215,7 +309,9 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-_TIMEOUTS = frozenset({"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError"})
+_TIMEOUTS = frozenset(
+    {"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError", "RunnerTimedOut"}
+)
 """Names of exceptions for time limits: those of Python, subprocess, httpx, requests, and the SDKs of models."""
 
 

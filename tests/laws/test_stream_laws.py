@@ -23,6 +23,7 @@ from turnlog.log.records import PartialAnswer
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
 from turnlog.providers.protocol import Reply
+from turnlog.runners.answer_events import EventReader
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
@@ -215,6 +216,27 @@ def test_every_word_that_came_is_kept(name: str, shape: list[tuple[str, int]], d
     end = data.draw(st.just(len(events)) | st.integers(0, len(events)), label="cut at")
     reply, said = fed(name, events[:end])
     assert kept(reply) == words(said)
+
+
+@pytest.mark.parametrize("name", sorted(APIS))
+@given(shape=_NUMBERED, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_is_shown_while_it_comes_is_what_was_said(
+    name: str, shape: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """A word that is shown twice, late, never, or as another kind of text than it is, fails here."""
+    said = answer(shape)
+    events = APIS[name][1](said, whole=True)
+    end = data.draw(st.just(len(events)) | st.integers(0, len(events)), label="cut at")
+    reader = EventReader(APIS[name][0])
+    shown = [event for chunk in events[:end] for event in reader.feed(chunk)]
+    came = "".join(str(event) for event in events[:end] if event.get("type") not in ("response.completed", *_ENDINGS))
+    ended = reader.end()
+    for kind, shown_as in (("text", "text"), ("thinking", "reasoning")):
+        told = [word for each, each_words in said if each == kind for word in each_words if word in came]
+        assert "".join(event.text for event in shown if event.kind == shown_as) == "".join(told)
+    assert [event.kind for event in ended if event.kind in ("text", "reasoning")] == []
+    assert ended[-1].kind in ("done", "error") and (end < len(events) or ended[-1].kind == "done")
 
 
 @pytest.mark.parametrize("name", sorted(APIS))

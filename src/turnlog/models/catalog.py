@@ -32,6 +32,12 @@ _Tokens = Annotated[int, Meta(ge=1)]
 _SHIPPED = Path(__file__).parent / "data" / "models.json"  # importlib.resources takes 10 ms to import
 
 
+_BUILT_IN = {
+    "scripted/demo": {"input": 128_000, "output": 16_384, "media": [], "prices": {"input": 0, "output": 0}},
+}
+"""The models that are part of turnlog: see `turnlog.runners`."""
+
+
 class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """US dollars per million tokens; None if a price is unknown.
 
@@ -253,6 +259,7 @@ def _versioned(name: str) -> tuple[str, tuple[int, ...]]:
 @cache
 def _shipped() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(_SHIPPED.read_bytes())
+    document["models"].update(_BUILT_IN)
     return document
 
 

@@ -143,11 +143,19 @@ class ToolNews(Struct, frozen=True, kw_only=True):
     removed: tuple[str, ...] = ()
 
 
+class Delta(Struct, frozen=True, gc=False):
+    """Text that a chunk of a stream adds to an answer, or to its reasoning."""
+
+    kind: Literal["text", "reasoning"]
+    text: str
+
+
 class Assembler(Protocol):
     """Assembles a streamed answer."""
 
-    def feed(self, chunk: Any) -> None:
-        """Process the next chunk: an SDK event object, or its JSON as a dict. Raises FormatError."""
+    def feed(self, chunk: Any) -> Sequence[Delta]:
+        """Process the next chunk: an SDK event object, or its JSON as a dict. Returns the text that it adds; text that
+        a server does not send piece by piece is only in the reply. Raises FormatError."""
 
     def reply(self) -> Reply:
         """The answer so far. It is `complete` only after the provider's own end of the stream."""

@@ -38,7 +38,7 @@ class Answer:
         self.complete = isinstance(record.body, MessageRecord)
         self.tool_calls = [to_run(part) for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
-        self.stop = _stop_of(reply, asked.provider)
+        self.stop = stop_of(reply, asked.provider)
 
     def __repr__(self) -> str:
         calls = [call.name for call in self.tool_calls]
@@ -51,7 +51,7 @@ class Answer:
         return None if self.usage is None else cost(self.usage, self.model)
 
 
-def _stop_of(reply: Reply, asked: str) -> Stop:
+def stop_of(reply: Reply, asked: str) -> Stop:
     """How an answer of the provider `asked` ended."""
     speaker = provider(asked)
     if not reply.complete:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.usage import tokens_billed
 from ..error_bodies import error_text
-from ..protocol import Reply
+from ..protocol import Delta, Reply
 from ..reading import inner, string
 from ..schema import check_types
 from ..sdk_objects import plain
@@ -26,6 +26,7 @@ from .response import BESIDE, INPUT, read_reply
 from .schema import EVENT
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+_TOLD: Mapping[Any, Literal["text", "reasoning"]] = {"text_delta": "text", "thinking_delta": "reasoning"}
 
 
 class _Block:
@@ -39,6 +40,22 @@ class _Block:
         self.closed = False
         self.broken = False
         self.text_repeated = False
+        self.repeats = 0  # the characters at the beginning that a block before it had already
+        self._length = 0
+
+    def repeat(self, before: _Block) -> None:
+        """Take the place of a block that this one repeats from its beginning."""
+        self.repeats = max(before.repeats, before._length)
+
+    def told(self, delta: Mapping[str, Any]) -> list[Delta]:
+        """The text that a delta added."""
+        kind = _TOLD.get(delta.get("type"))
+        if kind is None:
+            return []
+        piece = self.pieces[-1]
+        self._length += len(piece)
+        new = piece[max(0, len(piece) - self._length + self.repeats) :]
+        return [Delta(kind, new)] if new else []
 
     def take(self, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):
@@ -123,8 +140,9 @@ class StreamAssembler:
         self._ended = False
         self._error = ""
 
-    def feed(self, chunk: Any) -> None:
+    def feed(self, chunk: Any) -> list[Delta]:
         """Process the next event. Raises FormatError for anything that is not an event of this API."""
+        told: list[Delta] = []
         event = plain(chunk, "event")
         check_types(event, EVENT, "event")
         match event.get("type"):
@@ -134,13 +152,15 @@ class StreamAssembler:
                 for before in self._blocks:
                     before.text_repeated = True
             case "content_block_start":
-                block = _object(event, "content_block")
-                self._begin(_Block(block, _index(event)))
-                if block.get("type") == "fallback":
+                start = _object(event, "content_block")
+                self._begin(_Block(start, _index(event)))
+                if start.get("type") == "fallback":
                     # Names the model that continues the answer; the whole response names it too.
-                    self._message["model"] = string(inner(block, "to"), "model")
+                    self._message["model"] = string(inner(start, "to"), "model")
             case "content_block_delta":
-                self._block(event).take(_object(event, "delta"))
+                block, delta = self._block(event), _object(event, "delta")
+                block.take(delta)
+                told = block.told(delta)
             case "content_block_stop":
                 self._block(event).close()
                 self._block(event).check()
@@ -157,6 +177,7 @@ class StreamAssembler:
                 self._error = error_text(event.get("error")) or "the stream reported an error"
             case None:
                 raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
+        return told
 
     def _count(self, usage: Any) -> None:
         """Usage is cumulative: later values replace earlier ones. If a later event omits a value or has 0 (compatible
@@ -170,6 +191,7 @@ class StreamAssembler:
     def _begin(self, block: _Block) -> None:
         place = self._places.get(block.index)
         if place is not None and self._blocks[place].is_repeated_by(block):
+            block.repeat(self._blocks[place])
             self._blocks[place] = block
         else:
             self._places[block.index] = len(self._blocks)

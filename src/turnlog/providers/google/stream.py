@@ -15,7 +15,7 @@ from ...errors import FormatError
 from ...log.messages import Message, Part, Reasoning, Text, ToolCall
 from ...log.usage import Usage, tokens_billed
 from ..error_bodies import error_text
-from ..protocol import Reply
+from ..protocol import Delta, Reply
 from ..reading import inner
 from ..schema import check_types
 from ..sdk_objects import plain
@@ -54,17 +54,17 @@ class StreamAssembler:
         self._response_id = ""
         self._stop = ""
         self._error = ""
+        self._told: list[Delta] = []
         self.begun = False
         """Whether any part of an answer has arrived."""
         self._reader.answering()
 
-    def feed(self, chunk: Any) -> None:
+    def feed(self, chunk: Any) -> list[Delta]:
         """Process the next chunk: an SDK object, its JSON, or a list of either. Raises FormatError."""
         if isinstance(chunk, list):
-            for item in chunk:
-                self.feed(item)
-            return
+            return [delta for item in chunk for delta in self.feed(item)]
         wire = _plain(chunk)
+        self._told = []
         if _KNOWN & wire.keys():
             self.begun = True
         elif not self.begun and not wire.keys() <= _BESIDE:
@@ -79,6 +79,7 @@ class StreamAssembler:
         for candidate in wire.get("candidates", []):
             if not candidate.get("index"):
                 self._candidate(candidate)
+        return self._told
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
         content = candidate.get("content") or {}
@@ -126,6 +127,8 @@ class StreamAssembler:
         only that part."""
         last = self._parts[-1] if self._parts else None
         joined: Part | None = None
+        if isinstance(part, (Text, Reasoning)) and part.text:
+            self._told.append(Delta("text" if isinstance(part, Text) else "reasoning", part.text))
         if isinstance(part, Text) and isinstance(last, Text) and part.form is None and last.form is None:
             joined = Text(last.text + part.text)
         elif isinstance(part, Reasoning) and isinstance(last, Reasoning) and _plain_thought(part, last):

@@ -14,7 +14,7 @@ from ...errors import FormatError
 from ...log.messages import Part, compact_json, parse_arguments
 from ..error_bodies import error_text
 from ..media_bytes import decode_base64, encode_base64
-from ..protocol import Reply
+from ..protocol import Delta, Reply
 from ..reading import inner, string, without
 from ..schema import check_depth, check_types
 from ..sdk_objects import plain
@@ -126,11 +126,11 @@ class StreamAssembler:
         self._ended = False
         self._error = ""
 
-    def feed(self, chunk: Any) -> None:
+    def feed(self, chunk: Any) -> list[Delta]:
         """Take the next event: an SDK object, or its JSON. Events of unknown types are ignored. Raises FormatError if
         `chunk` is not an event."""
         if chunk == "[DONE]":  # the end marker of the raw stream, which SDKs hide
-            return
+            return []
         event = plain(chunk, "event")
         check_depth(event)
         check_types(event, EVENT, "event")
@@ -153,9 +153,10 @@ class StreamAssembler:
         elif kind == "error":
             self._error = error_text(event.get("error")) or "error"
         elif kind.startswith("step."):
-            self._take(kind, event.get("index") or 0, event)
+            return self._take(kind, event.get("index") or 0, event)
+        return []
 
-    def _take(self, kind: str, index: int, event: dict[str, Any]) -> None:
+    def _take(self, kind: str, index: int, event: dict[str, Any]) -> list[Delta]:
         """Take an event of a step. An event of a step that never started is ignored."""
         if kind == "step.start":
             step = clean(event.get("step"))
@@ -163,15 +164,18 @@ class StreamAssembler:
                 raise FormatError("expected a step, an object", path="event.step")
             read_answer([step], {})
             self._steps[index] = _Open(step)
-            return
+            return []
         open_step = self._steps.get(index)
         if open_step is None or open_step.stopped:
-            return
+            return []
         delta = event.get("delta")
         if kind == "step.delta" and isinstance(delta, dict):
-            open_step.take(clean(delta))
-        elif kind == "step.stop":
+            delta = clean(delta)
+            open_step.take(delta)
+            return _told(delta)
+        if kind == "step.stop":
             open_step.stop(f"steps[{index}]")
+        return []
 
     def reply(self) -> Reply:
         """The answer so far."""
@@ -190,6 +194,18 @@ class StreamAssembler:
         if isinstance(listed, list) and len(listed) > len(self._steps):  # steps that were not streamed
             return parse_response(self._interaction)
         return read_response(self._interaction, whole, tuple(fragments))
+
+
+def _told(delta: Mapping[str, Any]) -> list[Delta]:
+    """The text that a delta adds."""
+    kind = string(delta, "type")
+    if kind == "text":
+        found = Delta("text", string(delta, "text"))
+    elif kind == "thought_summary":
+        found = Delta("reasoning", string(inner(delta, "content"), "text"))
+    else:
+        return []
+    return [found] if found.text else []
 
 
 def _first_arguments(step: Mapping[str, Any]) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 from ...log.messages import Message, parse_arguments
 from ...log.usage import Usage
 from ..error_bodies import error_text
-from ..protocol import Reply
+from ..protocol import Delta, Reply
 from ..schema import check_types
 from ..sdk_objects import plain
 from .response import first_choice, read_answer, usage_of
-from .schema import DELTA
+from .schema import DELTA, REASONING_FIELDS
 
 
 class StreamAssembler:
@@ -30,14 +30,14 @@ class StreamAssembler:
         self._raw_usage: Any = None
         self._model = self._id = self._stop = self._error = ""
 
-    def feed(self, chunk: Any) -> None:
+    def feed(self, chunk: Any) -> list[Delta]:
         """Process the next chunk: an SDK object, or its JSON as a dict. Raises FormatError.
 
         The SDK's stream helper (`chat.completions.stream`) wraps each chunk in an event and adds events of its own,
         which have no choices and are ignored.
         """
         if chunk == "[DONE]":
-            return
+            return []
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
@@ -48,12 +48,14 @@ class StreamAssembler:
                 self._raw_usage, self._usage = data["usage"], usage
         choice = first_choice(data)
         if choice is None:
-            return
+            return []
         self._error = self._error or error_text(choice.get("error"))
         begun = self._calls or any(self._wire.values())
         # A server that cannot stream sends its whole answer in one chunk; some repeat it in the last.
-        self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))
+        delta = choice.get("delta") or _as_delta({} if begun else choice.get("message"))
+        self._delta(delta)
         self._stop = str(choice.get("finish_reason") or "") or self._stop
+        return _told(delta)
 
     def reply(self) -> Reply:
         """The answer so far; `complete` once a finish reason came."""
@@ -112,6 +114,16 @@ class StreamAssembler:
                         _grow(body, name, piece)
             else:
                 call[key] = value
+
+
+def _told(delta: Mapping[str, Any]) -> list[Delta]:
+    """The text that a delta adds."""
+    found = [Delta("reasoning", delta[key]) for key in REASONING_FIELDS if isinstance(delta.get(key), str)]
+    for value in (delta.get("content"), delta.get("refusal")):
+        pieces = value if isinstance(value, list) else [{"type": "text", "text": value}]
+        texts = (piece.get("text") for piece in pieces if isinstance(piece, Mapping) and piece.get("type") == "text")
+        found += [Delta("text", text) for text in texts if isinstance(text, str)]
+    return [one for one in found if one.text]
 
 
 def _as_delta(message: Any) -> Any:

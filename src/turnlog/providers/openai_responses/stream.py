@@ -8,12 +8,12 @@ event types of openai 3.54.0 add nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall
 from ..error_bodies import error_text
-from ..protocol import Reply
+from ..protocol import Delta, Reply
 from ..reading import without
 from ..sdk_objects import plain
 from .form import NAME
@@ -48,6 +48,13 @@ _WHOLES = {
     "response.reasoning_text.done": ("reasoning", "content_index", "text"),
 }
 
+_TOLD: Mapping[str, Literal["text", "reasoning"]] = {
+    "output_text": "text",
+    "refusal": "text",
+    "summary": "reasoning",
+    "reasoning": "reasoning",
+}
+
 
 class _Open:
     """An item that has begun: from `output_item.added`, with its texts by (place, index)."""
@@ -73,7 +80,7 @@ class StreamAssembler:
         self._ended = False
         self._error = ""
 
-    def feed(self, chunk: Any) -> None:
+    def feed(self, chunk: Any) -> list[Delta]:
         """Process the next event. Raises FormatError if it is not an event; unknown types are ignored."""
         event = plain(chunk, "event")
         kind = event.get("type")
@@ -92,9 +99,10 @@ class StreamAssembler:
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._take_item(kind, event)
         elif kind in _DELTAS:
-            self._take_text(event, *_DELTAS[kind], append=True)
+            return self._take_text(event, *_DELTAS[kind], append=True)
         elif kind in _WHOLES:
             self._take_text(event, *_WHOLES[kind], append=False)
+        return []
 
     def reply(self) -> Reply:
         """The answer so far."""
@@ -131,14 +139,17 @@ class StreamAssembler:
             return begins and bool(opened.texts) and not _is_same(opened.item, item)
         return there is not None and there != item and not _is_same(there, item)
 
-    def _take_text(self, event: dict[str, Any], place: str, index_key: str, text_key: str, *, append: bool) -> None:
+    def _take_text(
+        self, event: dict[str, Any], place: str, index_key: str, text_key: str, *, append: bool
+    ) -> list[Delta]:
         index = _index(event, "output_index")
         opened = self._open.get(self._moved.get(index, index))
         text = event.get(text_key)
         if opened is None or not isinstance(text, str):
-            return
+            return []
         key = (place, _index(event, index_key) if index_key else 0)
         opened.texts[key] = opened.texts.get(key, "") + text if append else text
+        return [Delta(_TOLD[place], text)] if text and place in _TOLD else []
 
     def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
         """Items that can be read unchanged, and fragments of the others, in order. Items that are not in `whole` are

@@ -1,0 +1,36 @@
+"""Talk to models: a runner sends a prepared request and streams the answer.
+
+`session` records what a runner streams; the room imports everything below it, and only `cli` and `agent` import it. The
+modules of SDKs are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._platform.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .answer_events import RunnerEvent, events
+    from .blocking import BlockingRunner
+    from .protocol import Runner
+    from .scripted import DEMO_MODEL, ScriptedRunner
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "answer_events": "RunnerEvent events",
+            "blocking": "BlockingRunner",
+            "protocol": "Runner",
+            "scripted": "DEMO_MODEL ScriptedRunner",
+        },
+    )
+
+__all__ = [
+    "BlockingRunner",
+    "DEMO_MODEL",
+    "Runner",
+    "RunnerEvent",
+    "ScriptedRunner",
+    "events",
+]

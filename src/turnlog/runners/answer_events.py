@@ -1,0 +1,104 @@
+"""The events of an answer, the same for every provider: text, reasoning, tool calls, usage, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ..errors import RunnerError
+from ..log.messages import Reasoning, Text, ToolCall
+from ..log.usage import Usage
+from ..models.target import Target
+from ..providers import provider
+from ..providers.protocol import Reply, Stop
+from ..requests.request import Request
+from ..session.answer import stop_of, told_apart
+from ..session.arguments import to_run
+from .chunks import RAN_TOOL
+from .protocol import Runner
+
+RunnerEventKind = Literal["text", "reasoning", "tool_call", "ran_tool", "usage", "done", "error"]
+
+
+class RunnerEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
+    """Something that happens in an answer. `kind` says what:
+
+    `text`, `reasoning`: `text` is the next piece of it. `tool_call`: `call` is a call to run; it comes when the answer
+    is complete. `ran_tool`: `call` is a tool that a program ran by itself; it is no part of the answer. `usage`:
+    `usage` is the bill. `done`: the answer has ended as `stop` says, see `turnlog.session.Answer.stop`. `error`: `text`
+    says what went wrong, and `error` is what was raised, None if the stream only broke off. The last event is `done` or
+    `error`.
+    """
+
+    kind: RunnerEventKind
+    text: str = ""
+    call: ToolCall | None = None
+    usage: Usage | None = None
+    stop: Stop | None = None
+    error: Exception | None = None
+
+
+class EventReader:
+    """Makes the events of one answer from its chunks, for `target`."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._assembler = provider(target.provider).assembler()
+        self._told: dict[str, list[str]] = {"text": [], "reasoning": []}
+
+    def feed(self, chunk: Any) -> list[RunnerEvent]:
+        """The events of the next chunk. Raises FormatError if it is none of the provider's."""
+        if isinstance(chunk, Mapping) and chunk.get("type") == RAN_TOOL:
+            tool = chunk["tool"]
+            return [RunnerEvent(kind="ran_tool", call=ToolCall("", tool["name"], tool["arguments"]))]
+        return self._pieces((delta.kind, delta.text) for delta in self._assembler.feed(chunk))
+
+    def end(self, error: Exception | None = None) -> list[RunnerEvent]:
+        """The events after the last chunk, or after the `error` that ended the stream."""
+        reply = told_apart(self._assembler.reply())
+        found = self._pieces(self._untold(reply))
+        reason = str(error) if error is not None else "" if reply.complete else reply.error
+        if not (error or reason):
+            calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+            found += [RunnerEvent(kind="tool_call", call=to_run(call)) for call in calls]
+        if reply.usage is not None:
+            found.append(RunnerEvent(kind="usage", usage=reply.usage))
+        if error or reason:
+            return [*found, RunnerEvent(kind="error", text=reason, error=error)]
+        return [*found, RunnerEvent(kind="done", stop=stop_of(reply, self._target.provider))]
+
+    def _pieces(self, pieces: Iterable[tuple[Literal["text", "reasoning"], str]]) -> list[RunnerEvent]:
+        found = []
+        for kind, text in pieces:
+            self._told[kind].append(text)
+            found.append(RunnerEvent(kind=kind, text=text))
+        return found
+
+    def _untold(self, reply: Reply) -> list[tuple[Literal["text", "reasoning"], str]]:
+        """What of the answer did not come piece by piece."""
+        parts = [*reply.message.parts, *reply.fragments]
+        thoughts = [part.text or "".join(part.summary) for part in parts if isinstance(part, Reasoning)]
+        texts = [part.text for part in parts if isinstance(part, Text)]
+        found: list[tuple[Literal["text", "reasoning"], str]] = []
+        for kind, whole in (("reasoning", "".join(thoughts)), ("text", "".join(texts))):
+            told = "".join(self._told[kind])
+            if len(whole) > len(told) and whole.startswith(told):
+                found.append((kind, whole[len(told) :]))  # type: ignore[arg-type]
+        return found
+
+
+async def events(runner: Runner, request: Request) -> AsyncIterator[RunnerEvent]:
+    """Send a request and give the events of the answer. Errors of the runner are events; a cancellation and mistakes of
+    the program are raised. Nothing is recorded: `Session.areceive(runner.stream(request), request)` does that."""
+    reader = EventReader(request.target)
+    failed: RunnerError | None = None
+    try:
+        async for chunk in runner.stream(request):
+            for event in reader.feed(chunk):
+                yield event
+    except RunnerError as error:
+        failed = error
+    for event in reader.end(failed):
+        yield event

@@ -1,0 +1,120 @@
+"""The model `scripted/demo`, a part of turnlog: for demonstrations, tests and documentation, without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+
+from ..errors import InputError
+from ..log.messages import Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
+from ..log.usage import Usage
+from ..providers import provider
+from ..requests.request import Request
+from ..tokens.counters import counter_for
+from ..view.types import Shown
+from .chunks import chunk_writer
+
+DEMO_MODEL = "scripted/demo"
+"""The name of the model; a target of any provider may have it."""
+
+Piece = str | Text | Reasoning | ToolCall
+Script = Piece | Sequence[Piece] | BaseException | Callable[[Request], Any]
+"""One scripted answer: a text, a call, several of them, an error to raise, or a function of the request that returns
+one of these."""
+
+_CALL = re.compile(r"^\s*CALL\s+(\S+)\s*(\{.*\})?\s*$", re.MULTILINE)
+_PIECES = re.compile(r"\S+\s*|\s+")
+_SHOWN = 200
+"""The most characters of a tool's result that the model repeats."""
+
+
+class ScriptedRunner:
+    """Answers with `answers`, one after the other; when there are none left, from the text of the request.
+
+    Without a script it repeats what the user says. A line `CALL name {"key": "value"}` of the user makes it call that
+    tool, if the request declares it; of results of tools it says what they hold. The same request always gets the same
+    answer, in the format of the request's provider. `pause` is the number of seconds before each piece of it.
+    """
+
+    def __init__(self, answers: Iterable[Script] = (), *, pause: float = 0.0) -> None:
+        if isinstance(answers, (str, bytes)):
+            raise InputError(f"answers must be a list of answers, not one text: [{answers!r}]")
+        self._answers = list(answers)
+        self._pause = pause
+        self.requests: list[Request] = []
+        """The requests that were sent, in order."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """The chunks of the answer."""
+        self.requests.append(request)
+        said = self._answers.pop(0) if self._answers else _answer_to(request)
+        if not isinstance(said, (str, Text, Reasoning, ToolCall, BaseException)) and callable(said):
+            said = said(request)
+        if isinstance(said, BaseException):
+            raise said
+        target = request.target
+        pieces = [said] if isinstance(said, (str, Text, Reasoning, ToolCall)) else list(said)
+        own = sha256_hex(request.json())[:12]
+        writer = chunk_writer(target.provider, target.model, f"demo_{own}")
+        written = 0
+        count = counter_for(target.provider, target.model).text
+        for number, piece in enumerate(pieces):
+            if isinstance(piece, ToolCall):
+                call = ToolCall(piece.id or f"call_{own}_{number}", piece.name, piece.arguments, piece.raw)
+                steps = [writer.call(call)]
+                written += count(piece.raw_arguments)
+            else:
+                kind, text = ("reasoning", piece.text) if isinstance(piece, Reasoning) else ("text", _text(piece))
+                steps = [writer.say(kind, word) for word in _PIECES.findall(text)]  # type: ignore[arg-type]
+                written += count(text)
+            for chunks in steps:
+                await asyncio.sleep(self._pause)
+                for chunk in chunks:
+                    yield chunk
+        for chunk in writer.end(Usage(input=request.tokens, output=written)):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _text(piece: Any) -> str:
+    if isinstance(piece, (str, Text)):
+        return piece if isinstance(piece, str) else piece.text
+    raise InputError(f"a scripted answer consists of texts and calls, not {type(piece).__name__}")
+
+
+def _answer_to(request: Request) -> list[Piece]:
+    """What the model says without a script."""
+    results = _newest_results(request.view)
+    if results:
+        return ["\n".join(f"{result.name or 'The tool'} says: {_held(result)}" for result in results)]
+    asked = next((text_of(shown.message) for shown in reversed(request.view) if shown.message.role == "user"), "")
+    declared = {tool.name for tool in provider(request.target.provider).parse(request.body).configuration.tools}
+    calls: list[Piece] = []
+    for name, arguments in _CALL.findall(asked):
+        try:
+            value = json.loads(arguments or "{}")
+        except ValueError:
+            continue
+        if name in declared:
+            calls.append(ToolCall("", name, value))
+    return calls or [f"You said: {asked}"]
+
+
+def _newest_results(view: Sequence[Shown]) -> list[ToolResult]:
+    """The results at the very end of the conversation."""
+    found: list[ToolResult] = []
+    for shown in reversed(view):
+        results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
+        if shown.message.role != "user" or not results:
+            break
+        found[:0] = results
+    return found
+
+
+def _held(result: ToolResult) -> str:
+    return "".join(part.text for part in result.parts if isinstance(part, Text))[:_SHOWN]
