@@ -26,7 +26,7 @@ from .response import BESIDE, INPUT, read_reply
 from .schema import EVENT
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-_TOLD: Mapping[Any, Literal["text", "reasoning"]] = {"text_delta": "text", "thinking_delta": "reasoning"}
+_TOLD: Mapping[str, Literal["text", "reasoning"]] = {"text_delta": "text", "thinking_delta": "reasoning"}
 
 
 class _Block:
@@ -47,21 +47,13 @@ class _Block:
         """Take the place of a block that this one repeats from its beginning."""
         self.repeats = max(before.repeats, before._length)
 
-    def told(self, delta: Mapping[str, Any]) -> list[Delta]:
-        """The text that a delta added."""
-        kind = _TOLD.get(delta.get("type"))
-        if kind is None:
-            return []
-        piece = self.pieces[-1]
-        self._length += len(piece)
-        new = piece[max(0, len(piece) - self._length + self.repeats) :]
-        return [Delta(kind, new)] if new else []
-
-    def take(self, delta: Mapping[str, Any]) -> None:
+    def take(self, delta: Mapping[str, Any]) -> list[Delta]:
+        """Add a delta; returns the text that it adds."""
         match delta.get("type"):
             case "text_delta" | "thinking_delta" | "input_json_delta" as kind:
                 self.pieces.append(string(delta, _GROWING[kind]))
                 self.has_input = self.has_input or kind == "input_json_delta"
+                return self._told(_TOLD[kind]) if kind in _TOLD else []
             case "signature_delta":
                 self.fields["signature"] = string(delta, "signature")
             case "citations_delta":
@@ -69,6 +61,14 @@ class _Block:
                 self.fields["citations"] = [*(had if isinstance(had, list) else ()), delta.get("citation")]
             case "compaction_delta":
                 self.fields.update({key: value for key, value in delta.items() if key != "type"})
+        return []
+
+    def _told(self, kind: Literal["text", "reasoning"]) -> list[Delta]:
+        """The newest piece, without what repeats an earlier block."""
+        piece = self.pieces[-1]
+        self._length += len(piece)
+        new = piece[max(0, len(piece) - self._length + self.repeats) :]
+        return [Delta(kind, new)] if new else []
 
     @property
     def text(self) -> str:
@@ -158,9 +158,7 @@ class StreamAssembler:
                     # Names the model that continues the answer; the whole response names it too.
                     self._message["model"] = string(inner(start, "to"), "model")
             case "content_block_delta":
-                block, delta = self._block(event), _object(event, "delta")
-                block.take(delta)
-                told = block.told(delta)
+                told = self._block(event).take(_object(event, "delta"))
             case "content_block_stop":
                 self._block(event).close()
                 self._block(event).check()
