@@ -1,10 +1,11 @@
-"""Whether `auto` refuses exactly the requests that cannot fit: those of the shared context bench, judged apart.
+"""Whether turnlog refuses exactly the requests that cannot fit: those of the shared context bench, judged apart.
 
-    python bench/refusals.py [--shared ../shared] [--budgets 0.1] [--limit SESSIONS] [--show]
+    python bench/refusals.py [--shared ../shared] [--budgets 0.1] [--strategies auto] [--limit SESSIONS] [--show]
 
-Judged by the messages alone, without turnlog: a request cannot fit if its system text, the first user message (and, if
-an agent wrote that one, the first that the user wrote), and the last group (a call with its results, each cut to its
-ends, 60 tokens) exceed the budget. Exits with 1 if turnlog refuses another request than these.
+`--strategies all` takes all presets. Judged by the messages alone, without turnlog: a request cannot fit if its system
+text, the first user message (and, if an agent wrote that one, the first that the user wrote), and the last group (a
+call with its results, each cut to its ends, 60 tokens) exceed the budget. Exits with 1 if turnlog refuses another
+request than these.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from turnlog.errors import BudgetError
+from turnlog.log.budget import PRESETS
 from turnlog.requests.fit import Fitter
 from turnlog.view.program_prefaces import is_of_program
 
@@ -54,6 +56,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--budgets", default="0.1")
+    parser.add_argument("--strategies", default="auto")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="each request on which the two differ, and the floor")
     options = parser.parse_args()
@@ -61,30 +64,36 @@ def main() -> int:
     from common import ntok, total
     from recall import get_data
 
+    names = list(PRESETS) if options.strategies == "all" else options.strategies.split(",")
     wrong = 0
     for share in map(float, options.budgets.split(",")):
-        tally: Counter[str] = Counter()
+        tallies: dict[str, Counter[str]] = {name: Counter() for name in names}
         for session in get_data("dev")[: options.limit or None]:
             budget = session.budget(share)
-            fitter = Fitter(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=total)
-            for t in session.calls():
-                history = session.messages[:t]
-                impossible = least(history, ntok) > budget
-                floor = {}
-                try:
-                    fitter.fit({"messages": history})
-                except BudgetError as error:
-                    floor = error.floor
-                tally["calls"] += 1
-                tally["refused"] += bool(floor)
-                tally["impossible"] += impossible
-                if impossible != bool(floor):
-                    tally["differ"] += 1
-                    if options.show:
-                        print(session.id, t, "budget", budget, "least", least(history, ntok), floor, flush=True)
-        wrong += tally["differ"]
-        print(f"{share:.0%}: {dict(tally)}", flush=True)
+            calls = session.calls()
+            floors = {t: least(session.messages[:t], ntok) for t in calls}
+            for name in names:
+                fitter = Fitter(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=total, strategy=name)
+                for t in calls:
+                    refusal = refused(fitter, session.messages[:t])
+                    differ = bool(refusal) != (floors[t] > budget)
+                    found = {"calls": 1, "refused": bool(refusal), "impossible": floors[t] > budget, "differ": differ}
+                    tallies[name].update(found)
+                    if differ and options.show:
+                        print(session.id, t, name, "budget", budget, "least", floors[t], refusal, flush=True)
+        for name, tally in tallies.items():
+            wrong += tally["differ"]
+            print(f"{share:.0%} {name}: {dict(tally)}", flush=True)
     return 1 if wrong else 0
+
+
+def refused(fitter: Fitter, history: Messages) -> dict[str, int]:
+    """The floor of the error with which a history is refused; {} if it is not."""
+    try:
+        fitter.fit({"messages": history})
+    except BudgetError as error:
+        return error.floor
+    return {}
 
 
 if __name__ == "__main__":

@@ -493,7 +493,7 @@ class Play:
         stays = model.staying(lines, model.pins(log))
         there = [line for why, group in stays if why == "the open turn" for line in group]
         outputs = sum(1 for line in there for _ in model.outputs(line, self.count))
-        return outputs * LEAST_CUT // 10 if "cap" in self.strategy.steps else 0
+        return outputs * LEAST_CUT // 10
 
     def staying(self, lines: Sequence[model.Line], log: Sequence[Record]) -> list[model.Line]:
         """What cannot be left out."""

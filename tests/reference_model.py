@@ -340,8 +340,9 @@ def floor_of(
     limit: int,
 ) -> dict[str, int]:
     """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants: as a rule to
-    the strategy's share, what was shortened before as it stands. Where that does not fit, all its outputs, those with
-    only both ends shown too, to the most at which a fifth of the room stays free, at least to 60 tokens."""
+    the strategy's share, what was shortened before as it stands. Where that does not fit, with any strategy, all its
+    outputs, those with only both ends shown too, to the most at which a fifth of the room stays free, at least to 60
+    tokens."""
     reasons = ("system text", "the task", "pinned messages", "the open turn")
     sums = {"tools and framing": fixed, **dict.fromkeys(reasons, 0)}
     stays = list(staying(lines, pinned))
@@ -349,10 +350,11 @@ def floor_of(
     for why, group in stays:
         if why:
             sums[why] += sum(sizes.tokens[index[id(line)]] for line in group)
-    if "cap" not in strategy.steps:
+    capping = "cap" in strategy.steps
+    if not capping and sum(sums.values()) <= limit:
         return sums
     room = limit - fixed - sums["system text"]  # what the conversation may take
-    giant = max(60, int(strategy.cap * room))
+    giant = max(60, int(strategy.cap * room) if capping else room)
     open_turn = [index[id(line)] for why, group in stays if why == "the open turn" for line in group]
     there = [
         one
@@ -365,7 +367,7 @@ def floor_of(
         saved = sum(max(0, tokens - most) for tokens, whole in there if whole or also)
         return {**sums, "the open turn": sums["the open turn"] - saved}
 
-    if sum(cut_to(giant, also=False).values()) <= limit:
+    if capping and sum(cut_to(giant, also=False).values()) <= limit:
         return cut_to(giant, also=False)
     fitting = (most for most in range(giant, 60, -1) if sum(cut_to(most, also=True).values()) <= limit - room // 5)
     return cut_to(next(fitting, 60), also=True)

@@ -137,9 +137,7 @@ def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decis
         return made, situation
     if (capped := _newest_capped(situation)) is not None:
         return [*made, capped[0]], capped[1]
-    provided = situation.provided if situation.fits else frozenset()
-    steps = tuple(step for step in situation.strategy.steps if step not in provided)
-    last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giant outputs as cut
+    steps, last_resort = _steps_of(situation), _last_resort(situation)
     start, made_before = msgspec.structs.replace(situation, last=True), [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
     situation = _climb(situation, last_resort if stalled else steps, made)
@@ -156,7 +154,8 @@ def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decis
     if not situation.fits:
         # What stays may take more tokens now that the rest has left: it has to declare the tools, or comes first.
         try:
-            situation = _climb(_with_floor(situation), last_resort, made)
+            situation = _with_floor(situation)
+            situation = _climb(situation, _last_resort(situation), made)
         except BudgetError:
             _with_floor(_without_what_may_go(start))  # the error is about what must stay, not what the steps left
             raise
@@ -165,6 +164,20 @@ def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decis
     if stalled:
         made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
     return made, situation
+
+
+def _steps_of(situation: Situation) -> tuple[str, ...]:
+    """The steps that are tried in order: those of the strategy, without those that the provider takes by itself while
+    the view fits. What must stay is cut first, whatever the strategy, if it would not fit otherwise."""
+    provided = situation.provided if situation.fits else frozenset()
+    steps = tuple(step for step in situation.strategy.steps if step not in provided)
+    return ("cap", *steps) if situation.tight and "cap" not in steps else steps
+
+
+def _last_resort(situation: Situation) -> tuple[str, ...]:
+    """The steps that are tried if those of the strategy are not enough."""
+    cuts = (step for step in _steps_of(situation) if step == "cap")  # the floor counts giant outputs as cut
+    return (*cuts, "slide")
 
 
 def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
@@ -182,7 +195,7 @@ def compact(situation: Situation) -> tuple[list[Decision], Situation]:
     """The decisions of the strategy's steps and the situation after them, whether or not the view is too large."""
     made: list[Decision] = []
     situation = _with_floor(situation)
-    situation = _climb(situation, situation.strategy.steps, made)
+    situation = _climb(situation, _steps_of(situation), made)
     return made, _take(tell_orders(situation), situation, made) if made else situation
 
 
@@ -256,14 +269,8 @@ def _without_what_may_go(situation: Situation) -> Situation:
 def _refusal(situation: Situation) -> BudgetError:
     """The error that what must stay does not fit, with advice what would make it fit."""
     limit, floor = situation.marks.limit, capped_floor(situation)
-    steps = situation.strategy.steps
     advice = ["a larger budget (or window)"]
     advice += [word for name, word in _LESS.items() if floor[name] > _MUCH * limit]
-    if "cap" not in steps:
-        capping = msgspec.structs.replace(situation.strategy, steps=(*steps, "cap"))
-        capped = capped_floor(msgspec.structs.replace(situation, strategy=capping, tight=True))
-        if sum(capped.values()) <= limit:
-            advice.append("a strategy with the step `cap`, which cuts giant outputs of the open turn")
     return BudgetError(limit, floor, given=situation.given, advice=advice)
 
 

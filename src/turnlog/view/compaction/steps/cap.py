@@ -2,7 +2,8 @@
 
 Normally, one output may take the strategy's share of the limit, and an output that was cut once is not cut again. If
 the open turn would not fit this way (`Situation.tight`), its outputs share the room available, including those that
-were cut before: small outputs stay whole, and the others get equal shares.
+were cut before: small outputs stay whole, and the others get equal shares. This is done with every strategy, as the
+request would otherwise be refused; without the step `cap`, nothing else is cut.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ messages, which would otherwise cause new cuts."""
 def cap(situation: Situation) -> Decision | None:
     """Cut every output that takes more than the strategy's share of the limit to that share; outputs of the open turn
     to the room available, if that is less. Pinned outputs stay whole."""
-    most = {"": _usual(situation), "the open turn": _of_open_turn(situation)}
+    most = {"the open turn": _of_open_turn(situation)}
+    if _is_a_step(situation):
+        most[""] = _usual(situation)
     again = {"": False, "the open turn": situation.tight}
     cuts = [
         cut
@@ -45,7 +48,7 @@ def cap(situation: Situation) -> Decision | None:
 
 def capped_floor(situation: Situation) -> dict[str, int]:
     """The tokens that cannot be left out once giant outputs are cut, by reason."""
-    if "cap" not in situation.strategy.steps:
+    if not (_is_a_step(situation) or situation.tight):
         return situation.floor
     most = _of_open_turn(situation)
     floor = dict(situation.floor)
@@ -55,9 +58,14 @@ def capped_floor(situation: Situation) -> dict[str, int]:
     return floor
 
 
+def _is_a_step(situation: Situation) -> bool:
+    return "cap" in situation.strategy.steps
+
+
 def _usual(situation: Situation) -> int:
     """The tokens that one output may normally take."""
-    return max(_LEAST, int(situation.strategy.cap * (situation.marks.limit - situation.system)))
+    share = situation.strategy.cap if _is_a_step(situation) else 1.0
+    return max(_LEAST, int(share * (situation.marks.limit - situation.system)))
 
 
 def _of_open_turn(situation: Situation) -> int:
