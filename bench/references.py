@@ -6,7 +6,8 @@
 `draw` writes one JSON object a line: a reference, marked with « and » in its message, and the messages before that one.
 Who labels them adds `entity`: what the reference stands for, as `kind:value` with the value as the
 transcript has it, or null if it stands for no file, symbol, command, URL, error, id, branch or person. `take` keeps of
-each label what tells where it is, and a hash of the message: the transcripts are not part of this repository.
+each label where it is, and a hash of the message, as the transcripts are not part of this repository. The rules are
+made with the first `half` alone; the second is for the end.
 """
 
 from __future__ import annotations
@@ -156,10 +157,10 @@ def take(drawn: Path) -> list[dict[str, Any]]:
     labels = {one["id"]: one for one in map(json.loads, labelled.read_text("utf-8").splitlines())}
     kept = ("id", "file", "session", "record", "start", "reference", "hash")
     places = map(json.loads, drawn.read_text("utf-8").splitlines())
+    labelled_places = [one for one in places if one["id"] in labels]
     return [
-        {**{key: one[key] for key in kept}, "entity": labels[one["id"]]["entity"]}
-        for one in places
-        if one["id"] in labels
+        {**{key: one[key] for key in kept}, "entity": labels[one["id"]]["entity"], "half": 1 + at % 2}
+        for at, one in enumerate(labelled_places)
     ]
 
 
