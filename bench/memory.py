@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import re
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,14 @@ from turnlog.importers import Imported
 from turnlog.log.messages import Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, Note, Record
 from turnlog.log.store import Draft
-from turnlog.memory import Memory
+from turnlog.memory import Entity, Memory
 from turnlog.stores import MemoryStore
 
 ROOT = Path(__file__).parent.parent
 RECORD, CHARACTER = 50e-6, 25e-9  # seconds of CPU
 MOST_FILES = 200
+RIGHT = 0.8
+REFERENCES = Path(__file__).with_name("references.jsonl")
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 """Shares of a session: a tenth, or the first of these that holds what must stay."""
 WRITERS = re.compile(r"(?:Multi|Notebook)?Edit|Write|write_file|replace|edit|write|str_replace_based_edit_tool")
@@ -198,6 +202,49 @@ def _told(path: str, told: dict[str, tuple[str, int]]) -> set[tuple[str, int]]:
     return {state for known, state in told.items() if known == path or known.endswith(f"/{path}")}
 
 
+def same(label: str | None, found: Entity | None) -> bool:
+    """Whether an entity is the one that a label names. Either may name a file by a longer path."""
+    if label is None or found is None:
+        return label is None and found is None
+    kind, _, value = label.partition(":")
+    if kind != found.kind:
+        return False
+    left, right = (" ".join(one.removeprefix("~").split()).rstrip("/") for one in (value, found.value))
+    if kind in ("file", "symbol"):
+        left, right = (one.removeprefix("./").lstrip("*&.") for one in (left, right))
+        return left == right or any(
+            a.endswith(f"{sign}{b}") for sign in "/." for a, b in ((left, right), (right, left))
+        )
+    return left == right or (kind in ("command", "error") and (left in right or right in left))
+
+
+def references(shared: Path, half: int) -> bool:
+    """Whether the references of one half are resolved as they were labelled."""
+    wanted = [one for one in map(json.loads, REFERENCES.read_text("utf-8").splitlines()) if one["half"] == half]
+    places = {(one["file"], one["session"]) for one in wanted}
+    logs = {(name, it.session_id): log for name, it, log in sessions(shared) if (name, it.session_id) in places}
+    right = 0
+    for one in wanted:
+        log = logs[one["file"], one["session"]]
+        message = log[one["record"] - 1].message
+        assert message is not None
+        text = next(part.text for part in message.parts if isinstance(part, Text))
+        assert sha256(text.encode()).hexdigest().startswith(one["hash"]), one["id"]
+        end = one["start"] + len(one["reference"])
+        rest = text[end : end + 200]
+        again = rest.lower().find(one["reference"].lower())
+        said = text[:end] + (rest if again < 0 else rest[:again])
+        found = Memory.of(log[: one["record"] - 1]).resolve(one["reference"], said)
+        first = found[0] if found else None
+        good = same(one["entity"], first.entity if first else None)
+        right += good
+        if not good:
+            told = f"{first.entity} ({first.reasons[0]})" if first else "none"
+            print(f"  {one['id']} {one['reference']!r}: {told}, not {one['entity'] or 'none'}"[:300])
+    print(f"half {half}: {right} of {len(wanted)} references right at rank 1")
+    return right >= RIGHT * len(wanted)
+
+
 def cost() -> bool:
     """What appends and turns take in a session that asks for no memory. There is no bar: compare two versions."""
     with tempfile.TemporaryDirectory() as folder:
@@ -223,11 +270,17 @@ def cost() -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("fold", "files", "cost"))
+    parser.add_argument("what", choices=("fold", "files", "references", "cost"))
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--half", type=int, choices=(1, 2), default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    runs: dict[str, Any] = {"fold": lambda: fold(options.shared), "files": lambda: files(options.shared), "cost": cost}
+    runs: dict[str, Any] = {
+        "fold": lambda: fold(options.shared),
+        "files": lambda: files(options.shared),
+        "cost": cost,
+        "references": lambda: references(options.shared, options.half),
+    }
     return 0 if runs[options.what]() else 1
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..summarize.events import error_of
@@ -24,6 +24,8 @@ from ..view.types import Shown
 from .block import block, working_set
 from .calls import Change, changes_in, command_of, lines_read
 from .entities import Entity, Fact, Kind, Mention, State, Who
+from .language import ENGLISH, Language
+from .resolve import Candidate, resolve
 from .words import ENDS, WORDS, path_of, raised_in
 
 KINDS = ("message", "partial", "file_change", "decision")
@@ -132,6 +134,13 @@ class Memory:
             self._facts += [Fact(n, text) for text in orders_of(message)]
         self._spoken.clear()
         return self._facts
+
+    def resolve(self, reference: str, said: str = "", *, language: Language = ENGLISH) -> list[Candidate]:
+        """What a reference such as "that file", "the error", "it" or "the second one" stands for after the last record:
+        the likeliest first, each with reasons; [] if it stands for nothing that is known. `said` is the text that the
+        reference is in, if it is not on record yet: names in it count as the last ones."""
+        reference, said = text_given("reference", reference), text_given("said", said)
+        return resolve(reference, said, self._trail, self._entities.values(), self.last, language)
 
     def working_set(self, max_tokens: int) -> tuple[Entity, ...]:
         """The files that were used last, as many as have room in `max_tokens` tokens with their paths and states."""

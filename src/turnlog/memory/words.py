@@ -17,7 +17,10 @@ file or a log, which few later messages refer to."""
 
 _LONGEST = 160  # characters; a longer word is data
 _REMEMBERED = 50_000  # words
-_KEPT = re.compile(r"[\w~./@+#:\\-]")
+BARE_WORD = r"[\w~./@+#:\\-]"
+"""A character of a word, as a pattern."""
+
+_KEPT = re.compile(BARE_WORD)
 _APART = "".join(chr(code) if _KEPT.match(chr(code)) else " " for code in range(128))
 _URL = re.compile(r"https?://[^\s\"'<>)\]}`|\\]+")
 _LINE = re.compile(r":(\d{1,7})(?:[:-](\d{1,7}))?(?::.*)?$")
@@ -32,6 +35,18 @@ _BARE = frozenset(
     ).split()
 )
 """Endings of file names. A word with a dot and no slash is a file only with one of these: `os.path` is none."""
+
+PROGRAMS = frozenset(
+    (
+        "git gh go npm npx pnpm yarn bun node deno python python3 pip pip3 pipx uv uvx poetry pytest tox "
+        "nox ruff black mypy make cmake ninja cargo rustc gcc g++ clang java javac mvn gradle dotnet "
+        "ruby bundle rake rails php composer sed grep rg find ls cat head tail awk cut sort uniq tr wc "
+        "diff patch cp mv rm mkdir touch chmod chown ln tar zip unzip curl wget ssh scp rsync docker "
+        "podman kubectl helm terraform ansible systemctl journalctl sudo apt apt-get brew bash sh zsh "
+        "fish echo printf cd export source env which man ps kill nl perl jq sqlite3 psql mysql redis-cli"
+    ).split()
+)
+"""Programs by which a piece of code in a text is known for a command."""
 
 _NAMES = frozenset(
     "Makefile Dockerfile Justfile Rakefile Gemfile Procfile LICENSE README CHANGELOG Vagrantfile".split()
@@ -96,7 +111,7 @@ class _Verdicts(dict[str, Named]):
     """What each word names; `_NOTHING` for most."""
 
     def __missing__(self, word: str) -> Named:
-        found = self[word] = _judged(word) or _NOTHING
+        found = self[word] = judged(word) or _NOTHING
         return found
 
 
@@ -104,7 +119,8 @@ WORDS = Words()
 """What all memories find words with: the verdict on a word depends on nothing else."""
 
 
-def _judged(raw: str) -> Named | None:
+def judged(raw: str) -> Named | None:
+    """What a word names; None for most."""
     if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
         return None  # most words
     word = raw.rstrip(".:-+/\\@#").lstrip("-+:")
@@ -115,6 +131,7 @@ def _judged(raw: str) -> Named | None:
 
 def _file(word: str) -> Named | None:
     lines = (0, 0)
+    word = word[2:] if word[:2] in ("a/", "b/") else word  # as diffs write them
     if ":" in word:
         found = _LINE.search(word)
         if found is not None:

@@ -1,0 +1,142 @@
+"""The words by which a text refers to something that was named before, as data. To add a language, make a `Language`.
+
+All words are in lower case. Expressions are searched in lower-case text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from .entities import Kind
+
+
+class Thing(Struct, frozen=True):
+    """What a noun can stand for: these kinds, the likelier first. With `within`, an expression, only what it is found
+    in."""
+
+    kinds: tuple[Kind, ...]
+    within: str = ""
+
+
+class Language(Struct, frozen=True):
+    """The words of one language.
+
+    - `things`: nouns. `pronouns`: words for a single thing without a noun; the `vague` ones stand for an idea unless a
+      verb says otherwise. `plurals`: words for several things.
+    - `pointers`: words before a noun that say that the thing is known.
+    - `ordinals`: words for a place in a list, counted from 0, or from the end (-1). `others`: the one that is not the
+      last.
+    - `verbs`: verbs before a pronoun, with the kinds of thing that they are done to.
+    - `empty_before`, `empty_after`: what stands before or after a pronoun that stands for nothing ("it seems").
+    - `generic`: what stands after a noun that names no thing ("this type of"). `generic_nouns`: nouns that do so.
+    - `compounds`: nouns after a noun that mean another thing ("the commit message").
+    - `clauses`: what stands before the subject of a clause inside a sentence.
+    - `named_after`: what stands between a reference and a name that says what it is ("the URL below: ...").
+    - `joined`: what stands between two names of which both are meant.
+    - `indefinite`: words before a noun that bring in something unnamed ("a file"): a later reference means that.
+    - `starts`: words at the beginning of a sentence before its subject.
+    """
+
+    things: Mapping[str, Thing]
+    pronouns: frozenset[str]
+    vague: frozenset[str]
+    plurals: frozenset[str]
+    pointers: frozenset[str]
+    ordinals: Mapping[str, int]
+    others: frozenset[str]
+    verbs: Mapping[str, tuple[Kind, ...]]
+    empty_before: str
+    empty_after: str
+    generic: str
+    generic_nouns: frozenset[str]
+    compounds: frozenset[str]
+    clauses: str
+    named_after: str
+    joined: str
+    indefinite: str
+    starts: str
+
+
+_FILE, _SYMBOL, _COMMAND = Thing(("file",)), Thing(("symbol",)), Thing(("command",))
+_ERROR, _ID = Thing(("error",)), Thing(("id",))
+
+ENGLISH = Language(
+    things={
+        **dict.fromkeys(("file", "module", "document", "doc", "config", "configuration", "readme", "source"), _FILE),
+        "script": Thing(("file", "command")),
+        "folder": _FILE,
+        "directory": _FILE,
+        "test": Thing(("file", "symbol", "command"), "test"),
+        **dict.fromkeys(
+            (
+                *("function", "method", "class", "struct", "variable", "constant", "parameter", "argument", "field"),
+                *("property", "attribute", "interface", "helper", "symbol", "flag", "key", "type", "decorator"),
+            ),
+            _SYMBOL,
+        ),
+        **dict.fromkeys(("command", "call", "invocation"), _COMMAND),
+        **dict.fromkeys(("error", "exception", "failure", "traceback", "problem", "warning"), _ERROR),
+        **dict.fromkeys(("url", "link", "site", "website", "address"), Thing(("url",))),
+        "page": Thing(("url", "file")),
+        **dict.fromkeys(("issue", "ticket", "pr"), Thing(("id", "url"), r"#\d|[a-z]-\d+$|issue|pull")),
+        "commit": Thing(("id",), r"^[0-9a-f]{7,40}$"),
+        **dict.fromkeys(("order", "reservation", "flight", "booking", "payment", "product", "item"), _ID),
+        **dict.fromkeys(("id", "number", "hash", "code", "option"), _ID),
+        "branch": Thing(("branch",)),
+        **dict.fromkeys(("person", "author", "reviewer", "user", "colleague", "customer"), Thing(("person",))),
+    },
+    pronouns=frozenset({"it", "that", "this", "that one", "this one", "one", "the thing"}),
+    vague=frozenset({"that", "this", "one"}),
+    plurals=frozenset({"they", "them", "these", "those", "both", "all"}),
+    pointers=frozenset({"that", "this", "the", "same", "said", "above", "such", "latter", "new", "old", "current"}),
+    ordinals={
+        "first": 0,
+        "former": 0,
+        "second": 1,
+        "third": 2,
+        "fourth": 3,
+        "fifth": 4,
+        "last": -1,
+        "latter": -1,
+        "latest": -1,
+        "newest": -1,
+        "previous": -1,
+    },
+    others=frozenset({"other", "another"}),
+    verbs={
+        **dict.fromkeys(("run", "rerun", "execute", "ran", "repeat", "try"), ("command", "file")),
+        **dict.fromkeys(("open", "read", "view", "edit", "update", "rewrite", "write", "save", "delete"), ("file",)),
+        **dict.fromkeys(("rename", "move", "commit", "lint", "format", "overwrite", "revert", "restore"), ("file",)),
+        **dict.fromkeys(("fix", "reproduce", "debug", "solve", "handle", "catch"), ("error",)),
+        **dict.fromkeys(("call", "refactor", "define", "implement", "import", "inline"), ("symbol", "file")),
+        **dict.fromkeys(("visit", "fetch", "download", "browse"), ("url",)),
+        **dict.fromkeys(("merge", "rebase", "push"), ("branch", "file")),
+        **dict.fromkeys(("cancel", "book", "exchange", "return"), ("id",)),
+    },
+    empty_before=r"\b(?:make|makes|making|made|find|finds|consider|feel like|as|get|worth|confirms?|confirmed|believe"
+    r"|take|let'?s do|do|did|does|doing|leave|got|keep|call)$",
+    empty_after=r"^(?:(?:'s|’s| is| was| will be| would be| might be| may be| could be| can be| should be)"
+    r"(?: not| also| still| just| only| more| even| very| really| now| already)?"
+    r" (?:obvious|clear|possible|impossible|important|necessary|likely|unlikely|best|better|good|worth|true|safe|easy"
+    r"|hard|time|useful|common|fine|ok|okay|because|due|about|that|to|up|enough|difficult|strange|interesting|expected)\b"
+    r"| (?:seems?|appears?|looks? like|turns? out|makes? sense|depends|means|happens|takes|would be|follows)\b"
+    r"|:)",
+    generic=r"^s?(?: of\b|-level|-specific)",
+    generic_nouns=frozenset({"type", "user", "customer", "person", "problem", "key", "option", "code"}),
+    compounds=frozenset(
+        (
+            "message messages view description name names title body text history log logs list tree output code"
+            " content contents data size system handling handler path paths object objects itself tracker edits changes page"
+        ).split()
+    ),
+    clauses=r"(?:[,;:]|\b(?:so|and|but|because|since|as|then|whether|where|when|while))\s+$",
+    named_after=r"^(?: id| number| name| file)?\s*(?:,|:|is|was|\(|—|–|-|named|called|below[^.\n]{0,80}?:|is:|at)\s*"
+    r"[*_`\"'(\[]*",
+    joined=r"[^,;.]*(?:&|\band)\W*$",
+    indefinite=r"\b(?:an?|some|any|each|every|another) (?:[\w-]+ ){0,2}",
+    starts=r"^\W*(?:(?:then|and|so|now|but|also|next|finally|first|after that|if|when|since|because|wait|thus)\b"
+    r",?\s*){0,3}",
+)
+"""The words of English."""

@@ -1,0 +1,328 @@
+"""Find what a reference such as "that file" or "it" stands for: ranked entities with reasons, or none.
+
+Recent mentions count most, by records and never by time: those in the same text before the reference, then those of the
+records before it, where what a call was about counts more than what its result lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from .entities import Entity, Kind, Mention
+from .language import Language, Thing
+from .words import BARE_WORD, PROGRAMS, Named, judged
+
+_WEIGHTS = {"user": 1.0, "assistant": 0.9, "call": 1.0, "result": 0.35, "disk": 0.8}
+_FADES = 0.85  # how much less a mention counts for each record since
+_AGAIN = 0.05  # how much more for each other mention, up to `_OFTEN`
+_OFTEN = 5
+_LEAST = 0.12  # score of a mention before the text; below, it is too long ago
+_FARTHEST = 40  # records back
+_LISTED = 12  # the same for lists
+_FEWEST, _MOST = 2, 12  # entities of a list
+_WITHIN = 10.0  # a mention in the same text counts more than any before it
+_MOST_FOUND = 10
+_TOKEN = re.compile(
+    r"```[ \t]*(?P<language>\w*)[^\n]*\n(?P<block>.*?)(?:```|\Z)|`(?P<code>[^`\n]+)`|(?P<url>https?://[^\s\"'<>)\]}`|\\]+)"
+    r"|(?P<call>\b[A-Za-z_][\w.]*)\(\)|(?P<word>" + BARE_WORD + r"+)",
+    re.DOTALL,
+)
+_SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
+_LINKED = re.compile(r"^\W*[^\]\n]*\]\(")  # the text of a link, before its address
+_NAME = re.compile(r"[A-Za-z_$*&][\w.$*&<>:\[\]]*(?:\(.*\))?$")
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
+_WORDS = re.compile(r"[\w'’-]+")
+
+
+class Candidate(Struct, frozen=True):
+    """What a reference may stand for, how strongly (only the order of scores means something), and why."""
+
+    entity: Entity
+    score: float
+    reasons: tuple[str, ...]
+
+
+class _Asked(NamedTuple):
+    """A reference, read: the kinds it may stand for (() for any), what the value must have in it, its place in a list,
+    and whether it is a pronoun."""
+
+    kinds: tuple[Kind, ...]
+    within: str = ""
+    place: int | None = None
+    pronoun: bool = False
+    other: bool = False
+    noun: str = ""
+    generic: bool = False
+
+
+_ACTING: tuple[Kind, ...] = ("symbol", "file", "command", "url", "error")
+"""What a pronoun stands for without a verb that tells more."""
+
+
+def resolve(
+    reference: str, said: str, trail: Sequence[Mention], known: Iterable[Entity], last: int, language: Language
+) -> list[Candidate]:
+    """What `reference` may stand for, the likeliest first. `said` is the text in which it stands last, or "". `trail`
+    are the mentions before, oldest first, `known` the entities, `last` the last record."""
+    before, after = _around(reference, said)
+    asked = _read(reference, before, after, language)
+    if asked is None:
+        return []
+    table = {one.key: one for one in known}
+    if (named := _named_after(asked, after, language)) is not None:
+        return [Candidate(_entity(named, table, last), 2 * _WITHIN, ("named right after it",))]
+    if asked.generic:
+        return []
+    here = list(_named_in(before))
+    if asked.place is not None:
+        return _of_list(asked, here, trail, table, last)
+    found = _within(asked, before, here, table, last, language)
+    if found is None:
+        return []
+    if asked.pronoun and not asked.kinds:  # without a verb that says what it is, only the same text tells
+        return found[:_MOST_FOUND]
+    taken = {one.entity.key for one in found}
+    earlier = [one for one in _earlier(asked, trail, last) if one.entity.key not in taken]
+    if asked.other:
+        return [*found, *earlier][1 : _MOST_FOUND + 1]
+    return [*found, *earlier][:_MOST_FOUND]
+
+
+# -- reading the reference -------------------------------------------------------------------------
+
+
+def _around(reference: str, said: str) -> tuple[str, str]:
+    at = said.lower().rfind(reference.lower())
+    return (said[:at], said[at + len(reference) :]) if at >= 0 else (said, "")
+
+
+def _read(reference: str, before: str, after: str, language: Language) -> _Asked | None:
+    """The reference, read with the words around it; None if it stands for nothing in particular."""
+    words = [word.lower() for word in _WORDS.findall(reference)]
+    behind, lower = before.lower().rstrip(), after.lower()
+    if not words or language.plurals & set(words):
+        return None
+    place = next((language.ordinals[word] for word in words if word in language.ordinals), None)
+    other = bool(language.others & set(words))
+    noun = next((word for word in reversed(words) if word in language.things), "")
+    if not noun and _singular(words[-1], language):
+        return None  # several things
+    if noun:
+        return _by_noun(noun, words, place, other, lower, language)
+    if place is not None or other:
+        return _Asked((), place=place, other=other)
+    if " ".join(words) not in language.pronouns and words[-1] not in language.pronouns:
+        return None
+    empty = re.search(language.empty_before, behind) or re.search(language.empty_after, lower)
+    verb = next(iter(reversed(_WORDS.findall(behind)[-1:] or words[:-1][-1:])), "")
+    kinds = language.verbs.get(verb, language.verbs.get(words[0], ()) if len(words) > 1 else ())
+    vague = bool(empty) or words[-1] in language.vague
+    return None if vague and not kinds else _Asked(kinds, pronoun=True)
+
+
+def _by_noun(
+    noun: str, words: Sequence[str], place: int | None, other: bool, after: str, language: Language
+) -> _Asked | None:
+    thing = language.things[noun]
+    following = _WORDS.match(after.lstrip())
+    if following is not None and after[:1] == " " and following[0] in language.things:
+        head = language.things[following[0]]  # "the test file"
+        thing = Thing(head.kinds, thing.within)
+    elif re.search(language.generic, after) or after[:1] == "s" or (following and following[0] in language.compounds):
+        return None
+    plain = {noun, *language.pointers, *language.ordinals, *language.others, *language.things}
+    telling = [word for word in words if word not in plain and word not in language.verbs]
+    within = thing.within or (re.escape(telling[-1]) if telling else "")
+    place = None if place == -1 else place  # "the last error" is the newest, not one of a list
+    return _Asked(thing.kinds, within, place, other=other, noun=noun, generic=noun in language.generic_nouns)
+
+
+def _singular(word: str, language: Language) -> bool:
+    return word.endswith("s") and word[:-1] in language.things
+
+
+def _named_after(asked: _Asked, after: str, language: Language) -> Named | None:
+    """What the words right after the reference name, if they say what it is."""
+    found = re.match(language.named_after, after, re.IGNORECASE)
+    if found is None or (asked.pronoun and not asked.place):
+        return None
+    sentence = _LINKED.sub("", _SENTENCE.split(after[found.end() :], maxsplit=1)[0][:300])
+    names = list(_named_in(sentence))
+    if not names or not _fits(asked, names[0].named.kind, names[0].named.value):
+        return None
+    lead = sentence[: names[0].at].strip(" *_`\"'([").lower()
+    if lead and lead not in language.things:
+        return None
+    several = len(names) > 1 and re.match(language.joined, sentence[names[1].at - 5 : names[1].at].lower())
+    return None if several else names[0].named
+
+
+# -- what was named before -------------------------------------------------------------------------
+
+
+class _Here(NamedTuple):
+    """Something that a text names, and where."""
+
+    named: Named
+    at: int
+
+
+def _named_in(text: str) -> Iterator[_Here]:
+    """What a text names, in order, with repetitions: also commands in blocks of code, and names in code that would be
+    plain words elsewhere."""
+    for found in _TOKEN.finditer(text):
+        if found["block"] is not None:
+            lines = [line for line in found["block"].strip().split("\n") if line.strip()]
+            if found["language"].lower() in _SHELLS and lines:
+                yield _Here(Named("command", " ".join(found["block"].split())), found.start())
+        elif found["code"] is not None:
+            if (named := _of_code(found["code"].strip())) is not None:
+                yield _Here(named, found.start())
+        elif found["url"] is not None:
+            yield _Here(Named("url", found["url"].rstrip(".,;:!?*")), found.start())
+        elif found["call"] is not None:
+            yield _Here(Named("symbol", found["call"]), found.start())
+        elif (named := judged(found["word"])) is not None:
+            yield _Here(named, found.start())
+
+
+def _of_code(code: str) -> Named | None:
+    """What a piece of code in a text names."""
+    if code.startswith(("http://", "https://")):
+        return Named("url", code)
+    named = judged(code) if " " not in code else None
+    if named is not None and named.kind != "symbol":
+        return named
+    if _NAME.match(code):
+        return Named("symbol", re.sub(r"\(.*\)$", "", code).lstrip("*&"))
+    if code.startswith(("/", "~/", "./")) and " " not in code:
+        return Named("file", code.rstrip("/"))
+    return Named("command", code) if code.partition(" ")[0] in PROGRAMS else named
+
+
+def _within(
+    asked: _Asked,
+    before: str,
+    here: Sequence[_Here],
+    table: dict[tuple[Kind, str], Entity],
+    last: int,
+    language: Language,
+) -> list[Candidate] | None:
+    """What the same text names before the reference, the nearest first; None if the reference means something that the
+    text names no further ("a file ... that file")."""
+    fitting = [one for one in here if _fits(asked, one.named.kind, one.named.value)]
+    if asked.noun:
+        nearest = fitting[-1].at if fitting else 0
+        since = before[max(nearest, len(before) - 300) :].rpartition("\n\n")[2].lower()
+        if re.search(rf"{language.indefinite}{asked.noun}\b", since):
+            return None
+    if asked.pronoun and not asked.kinds:
+        fitting = [one for one in fitting if one.named.kind in _ACTING]
+        fitting = _by_subject(before, fitting, language)
+    found: dict[tuple[Kind, str], Candidate] = {}
+    for back, one in enumerate(reversed(fitting)):
+        entity = _entity(one.named, table, last)
+        found.setdefault(entity.key, Candidate(entity, _WITHIN * _FADES**back, ("named in the same text",)))
+    return list(found.values())
+
+
+def _by_subject(before: str, here: Sequence[_Here], language: Language) -> list[_Here]:
+    """The names that a pronoun may stand for, the likeliest last. At the beginning of a sentence it stands for what the
+    sentence before is about, elsewhere for what was named last; never for something more than two sentences back."""
+    starts = [0, *(found.end() for found in _SENTENCE.finditer(before))]
+    sentences = [(start, before[start:end]) for start, end in zip(starts, [*starts[1:], len(before)], strict=True)]
+    sentences = [(start, text) for start, text in sentences if text.strip()] or [(0, "")]
+    own_start, own = sentences[-1] if before[-1:] not in "\n" else (len(before), "")
+    earlier = [one for one in sentences if one[0] < own_start]
+    subject = re.fullmatch(language.starts, own.lower()) is not None
+    while subject and len(earlier) > 1 and _continues(earlier[-1][1], language):
+        earlier.pop()
+    reach = earlier[-2:][0][0] if earlier else own_start
+    near = [one for one in here if one.at >= reach]
+    if not subject and re.search(
+        language.clauses, before.lower()
+    ):  # the subject of a clause is likely to be that of its sentence
+        return [*near, *[one for one in near if one.at >= own_start][:1]]
+    if subject and earlier:
+        topic = [one for one in near if earlier[-1][0] <= one.at < own_start][:1]
+        return [*near, *topic]
+    return near
+
+
+def _continues(sentence: str, language: Language) -> bool:
+    """Whether a sentence is about what the one before it is about: it begins with a pronoun."""
+    rest = sentence.lower()[re.match(language.starts, sentence.lower()).end() :]  # type: ignore[union-attr]
+    return (_WORDS.match(rest) or [""])[0] in language.pronouns
+
+
+def _earlier(asked: _Asked, trail: Sequence[Mention], last: int) -> list[Candidate]:
+    """What the records before mention, the likeliest first."""
+    scores: dict[tuple[Kind, str], float] = {}
+    newest: dict[tuple[Kind, str], Mention] = {}
+    for mention in reversed(trail):
+        age = last - mention.record
+        if age > _FARTHEST:
+            break
+        entity = mention.entity
+        if not _fits(asked, entity.kind, entity.value) or (entity.kind == "error" and entity.state == "fixed"):
+            continue
+        score = _WEIGHTS[mention.who] * _FADES**age * _rank(asked, entity)
+        scores[entity.key] = max(scores.get(entity.key, 0.0), score)
+        newest.setdefault(entity.key, mention)
+    made = []
+    for key, score in scores.items():
+        mention = newest[key]
+        entity = mention.entity
+        again = _AGAIN * min(_OFTEN, entity.mentions - 1)
+        said = f"{entity.state or 'mentioned'} in record {mention.record}"
+        made.append(Candidate(entity, score * (1 + again), (said, f"mentioned {entity.mentions} times")))
+    made = [one for one in made if one.score >= _LEAST]
+    return sorted(made, key=lambda one: (-one.score, -one.entity.last, one.entity.key))
+
+
+def _rank(asked: _Asked, entity: Entity) -> float:
+    """How much less a kind counts that a noun stands for less often."""
+    return 0.7 ** asked.kinds.index(entity.kind) if entity.kind in asked.kinds else 1.0
+
+
+def _fits(asked: _Asked, kind: Kind, value: str) -> bool:
+    return (not asked.kinds or kind in asked.kinds) and bool(re.search(asked.within, value.lower()))
+
+
+def _of_list(
+    asked: _Asked, here: Sequence[_Here], trail: Sequence[Mention], table: dict[tuple[Kind, str], Entity], last: int
+) -> list[Candidate]:
+    """The thing at a place of the last list: things of one kind that a text, or a record before it, names in a row."""
+    lists: list[tuple[str, list[Entity]]] = [("the same text", [_entity(one.named, table, last) for one in here])]
+    records: dict[int, list[Entity]] = {}
+    for mention in trail:
+        if last - mention.record <= _LISTED and mention.who in ("user", "assistant", "result"):
+            records.setdefault(mention.record, []).append(mention.entity)
+    lists += [(f"record {n}", records[n]) for n in sorted(records, reverse=True)]
+    kinds = asked.kinds or ("id", "file", "url", "command")
+    for place, entities in lists:
+        for kind in kinds:
+            row = list(
+                {one.key: one for one in entities if one.kind == kind and _fits(asked, kind, one.value)}.values()
+            )
+            wanted = asked.place or 0
+            if _FEWEST <= len(row) <= _MOST and -len(row) <= wanted < len(row):
+                at = wanted % len(row)
+                return [Candidate(row[at], _WITHIN, (f"number {at + 1} of {len(row)} in {place}",))]
+    return []
+
+
+def _entity(named: Named, table: dict[tuple[Kind, str], Entity], last: int) -> Entity:
+    """The known entity for a name, or a new one."""
+    if (found := table.get((named.kind, named.value))) is not None:
+        return found
+    if named.kind == "file":
+        ends = f"/{named.value.removeprefix('~/')}"
+        longer = [one for one in table.values() if one.kind == "file" and one.value.endswith(ends)]
+        if longer:
+            return max(longer, key=lambda one: (one.last, one.value))
+    return Entity(named.kind, named.value, last, last)
