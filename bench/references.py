@@ -103,9 +103,9 @@ def clipped(text: str) -> str:
     return text if len(text) <= _CLIP else f"{text[: _CLIP * 2 // 3]} [...] {text[-_CLIP // 3 :]}"
 
 
-def draw(shared: Path, number: int) -> list[dict[str, Any]]:
+def draw(shared: Path, number: int, seed: int) -> list[dict[str, Any]]:
     """`number` references: some of each kind and, as far as there are, of each file, those of users first."""
-    chance = random.Random(25)
+    chance = random.Random(seed)
     pools: dict[str, list[tuple[str, Imported, dict[str, Any]]]] = defaultdict(list)
     for name, session in sessions(shared):
         for one in found(session):
@@ -170,8 +170,9 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--number", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=25)
     options = parser.parse_args()
-    lines = draw(options.shared, options.number) if options.what == "draw" else take(options.file)
+    lines = draw(options.shared, options.number, options.seed) if options.what == "draw" else take(options.file)
     place = options.file if options.what == "draw" else LABELS
     place.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     print(f"{len(lines)} references written to {place}")

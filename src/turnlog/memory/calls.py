@@ -17,8 +17,12 @@ _READING = re.compile(
     r"(?<![a-z])(?:read|view|open|cat|show|get_file|fetch|editor|bash|shell|exec|run|terminal|command)"
 )
 _FOLDER = re.compile(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
+_BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
+"""The languages of code blocks that are commands."""
+
 _FOLDER_KEYS = ("workdir", "cwd", "dir_path", "directory")
-_COMMAND = 300  # characters of a command that are kept
+_COMMAND = 600  # characters of a command that are kept
 _READ = 3_000  # characters of a result whose line numbers are read
 _NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
 _CREATED = re.compile(r"(?<![a-z])(?:creat|add)")
@@ -73,8 +77,20 @@ def _state(done: str) -> State:
 
 def command_of(call: ToolCall) -> str:
     """The shell command of a call on one line, without a change of folder before it; "" if it has none."""
-    text = shell_text(call).strip()
+    return as_command(shell_text(call))
+
+
+def as_command(text: str) -> str:
+    """A shell command in the form in which commands are compared: on one line, without a change of folder before it."""
+    text = text.strip()
     return clip(text[found.end() if (found := _FOLDER.match(text)) is not None else 0 :], _COMMAND) if text else ""
+
+
+def commands_in_blocks(text: str) -> Iterator[str]:
+    """The commands in the code blocks of a text."""
+    for language, block in _BLOCK.findall(text):
+        if language.lower() in SHELLS and block.strip():
+            yield as_command(block)
 
 
 def lines_read(call: ToolCall, text: str) -> tuple[str, tuple[int, int]] | None:

@@ -22,7 +22,7 @@ from ..view.decisions import Rewinds
 from ..view.program_prefaces import is_of_program
 from ..view.types import Shown
 from .block import block, working_set
-from .calls import Change, changes_in, command_of, lines_read
+from .calls import Change, changes_in, command_of, commands_in_blocks, lines_read
 from .entities import Entity, Fact, Kind, Mention, State, Who
 from .language import ENGLISH, Language
 from .resolve import Candidate, resolve
@@ -193,6 +193,9 @@ class Memory:
         if who == "user" and is_of_program(text):
             who = "result"
         self._mentions(n, text, who)
+        if who == "assistant" and "```" in text:
+            for command in commands_in_blocks(text):
+                self._entity("command", command, n, who)
         if who == "user":
             for line in raised_in(text):
                 error = self._entity("error", line, n, who)
@@ -203,7 +206,7 @@ class Memory:
         the text named none yet."""
         file: Entity | None = None
         waiting: list[str] = []
-        for kind, value, lines in WORDS.of(text, symbols=who in ("user", "assistant")):
+        for kind, value, lines in WORDS.of(text, symbols=who in ("user", "assistant", "call")):
             if kind == "file":
                 file = self._file(value, n, who)
                 file.lines = file.lines if lines == (0, 0) else lines

@@ -32,7 +32,7 @@ class Language(Struct, frozen=True):
     - `empty_before`, `empty_after`: what stands before or after a pronoun that stands for nothing ("it seems").
     - `generic`: what stands after a noun that names no thing ("this type of"). `generic_nouns`: nouns that do so.
     - `compounds`: nouns after a noun that mean another thing ("the commit message").
-    - `clauses`: what stands before the subject of a clause inside a sentence.
+    - `breaks`: what stands between two clauses of a sentence. `unnamed`: what brings in something without a name.
     - `named_after`: what stands between a reference and a name that says what it is ("the URL below: ...").
     - `joined`: what stands between two names of which both are meant.
     - `indefinite`: words before a noun that bring in something unnamed ("a file"): a later reference means that.
@@ -52,7 +52,8 @@ class Language(Struct, frozen=True):
     generic: str
     generic_nouns: frozenset[str]
     compounds: frozenset[str]
-    clauses: str
+    breaks: str
+    unnamed: str
     named_after: str
     joined: str
     indefinite: str
@@ -106,7 +107,8 @@ ENGLISH = Language(
     },
     others=frozenset({"other", "another"}),
     verbs={
-        **dict.fromkeys(("run", "rerun", "execute", "ran", "repeat", "try"), ("command", "file")),
+        **dict.fromkeys(("run", "running", "rerun", "execute", "executing", "ran", "repeat"), ("command", "file")),
+        **dict.fromkeys(("opening", "reading", "editing", "updating", "deleting", "saving"), ("file",)),
         **dict.fromkeys(("open", "read", "view", "edit", "update", "rewrite", "write", "save", "delete"), ("file",)),
         **dict.fromkeys(("rename", "move", "commit", "lint", "format", "overwrite", "revert", "restore"), ("file",)),
         **dict.fromkeys(("fix", "reproduce", "debug", "solve", "handle", "catch"), ("error",)),
@@ -127,11 +129,13 @@ ENGLISH = Language(
     generic_nouns=frozenset({"type", "user", "customer", "person", "problem", "key", "option", "code"}),
     compounds=frozenset(
         (
-            "message messages view description name names title body text history log logs list tree output code"
-            " content contents data size system handling handler path paths object objects itself tracker edits changes page"
+            "sha hash message messages view description name names title body text history log logs list tree"
+            " output code content contents data size system handling handler path paths object objects itself"
+            " tracker edits changes page"
         ).split()
     ),
-    clauses=r"(?:[,;:]|\b(?:so|and|but|because|since|as|then|whether|where|when|while))\s+$",
+    breaks=r"(?:[,;:]|\b(?:so|and|but|because|since|as|then|whether|where|when|while|if))\s+",
+    unnamed=r"\b(?:create|make|write|add|build|start)\b[^.\n`]*\b(?:an?|another|some)\s+[a-z]|\ba new\b",
     named_after=r"^(?: id| number| name| file)?\s*(?:,|:|is|was|\(|—|–|-|named|called|below[^.\n]{0,80}?:|is:|at)\s*"
     r"[*_`\"'(\[]*",
     joined=r"[^,;.]*(?:&|\band)\W*$",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from .calls import SHELLS, as_command
 from .entities import Entity, Kind, Mention
 from .language import Language, Thing
 from .words import BARE_WORD, PROGRAMS, Named, judged
@@ -31,7 +32,7 @@ _TOKEN = re.compile(
     r"|(?P<call>\b[A-Za-z_][\w.]*)\(\)|(?P<word>" + BARE_WORD + r"+)",
     re.DOTALL,
 )
-_SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
+_GIVEN = re.compile(r"([A-Za-z_]\w*)=[^=\s]")  # an argument with its value
 _LINKED = re.compile(r"^\W*[^\]\n]*\]\(")  # the text of a link, before its address
 _NAME = re.compile(r"[A-Za-z_$*&][\w.$*&<>:\[\]]*(?:\(.*\))?$")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
@@ -72,15 +73,15 @@ def resolve(
     asked = _read(reference, before, after, language)
     if asked is None:
         return []
-    table = {one.key: one for one in known}
+    table = _Known({one.key: one for one in known}, trail, last)
     if (named := _named_after(asked, after, language)) is not None:
-        return [Candidate(_entity(named, table, last), 2 * _WITHIN, ("named right after it",))]
+        return [Candidate(table.entity(named), 2 * _WITHIN, ("named right after it",))]
     if asked.generic:
         return []
     here = list(_named_in(before))
     if asked.place is not None:
         return _of_list(asked, here, trail, table, last)
-    found = _within(asked, before, here, table, last, language)
+    found = _within(asked, before, here, table, language)
     if found is None:
         return []
     if asked.pronoun and not asked.kinds:  # without a verb that says what it is, only the same text tells
@@ -155,7 +156,7 @@ def _named_after(asked: _Asked, after: str, language: Language) -> Named | None:
     if not names or not _fits(asked, names[0].named.kind, names[0].named.value):
         return None
     lead = sentence[: names[0].at].strip(" *_`\"'([").lower()
-    if lead and lead not in language.things:
+    if any(word not in language.things for word in lead.split()):
         return None
     several = len(names) > 1 and re.match(language.joined, sentence[names[1].at - 5 : names[1].at].lower())
     return None if several else names[0].named
@@ -177,8 +178,8 @@ def _named_in(text: str) -> Iterator[_Here]:
     for found in _TOKEN.finditer(text):
         if found["block"] is not None:
             lines = [line for line in found["block"].strip().split("\n") if line.strip()]
-            if found["language"].lower() in _SHELLS and lines:
-                yield _Here(Named("command", " ".join(found["block"].split())), found.start())
+            if found["language"].lower() in SHELLS and lines:
+                yield _Here(Named("command", as_command(found["block"])), found.start())
         elif found["code"] is not None:
             if (named := _of_code(found["code"].strip())) is not None:
                 yield _Here(named, found.start())
@@ -197,6 +198,8 @@ def _of_code(code: str) -> Named | None:
     named = judged(code) if " " not in code else None
     if named is not None and named.kind != "symbol":
         return named
+    if (given := _GIVEN.match(code)) is not None:
+        return Named("symbol", given[1])
     if _NAME.match(code):
         return Named("symbol", re.sub(r"\(.*\)$", "", code).lstrip("*&"))
     if code.startswith(("/", "~/", "./")) and " " not in code:
@@ -208,8 +211,7 @@ def _within(
     asked: _Asked,
     before: str,
     here: Sequence[_Here],
-    table: dict[tuple[Kind, str], Entity],
-    last: int,
+    table: _Known,
     language: Language,
 ) -> list[Candidate] | None:
     """What the same text names before the reference, the nearest first; None if the reference means something that the
@@ -220,12 +222,14 @@ def _within(
         since = before[max(nearest, len(before) - 300) :].rpartition("\n\n")[2].lower()
         if re.search(rf"{language.indefinite}{asked.noun}\b", since):
             return None
+    if asked.pronoun and not fitting and re.search(language.unnamed, _SENTENCE.split(before)[-1].lower()):
+        return None
     if asked.pronoun and not asked.kinds:
         fitting = [one for one in fitting if one.named.kind in _ACTING]
         fitting = _by_subject(before, fitting, language)
     found: dict[tuple[Kind, str], Candidate] = {}
     for back, one in enumerate(reversed(fitting)):
-        entity = _entity(one.named, table, last)
+        entity = table.entity(one.named)
         found.setdefault(entity.key, Candidate(entity, _WITHIN * _FADES**back, ("named in the same text",)))
     return list(found.values())
 
@@ -243,10 +247,11 @@ def _by_subject(before: str, here: Sequence[_Here], language: Language) -> list[
         earlier.pop()
     reach = earlier[-2:][0][0] if earlier else own_start
     near = [one for one in here if one.at >= reach]
-    if not subject and re.search(
-        language.clauses, before.lower()
-    ):  # the subject of a clause is likely to be that of its sentence
-        return [*near, *[one for one in near if one.at >= own_start][:1]]
+    clause = max((found.end() for found in re.finditer(language.breaks, before.lower())), default=0)
+    if not subject and not before[max(clause, own_start) :].strip():
+        return [*near, *[one for one in near if one.at >= own_start][:1]]  # the subject of a clause
+    if not subject:  # what a clause says something of is not what it does it to
+        near = [one for one in near if one.at < max(clause, own_start)] or near
     if subject and earlier:
         topic = [one for one in near if earlier[-1][0] <= one.at < own_start][:1]
         return [*near, *topic]
@@ -294,10 +299,10 @@ def _fits(asked: _Asked, kind: Kind, value: str) -> bool:
 
 
 def _of_list(
-    asked: _Asked, here: Sequence[_Here], trail: Sequence[Mention], table: dict[tuple[Kind, str], Entity], last: int
+    asked: _Asked, here: Sequence[_Here], trail: Sequence[Mention], table: _Known, last: int
 ) -> list[Candidate]:
     """The thing at a place of the last list: things of one kind that a text, or a record before it, names in a row."""
-    lists: list[tuple[str, list[Entity]]] = [("the same text", [_entity(one.named, table, last) for one in here])]
+    lists: list[tuple[str, list[Entity]]] = [("the same text", [table.entity(one.named) for one in here])]
     records: dict[int, list[Entity]] = {}
     for mention in trail:
         if last - mention.record <= _LISTED and mention.who in ("user", "assistant", "result"):
@@ -316,13 +321,27 @@ def _of_list(
     return []
 
 
-def _entity(named: Named, table: dict[tuple[Kind, str], Entity], last: int) -> Entity:
-    """The known entity for a name, or a new one."""
-    if (found := table.get((named.kind, named.value))) is not None:
-        return found
-    if named.kind == "file":
-        ends = f"/{named.value.removeprefix('~/')}"
-        longer = [one for one in table.values() if one.kind == "file" and one.value.endswith(ends)]
-        if longer:
-            return max(longer, key=lambda one: (one.last, one.value))
-    return Entity(named.kind, named.value, last, last)
+class _Known(NamedTuple):
+    """The known entities, and the mentions by which one of several is chosen."""
+
+    entities: dict[tuple[Kind, str], Entity]
+    trail: Sequence[Mention]
+    last: int
+
+    def entity(self, named: Named) -> Entity:
+        """The known entity for a name, or a new one. A part of a path stands for the file that was mentioned last with
+        such a path, and so does the name of a file without its ending, if it is no other name."""
+        if (found := self.entities.get((named.kind, named.value))) is not None:
+            return found
+        if named.kind in ("file", "symbol"):
+            end = f"/{named.value.removeprefix('~/')}"
+            for mention in reversed(self.trail):
+                path = mention.entity.value
+                if mention.entity.kind == "file" and f"/{path if named.kind == 'file' else _stem(path)}".endswith(end):
+                    return mention.entity
+        return Entity(named.kind, named.value, self.last, self.last)
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name

@@ -59,7 +59,7 @@ _ID = re.compile(
 )
 _SYMBOL = re.compile(
     r"(?:[A-Za-z_]\w*\.)?(?:_*[a-z][a-z0-9]*(?:_[a-z0-9]+)+_*|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z][a-z0-9]+"
-    r"(?:[A-Z][a-z0-9]*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$"
+    r"(?:[A-Z][a-z0-9]*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z]+_[a-z0-9]*\d[a-z0-9]*)$"
 )
 _HANDLE = re.compile(r"@[A-Za-z][A-Za-z0-9-]{2,38}$")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
@@ -67,6 +67,7 @@ _BRANCH = re.compile(
     r"\b(?:branch(?:es)?(?: named| called)?|git (?:checkout|switch)(?: -[bcC])?|[Oo]n branch|merge(?:d)? into)[ :]+"
     r"[`'\"]?((?=[\w./-]*[/-]|(?:main|master|develop|dev)\b)[A-Za-z][\w./-]{2,80})"
 )
+_COMMITTED = re.compile(r"^\[([A-Za-z][\w./-]{2,80}) (?:\(root-commit\) )?[0-9a-f]{7,40}\] ", re.MULTILINE)  # by git
 _PERSON = re.compile(r"(?:Author|Co-[Aa]uthored-[Bb]y|Signed-off-by|Reviewed-by): ([A-Z][^\n<]{2,40}?) ?<")
 
 
@@ -100,6 +101,8 @@ class Words:
             found |= dict.fromkeys(Named("url", url.rstrip(".,;:!?*")) for url in _URL.findall(text))
         if "ranch" in text or "git " in text or "into" in text:
             found |= dict.fromkeys(Named("branch", name.rstrip(".")) for name in _BRANCH.findall(text))
+        if "\n[" in text or text.startswith("["):
+            found |= dict.fromkeys(Named("branch", name) for name in _COMMITTED.findall(text))
         if ": " in text and "<" in text:
             found |= dict.fromkeys(Named("person", name) for name in _PERSON.findall(text))
         if len(self._verdicts) > _REMEMBERED:
@@ -121,6 +124,8 @@ WORDS = Words()
 
 def judged(raw: str) -> Named | None:
     """What a word names; None for most."""
+    if raw[0] == "-":
+        return None  # an option of a command
     if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
         return None  # most words
     word = raw.rstrip(".:-+/\\@#").lstrip("-+:")
@@ -163,7 +168,7 @@ def _other(word: str) -> Named | None:
 
 def path_of(path: str) -> str:
     """A path in the form in which paths are compared."""
-    return path.replace("\\", "/").removeprefix("./")
+    return path.replace("\\", "/").removeprefix("./").replace("/./", "/")
 
 
 def raised_in(text: str) -> Iterator[str]:
