@@ -25,18 +25,24 @@ from pathlib import Path
 from typing import Any
 
 import turnlog
+from turnlog.errors import SessionNotFound
 from turnlog.importers import Imported
 from turnlog.log.messages import Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, Note, Record
-from turnlog.log.store import Draft
+from turnlog.log.store import Draft, Store
 from turnlog.memory import Entity, Memory
-from turnlog.stores import MemoryStore
+from turnlog.memory.recall import Recalled, recall
+from turnlog.stores import MemoryStore, open_store
+from turnlog.stores.words import role_and_text
+from turnlog.tokens.counters import counter_for
 
 ROOT = Path(__file__).parent.parent
 RECORD, CHARACTER = 50e-6, 25e-9  # seconds of CPU
 MOST_FILES = 200
 RIGHT = 0.8
 REFERENCES = Path(__file__).with_name("references.jsonl")
+QUESTIONS = Path(__file__).with_name("recall.jsonl")
+ANSWERED, SECONDS = 16, 0.3
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 """Shares of a session: a tenth, or the first of these that holds what must stay."""
 WRITERS = re.compile(r"(?:Multi|Notebook)?Edit|Write|write_file|replace|edit|write|str_replace_based_edit_tool")
@@ -245,6 +251,60 @@ def references(shared: Path, half: int) -> bool:
     return right >= RIGHT * len(wanted)
 
 
+def recalled(shared: Path) -> bool:
+    """Whether the questions are answered by the first three passages, and fast enough."""
+    questions = [json.loads(line) for line in QUESTIONS.read_text("utf-8").splitlines()]
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder) / "all.db")
+        for _, imported, _ in sessions(shared):
+            _keep(store, imported)
+        began = time.perf_counter()
+        store.search("turnlog")
+        print(f"index made in {time.perf_counter() - began:.1f} s")
+        right, slowest, first = 0, 0.0, 0.0
+        times: list[float] = []
+        for one in questions:
+            began = time.perf_counter()
+            found = recall(store, one["question"], count=counter_for("", "").text)
+            took = time.perf_counter() - began
+            times.append(took)
+            first, slowest = first or took, max(slowest, took)
+            good = any(_answers(store, one, passage) for passage in found[:3])
+            right += good
+            if not good:
+                print(f"  {one['question']!r}: {[(it.session[:20], it.record) for it in found[:3]]}")
+        store.close()
+    print(times)
+    print(f"{right} of {len(questions)} questions answered among the first three; first answer {first:.3f} s, slowest"
+          f" {slowest:.3f} s")  # fmt: skip
+    return right >= ANSWERED and slowest < SECONDS
+
+
+def _keep(store: Store, imported: Imported) -> None:
+    """Put a session into a store; of those with the same id the longest."""
+    try:
+        if store.info(imported.session_id).records >= len(imported.drafts):
+            return
+        store.delete(imported.session_id)
+    except SessionNotFound:
+        pass
+    store.create(imported.session_id, title=imported.title)
+    for data in imported.blobs.values():
+        store.put_blob(data)
+    store.append(imported.session_id, imported.drafts)
+
+
+def _answers(store: Store, question: dict[str, str], found: Recalled) -> bool:
+    """Whether a passage is of a record that answers a question."""
+    session = question["session"]
+    own = found.session.startswith(session[:-1]) if session.endswith("*") else found.session == session
+    own = found.session.endswith(session[1:]) if session.startswith("*") else own
+    text = "".join(
+        role_and_text(record)[1] for record in store.read(found.session, first=found.record, last=found.record)
+    )
+    return own and re.search(question["right"], text, re.IGNORECASE | re.DOTALL) is not None
+
+
 def cost() -> bool:
     """What appends and turns take in a session that asks for no memory. There is no bar: compare two versions."""
     with tempfile.TemporaryDirectory() as folder:
@@ -270,7 +330,7 @@ def cost() -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("fold", "files", "references", "cost"))
+    parser.add_argument("what", choices=("fold", "files", "references", "recall", "cost"))
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--half", type=int, choices=(1, 2), default=1)
     options = parser.parse_args()
@@ -279,6 +339,7 @@ def main() -> int:
         "fold": lambda: fold(options.shared),
         "files": lambda: files(options.shared),
         "cost": cost,
+        "recall": lambda: recalled(options.shared),
         "references": lambda: references(options.shared, options.half),
     }
     return 0 if runs[options.what]() else 1

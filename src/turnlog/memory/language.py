@@ -37,6 +37,7 @@ class Language(Struct, frozen=True):
     - `joined`: what stands between two names of which both are meant.
     - `indefinite`: words before a noun that bring in something unnamed ("a file"): a later reference means that.
     - `starts`: words at the beginning of a sentence before its subject.
+    - `common`: words that say nothing of what a question is about.
     """
 
     things: Mapping[str, Thing]
@@ -58,6 +59,7 @@ class Language(Struct, frozen=True):
     joined: str
     indefinite: str
     starts: str
+    common: frozenset[str] = frozenset()
 
 
 _FILE, _SYMBOL, _COMMAND = Thing(("file",)), Thing(("symbol",)), Thing(("command",))
@@ -142,5 +144,15 @@ ENGLISH = Language(
     indefinite=r"\b(?:an?|some|any|each|every|another) (?:[\w-]+ ){0,2}",
     starts=r"^\W*(?:(?:then|and|so|now|but|also|next|finally|first|after that|if|when|since|because|wait|thus)\b"
     r",?\s*){0,3}",
+    common=frozenset(
+        (
+            "a an the this that these those it its i we you he she they me us him her them my our your his "
+            "their is are was were be been being am do does did done doing have has had having can could "
+            "will would shall should may might must of in on at to for from by with without about into over "
+            "under after before and or but if so as than then not no nor how what which who whom whose when "
+            "where why there here any some all each every both more most other such only own same very just "
+            "also too again ever get got let us please instead between"
+        ).split()
+    ),
 )
 """The words of English."""
