@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from .._platform.one_line import clip
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.messages import sha256_hex
 from ..log.store import Hit, Store
@@ -30,16 +29,16 @@ _EACH = 30  # hits of each combination of words
 _PAIRED = 5  # rare words of which each pair is searched for
 _WORDS = 14  # words of a query that are searched for
 _STEM = 4  # letters that a word has at least without its ending
-_CANDIDATES = 250
+_CANDIDATES = 200
 _SEARCHED = 60_000  # characters of a record that are ranked
 _WINDOW = 500  # characters in which words count as close together
 _PASSAGE = 700  # characters of a passage
-_LEAST_PASSAGE = 80  # tokens: with less room, no passage is added
 _ROLES = {"user": 1.15, "assistant": 1.05, "tool": 0.85, "partial": 0.9, "note": 0.7, "system": 0.4}
 _OTHER_ROLE = 0.25  # decisions repeat what is said elsewhere
 _TOPIC = 0.06  # how much more for each other candidate of the session, up to `_TOPICS`
 _TOPICS = 8
 _WHOLE = 0.35  # weight of words anywhere in the record, beside those that stand together
+_MARK = 12  # characters of a mark around what is quoted
 _SAME = 200  # characters in which two passages are the same
 
 _HEAD = (
@@ -86,18 +85,21 @@ def recall(
     taken: list[Recalled] = []
     seen: set[str] = set()
     rewinds: dict[str, Rewinds] = {}
+    room = max_tokens - count(_around([], "0" * _MARK))
     for found in ranked:
-        same = found.text[:_SAME]
-        if same in seen:
+        cost = count(f"{_entry(found, '0' * _MARK)}\n")
+        if cost > room:
+            break
+        if found.text[:_SAME] in seen:
             continue
         if found.session not in rewinds:
             rewinds[found.session] = Rewinds.of(store.of_kinds(found.session, ("decision",)))
-        if rewinds[found.session].by(found.record):
-            continue
-        if count(quoted([*taken, found])) > max_tokens:
-            break
-        seen.add(same)
-        taken.append(found)
+        if not rewinds[found.session].by(found.record):
+            room -= cost
+            seen.add(found.text[:_SAME])
+            taken.append(found)
+    while taken and count(quoted(taken)) > max_tokens:  # counted apart, entries may take less than together
+        taken.pop()
     return tuple(taken)
 
 
@@ -105,22 +107,37 @@ def quoted(found: Sequence[Recalled]) -> str:
     """Passages as text for a model: quoted as data under a mark that no passage can contain, each with its place."""
     if not found:
         return _NOTHING
-    told = [f"{one.cited}:\n{one.text}" for one in found]
-    mark = joined = "\0".join(told)
+    mark = joined = "\0".join(_entry(one, "") for one in found)
     while mark in joined:
-        mark = sha256_hex((mark + joined).encode("utf-8", "surrogatepass"))[:12]
-    pieces = [f"[{mark}] {one}" for one in told]
-    return "\n".join([_HEAD.format(mark=mark), f"==== {mark}", *pieces, f"==== {mark}"])
+        mark = sha256_hex((mark + joined).encode("utf-8", "surrogatepass"))[:_MARK]
+    return _around([_entry(one, mark) for one in found], mark)
+
+
+def _entry(found: Recalled, mark: str) -> str:
+    return f"[{mark}] {found.cited}:\n{found.text}"
+
+
+def _around(entries: Sequence[str], mark: str) -> str:
+    return "\n".join([_HEAD.format(mark=mark), f"==== {mark}", *entries, f"==== {mark}"])
 
 
 # -- searching -------------------------------------------------------------------------------------
 
 
 class _Word(NamedTuple):
-    """A word of a query, or words that belong together (`ended_at`): as the store searches for it, and as a pattern."""
+    """A word of a query, or words that belong together (`ended_at`): as the store searches for it, how it begins, and
+    a pattern of what comes after that."""
 
     asked: str
-    pattern: str
+    begin: str
+    rest: re.Pattern[str] | None = None
+
+    def places(self, text: str) -> Iterator[int]:
+        """Where it is in a text in lower case, at the beginning of a word."""
+        at, end = -1, len(self.begin)
+        while (at := text.find(self.begin, at + 1)) >= 0:
+            if not (at and text[at - 1].isalnum()) and (self.rest is None or self.rest.match(text, at + end)):
+                yield at
 
 
 def _words_of(query: str, language: Language) -> list[_Word]:
@@ -132,9 +149,10 @@ def _words_of(query: str, language: Language) -> list[_Word]:
 
 def _word(term: Term) -> _Word:
     if len(term.words) > 1:
-        return _Word(f'"{" ".join(term.words)}"', r"[\W_]+".join(map(re.escape, term.words)))
+        rest = "".join(rf"[\W_]+{re.escape(word)}" for word in term.words[1:])
+        return _Word(f'"{" ".join(term.words)}"', term.words[0], re.compile(rest))
     stem = _stem(term.words[0])
-    return _Word(f"{stem}*" if term.prefix or stem != term.words[0] else stem, re.escape(stem))
+    return _Word(f"{stem}*" if term.prefix or stem != term.words[0] else stem, stem)
 
 
 def _stem(word: str) -> str:
@@ -147,33 +165,26 @@ def _stem(word: str) -> str:
 
 def _candidates(store: Store, words: Sequence[_Word]) -> tuple[list[Hit], list[float]]:
     """Records that may answer, and how rare each word is."""
+    alone = [store.search(word.asked, limit=_PROBE) for word in words]
+    rare = sorted((i for i, hits in enumerate(alone) if hits), key=lambda i: (len(alone[i]), -len(words[i].asked), i))
+    several = [rare[:size] for size in range(len(rare), 2, -1)] + [[*pair] for pair in combinations(rare[:_PAIRED], 2)]
+    together = [store.search(" ".join(words[i].asked for i in asked), limit=_EACH) for asked in several]
     found: dict[tuple[str, int], Hit] = {}
-
-    def search(asked: Iterable[int], limit: int) -> int:
-        hits = store.search(" ".join(words[i].asked for i in asked), limit=limit)
+    for hits in (*together, *(alone[i] for i in rare)):
         for hit in hits if len(found) < _CANDIDATES else ():
             found.setdefault((hit.session, hit.record), hit)
-        return len(hits)
-
-    numbers = [search((i,), _PROBE) for i in range(len(words))]
-    rare = sorted((i for i, n in enumerate(numbers) if n), key=lambda i: (numbers[i], -len(words[i].asked), i))
-    for size in range(len(rare), 2, -1):
-        search(rare[:size], _EACH)
-    for pair in combinations(rare[:_PAIRED], 2):
-        search(pair, _EACH)
-    return list(found.values()), [log(1 + 2_000 / (1 + number)) for number in numbers]
+    return list(found.values()), [log(1 + 2_000 / (1 + len(hits))) for hits in alone]
 
 
 # -- ranking ---------------------------------------------------------------------------------------
 
 
 def _ranked(store: Store, hits: Sequence[Hit], words: Sequence[_Word], rarity: Sequence[float]) -> list[Recalled]:
-    pattern = re.compile("|".join(f"(?<![a-z0-9])({word.pattern})" for word in words))
     whole = sum(rarity) or 1.0
     topics: dict[str, int] = {}
     scored = []
     for hit, text in _texts(store, hits):
-        score, place = _scored(text, pattern, rarity)
+        score, place = _scored(text, words, rarity)
         if score:
             topics[hit.session] = topics.get(hit.session, 0) + (score > whole / 3)
             scored.append((score / whole * _ROLES.get(hit.role, _OTHER_ROLE), hit, _passage(text, place)))
@@ -200,10 +211,10 @@ def _texts(store: Store, hits: Iterable[Hit]) -> Iterator[tuple[Hit, str]]:
             continue
 
 
-def _scored(text: str, pattern: re.Pattern[str], rarity: Sequence[float]) -> tuple[float, int]:
+def _scored(text: str, words: Sequence[_Word], rarity: Sequence[float]) -> tuple[float, int]:
     """How well a text answers, and where: the rarity of the words that stand together, and less for those anywhere."""
     lower = folded if len(folded := fold(text)) == len(text) else text.lower()
-    places = [(found.start(), (found.lastindex or 1) - 1) for found in pattern.finditer(lower)]
+    places = sorted((at, i) for i, word in enumerate(words) for at in word.places(lower))
     best, place, start = 0.0, 0, 0
     inside: dict[int, int] = {}
     total = 0.0
@@ -228,8 +239,3 @@ def _passage(text: str, place: int) -> str:
     begin = line + 1 if line >= 0 else (text.find(" ", begin, place) + 1 or begin if begin else 0)
     end = min(len(text), begin + _PASSAGE)
     return ("… " if begin else "") + text[begin:end].strip() + (" …" if end < len(text) else "")
-
-
-def in_short(found: Recalled, room: int) -> str:
-    """A passage on one line of at most `room` characters."""
-    return clip(found.text, room)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -155,10 +155,16 @@ class Finder:
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = terms
         spelled = list(map(_pattern, terms))
-        begins = ["" if _ALONE.match(term.words[0]) else f"(?<!{_LETTER})" for term in terms]
-        self._anywhere = re.compile("|".join(map("".join, zip(begins, spelled, strict=True))), re.IGNORECASE)
         # A case-sensitive pattern that begins with plain letters is searched as fast as with `find`.
         self._lower = [re.compile(pattern).search for pattern in spelled]
+
+    @cached_property
+    def _anywhere(self) -> re.Pattern[str]:
+        """A pattern that ignores case, for the few texts that change their length in lower case: compiling it takes
+        longer than a search."""
+        begins = ("" if _ALONE.match(term.words[0]) else f"(?<!{_LETTER})" for term in self._terms)
+        spelled = map(_pattern, self._terms)
+        return re.compile("|".join(map("".join, zip(begins, spelled, strict=True))), re.IGNORECASE)
 
     def snippet(self, text: str) -> tuple[str, tuple[int, int]]:
         """The part of `text` around the first term, on one line, and the start and end of the term in it.
