@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .session.collect import collect
     from .session.open import open
     from .session.read_back import read_back_tool
+    from .session.recall import recall_tool
     from .session.session import Session
     from .session.settings import load_settings
     from .stores.retention import Limits
@@ -72,6 +73,7 @@ else:
             "session.collect": "collect",
             "session.open": "open",
             "session.read_back": "read_back_tool",
+            "session.recall": "recall_tool",
             "session.session": "Session",
             "session.settings": "load_settings",
             "stores.retention": "Limits",
@@ -114,6 +116,7 @@ __all__ = [
     "load_settings",
     "open",
     "read_back_tool",
+    "recall_tool",
     "repair",
     "target",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import turnlog
-from turnlog import importers
+from turnlog import importers, memory
 from turnlog.log.usage import Usage
 from turnlog.models.catalog import model_facts
 from turnlog.stores import MemoryStore
@@ -85,6 +85,11 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "records": (_in_session(lambda s, v: s.log.records(v)), "first must be the number of a record"),
     "of_kinds": (_in_session(lambda s, v: s.log.of_kinds(v)), "kind must be a string"),
     "read back": (_in_session(lambda s, v: s.answer_read_back(v)), "call must be a ToolCall"),
+    "recall": (_in_session(lambda s, v: s.answer_recall(v)), "call must be a ToolCall"),
+    "recall query": (lambda v: memory.recall(MemoryStore(), v), "query must be a string"),
+    "recall tool": (lambda v: turnlog.recall_tool(v), "provider"),
+    "resolve": (lambda v: memory.Memory().resolve(v), "reference must be a string"),
+    "resolve in": (lambda v: memory.Memory().resolve("it", v), "said must be a string"),
     "deny": (_in_session(_denied), "call must be a ToolCall"),
     "watch": (_in_session(_watched), "the folder must be a path"),
 }

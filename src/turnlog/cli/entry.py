@@ -42,6 +42,7 @@ _NOUNS = {
     "diff": "diff",
     "search": "search",
     "memory": "memory",
+    "recall": "recall",
     "request": "request",
     "context": "context",
     "compact": "compact undo",

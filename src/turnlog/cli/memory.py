@@ -57,9 +57,12 @@ def _memory(arguments: Namespace) -> int:
 
 
 def _chosen(memory: Memory, text: str | None, kind: str | None) -> Sequence[Entity]:
-    """The entities that contain `text`, of this kind, the last mentioned first."""
+    """The entities of this kind that contain `text`, the last mentioned first; if none does, what it refers to."""
     found = [one for one in memory.entities if kind in (None, one.kind)]
-    return found if text is None else [one for one in found if text.lower() in one.value.lower()]
+    if text is None:
+        return found
+    named = [one for one in found if text.lower() in one.value.lower()]
+    return named or [one.entity for one in memory.resolve(text) if kind in (None, one.entity.kind)]
 
 
 def _state(entity: Entity) -> str:

@@ -5,5 +5,20 @@ A fold over records, without a clock and without a model. `session` keeps one fo
 
 from .entities import Entity, Fact, Mention
 from .fold import Memory
+from .language import ENGLISH, Language, Thing
+from .recall import Recalled, quoted, recall
+from .resolve import Candidate
 
-__all__ = ["Entity", "Fact", "Memory", "Mention"]
+__all__ = [
+    "Candidate",
+    "ENGLISH",
+    "Entity",
+    "Fact",
+    "Language",
+    "Memory",
+    "Mention",
+    "Recalled",
+    "Thing",
+    "quoted",
+    "recall",
+]

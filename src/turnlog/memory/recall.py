@@ -88,9 +88,7 @@ def recall(
     room = max_tokens - count(_around([], "0" * _MARK))
     for found in ranked:
         cost = count(f"{_entry(found, '0' * _MARK)}\n")
-        if cost > room:
-            break
-        if found.text[:_SAME] in seen:
+        if cost > room or found.text[:_SAME] in seen:
             continue
         if found.session not in rewinds:
             rewinds[found.session] = Rewinds.of(store.of_kinds(found.session, ("decision",)))

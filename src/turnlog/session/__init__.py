@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .prompt import Prompt, SectionReport
     from .read_back import READ_BACK
     from .reader import SessionLog
+    from .recall import RECALL
     from .recovery import Change, Recovered, Resumed, answer_unfinished
     from .session import Session
     from .tool_run import ToolRun
@@ -39,6 +40,7 @@ else:
             "prompt": "Prompt SectionReport",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
+            "recall": "RECALL",
             "recovery": "Change Recovered Resumed answer_unfinished",
             "session": "Session",
             "tool_run": "ToolRun",
@@ -59,6 +61,7 @@ __all__ = [
     "InvalidArguments",
     "Prompt",
     "READ_BACK",
+    "RECALL",
     "Recovered",
     "Resumed",
     "Rewind",

@@ -56,9 +56,14 @@ READ_BACK = Tool(
 
 def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
     """The declaration of `READ_BACK` as a provider's request has it, an element of its `tools`."""
+    return declaration(READ_BACK, provider, model)
+
+
+def declaration(tool: Tool, provider: str, model: str) -> dict[str, Any]:
+    """A tool as a provider's request has it. Without a model, the usual one of the provider."""
     usual = DEFAULT_MODELS.get(provider, "") if isinstance(provider, str) else ""
     aim = target(provider, model or usual)  # the declaration is the same for each model
-    ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
+    ways = plan(Configuration(provider=provider, tools=(tool,)), aim)
     request = ways.provider.render([], ways.local, aim, _no_blob).body
     found: dict[str, Any] = request["tools"][0]
     return found

@@ -22,6 +22,7 @@ from ..log.records import Configuration, Decision, MessageRecord, Note, Record, 
 from ..log.store import SessionInfo, Store
 from ..log.usage import Usage
 from ..memory import Memory
+from ..memory.recall import MAX_TOKENS
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
@@ -42,6 +43,7 @@ from .memory import SessionMemory
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
+from .recall import recalled_for
 from .recorder import Journal
 from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
 from .resources import Services
@@ -372,6 +374,13 @@ class Session:
         """Record the result of a model's call of `turnlog.session.READ_BACK`: the text that it asks for, or a message
         about what is wrong with the call. Raises InputError for a call of another tool."""
         text, found = read_back_for(self._store, self.id, call)
+        return self.tool_result(call, text, outcome="ok" if found else "failed")
+
+    def answer_recall(self, call: ToolCall, *, max_tokens: int = MAX_TOKENS) -> Record:
+        """Record the result of a model's call of `turnlog.session.RECALL`: passages of the store's other sessions, at
+        most `max_tokens` tokens, quoted as data; or a message about what is wrong with the call. Raises InputError for
+        a call of another tool."""
+        text, found = recalled_for(self._store, self.id, call, max_tokens, self._context.counter)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 
     def explain(self, also: Mapping[int, Decision] | None = None, target: Target | None = None) -> Explanation:
