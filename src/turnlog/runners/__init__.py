@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .blocking import BlockingRunner
     from .protocol import Runner
     from .scripted import DEMO_MODEL, ScriptedRunner
+    from .sdk import SdkRunner
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -23,6 +24,7 @@ else:
             "blocking": "BlockingRunner",
             "protocol": "Runner",
             "scripted": "DEMO_MODEL ScriptedRunner",
+            "sdk": "SdkRunner",
         },
     )
 
@@ -32,5 +34,6 @@ __all__ = [
     "Runner",
     "RunnerEvent",
     "ScriptedRunner",
+    "SdkRunner",
     "events",
 ]

@@ -1,0 +1,213 @@
+"""The official SDKs as runners. They send the request, wait and retry; what they raise becomes a RunnerError.
+
+An SDK is imported when it is first used. Errors are recognised by what they hold (a status, a message), so that no SDK
+has to be imported for that.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from ..errors import InputError, NotLoggedIn, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut, timed_out
+from ..providers.google import sdk_arguments
+from ..requests.request import Request
+from .refusals import refusal
+
+
+class _Sdk(NamedTuple):
+    """An SDK: the extra that installs it, where its client is, how its client is made, and how it gets a key."""
+
+    extra: str
+    module: str
+    client: str
+    login: str
+
+    def make(self, base_url: str) -> Any:
+        """A client with the SDK's own settings. Raises RunnerNotFound, NotLoggedIn."""
+        try:
+            made = getattr(import_module(self.module), self.client)
+        except ImportError as error:
+            install = f"pip install 'turnlog[{self.extra}]'"
+            raise RunnerNotFound(self.extra, install, what=f"the SDK {self.module}") from error
+        address: dict[str, Any] = {}
+        if base_url:
+            address = {"http_options": {"base_url": base_url}} if self.extra == "google" else {"base_url": base_url}
+        try:
+            return made(**address)
+        except (ValueError, _errors_of(self.module)) as error:
+            raise NotLoggedIn(self.extra, self.login, str(error)) from error
+
+
+_OPENAI = _Sdk("openai", "openai", "AsyncOpenAI", "set OPENAI_API_KEY, or give SdkRunner(openai=client)")
+_ANTHROPIC = _Sdk(
+    "anthropic", "anthropic", "AsyncAnthropic", "set ANTHROPIC_API_KEY, or give SdkRunner(anthropic=client)"
+)
+_GOOGLE = _Sdk("google", "google.genai", "Client", "set GEMINI_API_KEY, or give SdkRunner(google=client)")
+
+
+def _chat(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
+    more = {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
+    return _called(client.chat.completions.create, {**body, **more})
+
+
+def _responses(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
+    return _called(client.responses.create, {**body, **({"stream": True} if streamed else {})})
+
+
+def _messages(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
+    # only the beta client has the argument `betas`
+    messages = client.beta.messages if "betas" in body else client.messages
+    return _called(messages.create, {**body, **({"stream": True} if streamed else {})})
+
+
+def _contents(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
+    models = client.aio.models
+    call = models.generate_content_stream if streamed else models.generate_content
+    return _awaitable(call(**sdk_arguments(body, model)))
+
+
+def _interactions(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
+    return _awaitable(client.aio.interactions.create(**body, **({"stream": True} if streamed else {})))
+
+
+_CALLS: Mapping[str, tuple[_Sdk, Callable[[Any, dict[str, Any], str, bool], Awaitable[Any]]]] = {
+    "openai-chat": (_OPENAI, _chat),
+    "openai-responses": (_OPENAI, _responses),
+    "anthropic": (_ANTHROPIC, _messages),
+    "google": (_GOOGLE, _contents),
+    "google-interactions": (_GOOGLE, _interactions),
+}
+
+
+class SdkRunner:
+    """Sends requests of all providers through their official SDKs, each to the one that its target needs.
+
+        runner = SdkRunner(anthropic=anthropic.AsyncAnthropicBedrock())
+
+    Clients are given, or made when they are first needed, with the SDK's own settings and the key that it finds in the
+    environment; a target's `base_url` is used. `openai` serves both of OpenAI's APIs and servers that imitate them,
+    `anthropic` may be a client for Bedrock or Vertex, `google` serves both of Google's APIs. Clients of openai and
+    anthropic must be asynchronous. Time limits and retries are those of the clients.
+    """
+
+    def __init__(self, *, openai: Any = None, anthropic: Any = None, google: Any = None) -> None:
+        """Raises InputError for a client that is not asynchronous."""
+        self._given = {"openai": openai, "anthropic": anthropic, "google": google}
+        self._made: dict[tuple[str, str], Any] = {}
+        for name, client in self._given.items():
+            if client is not None and not (hasattr(client, "__aenter__") or hasattr(client, "aio")):
+                kind = type(client).__name__
+                raise InputError(f"{name}: {kind} is not asynchronous; give the SDK's Async{kind}")
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """The chunks of the answer, as the SDK gives them."""
+        sdk, call = _CALLS[request.target.provider]
+        failed: Any = None
+        try:
+            chunks = await call(self._client(sdk, request), request.body, request.target.model, True)
+            async for chunk in chunks:
+                failed = failed or _failure_in(chunk)
+                yield chunk
+        except Exception as error:
+            raise (_error_for(sdk, error) or error) from error
+        if failed is not None:
+            raise refusal(sdk.extra, sdk.login, failed)
+
+    async def ask(self, request: Request) -> Any:
+        """The whole answer at once, as the SDK returns it: for `Session.receive`."""
+        sdk, call = _CALLS[request.target.provider]
+        try:
+            return await call(self._client(sdk, request), request.body, request.target.model, False)
+        except Exception as error:
+            raise (_error_for(sdk, error) or error) from error
+
+    async def aclose(self) -> None:
+        """Close the clients that this runner has made."""
+        made, self._made = list(self._made.values()), {}
+        for client in made:
+            await (client.aio.aclose() if hasattr(client, "aio") else client.close())
+
+    def _client(self, sdk: _Sdk, request: Request) -> Any:
+        given = self._given[sdk.extra]
+        if given is not None:
+            return given
+        key = sdk.extra, request.target.base_url
+        if key not in self._made:
+            self._made[key] = sdk.make(request.target.base_url)
+        return self._made[key]
+
+
+def _called(call: Callable[..., Any], body: dict[str, Any]) -> Awaitable[Any]:
+    """Call a method with a body. Keys that are no arguments of the method, as other servers have them, are put into the
+    body by the SDK's own way for that."""
+    known = inspect.signature(call).parameters
+    other = {key: value for key, value in body.items() if key not in known}
+    if not other:
+        return _awaitable(call(**body))
+    named = {key: value for key, value in body.items() if key in known}
+    more = named.pop("extra_body", None) or {}
+    return _awaitable(call(**named, extra_body={**more, **other}))
+
+
+def _awaitable(made: Any) -> Awaitable[Any]:
+    if not inspect.isawaitable(made):
+        raise InputError(f"the client is not asynchronous: it returned {type(made).__name__}")
+    return made
+
+
+def _errors_of(module: str) -> type[Exception]:
+    """The base of an SDK's errors."""
+    known = import_module(module)
+    found = getattr(known, "OpenAIError", None) or getattr(known, "AnthropicError", None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else ValueError
+
+
+def _error_for(sdk: _Sdk, error: Exception) -> RunnerError | None:
+    """What an exception means; None if it is a mistake of the program, which is raised as it is."""
+    if isinstance(error, RunnerError):
+        return error
+    message = str(getattr(error, "message", None) or error)
+    if timed_out(error):
+        return RunnerTimedOut(sdk.extra, message=message)
+    status = next(
+        (code for name in ("status_code", "code") if isinstance(code := getattr(error, name, None), int)), None
+    )
+    if status is not None:
+        return refusal(sdk.extra, sdk.login, message, status=status, wait=_told_to_wait(error))
+    if "authentication method" in message:  # anthropic without a key, when it sends
+        return NotLoggedIn(sdk.extra, sdk.login, message)
+    origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
+    if origins & {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"}:
+        found = refusal(sdk.extra, sdk.login, message)
+        reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
+        return RunnerFailed(sdk.extra, f"{message} ({reason})") if isinstance(found, RunnerFailed) else found
+    return None
+
+
+def _told_to_wait(error: Exception) -> float | None:
+    """The seconds that the headers of a refusal say to wait."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if headers is None:
+        return None
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return float(headers.get(name)) * unit
+        except (TypeError, ValueError):  # absent, or a date
+            continue
+    return None
+
+
+def _failure_in(chunk: Any) -> str | None:
+    """What an event says that tells of a failure; SDKs hand such events out instead of raising an error."""
+    kind = getattr(chunk, "type", None) or getattr(chunk, "event_type", None)
+    if kind == "error":
+        told = getattr(chunk, "error", None) or chunk
+    elif kind == "response.failed":
+        told = getattr(chunk.response, "error", None)
+    else:
+        return None
+    said = [str(value) for name in ("code", "message") if (value := getattr(told, name, None))]
+    return ": ".join(said) or "the provider gave no reason"

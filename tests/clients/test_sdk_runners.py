@@ -1,0 +1,196 @@
+"""The runner of the SDKs against a server: all formats, streamed and whole, and every way to be refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from asking import AGENTS, TOOLS, asking
+from replies import REPLIES, replies_of
+from sdk_clients import sdk_client
+from sdk_runners import converse, sdk_runner
+
+import turnlog
+from turnlog.errors import (
+    InputError,
+    NotLoggedIn,
+    RateLimited,
+    RequestTooLong,
+    RunnerFailed,
+    RunnerNotFound,
+    RunnerTimedOut,
+)
+from turnlog.log.records import PartialAnswer
+from turnlog.models.target import Target
+from turnlog.runners import RunnerEvent, SdkRunner, events
+from turnlog.session import Answer
+from turnlog.stores import MemoryStore
+
+Start = Callable[..., Any]
+every = pytest.mark.parametrize("aim", AGENTS, ids=lambda aim: aim.provider)
+
+
+def streamed(session: turnlog.Session, runner: SdkRunner) -> Answer:
+    """The next answer, recorded as it comes."""
+
+    async def ask() -> Answer:
+        request = session.request()
+        return await session.areceive(runner.stream(request), request)
+
+    return asyncio.run(ask())
+
+
+def shown(session: turnlog.Session, runner: SdkRunner) -> list[RunnerEvent]:
+    """The events of the next answer."""
+
+    async def ask() -> list[RunnerEvent]:
+        return [event async for event in events(runner, session.request())]
+
+    return asyncio.run(ask())
+
+
+@every
+def test_a_runner_records_what_an_sdk_call_by_hand_records(aim: Target, fake_server: Start) -> None:
+    """A runner that loses what the SDK gives (a signature, the bill), streamed or whole, fails here; so do events that
+    show something else than the answer."""
+    for name in replies_of(aim.provider):
+        by_hand = asking(aim)
+        expected = by_hand.receive(
+            sdk_client(aim.provider, fake_server([REPLIES[name]]).url).stream(by_hand.request().body, aim.model)
+        )
+        server = fake_server([REPLIES[name]])
+        found = streamed(asking(aim), sdk_runner(server.url))
+        assert (found.message, found.usage, found.complete) == (expected.message, expected.usage, True), name
+
+        async def whole(name: str = name) -> Answer:
+            session = asking(aim)
+            request = session.request()
+            return session.receive(await sdk_runner(fake_server([REPLIES[name]]).url).ask(request), request)
+
+        assert asyncio.run(whole()).message == expected.message, name
+        told = shown(asking(aim), sdk_runner(fake_server([REPLIES[name]]).url))
+        assert "".join(event.text for event in told if event.kind == "text") == expected.text, name
+        assert [event.call for event in told if event.kind == "tool_call"] == expected.tool_calls, name
+        assert told[-1].kind == "done" and told[-1].stop == expected.stop, name
+
+
+REFUSALS: list[tuple[dict[str, Any], type[Exception]]] = [
+    ({"status": 401, "message": "Incorrect API key provided"}, NotLoggedIn),
+    ({"status": 429, "message": "Rate limit reached, please try again in 20s"}, RateLimited),
+    ({"status": 503, "message": "The model is overloaded"}, RateLimited),
+    ({"status": 400, "message": "Unknown parameter: 'x'"}, RunnerFailed),
+    ({"status": 500, "message": "boom"}, RunnerFailed),
+    ({"status": 504, "message": "Deadline expired"}, RunnerTimedOut),
+]
+
+
+@every
+def test_every_refusal_is_its_own_error_and_the_session_goes_on(aim: Target, fake_server: Start) -> None:
+    """An SDK's own exception, or a wrong class of error, leaves a caller to read five SDKs' texts."""
+    for error, kind in REFUSALS:
+        server = fake_server([{"error": error}] * 8)  # Google's SDK tries some of them again
+        session = asking(aim)
+        with pytest.raises(kind) as caught:
+            streamed(session, sdk_runner(server.url))
+        assert str(error["message"]) in caught.value.message  # type: ignore[attr-defined]
+        if isinstance(caught.value, RunnerFailed):
+            assert caught.value.status == error["status"]
+        if isinstance(caught.value, RateLimited):
+            assert caught.value.retry_after is not None
+        session.user("Go on.")
+        assert streamed(session, sdk_runner(fake_server().url)).complete
+
+
+@every
+def test_a_request_that_is_too_long_says_the_providers_numbers(aim: Target, fake_server: Start) -> None:
+    """The numbers are what a program has to go by when it makes the request smaller."""
+    server = fake_server(context_limit=100)
+    session = asking(aim)
+    session.user("word " * 200)
+    with pytest.raises(RequestTooLong, match=r"session\.compact") as caught:
+        streamed(session, sdk_runner(server.url))
+    sizes = caught.value.tokens > 100, caught.value.limit
+    assert sizes == ((False, 0) if aim.provider == "openai-responses" else (True, 100))
+    [told] = shown(session, sdk_runner(server.url))
+    assert isinstance(told.error, RequestTooLong)
+
+
+@every
+def test_a_stream_that_breaks_is_an_error_and_keeps_what_came(aim: Target, fake_server: Start) -> None:
+    """An answer that broke off and looks whole, or an error of a stream that nobody is told of, fails here."""
+    for reply in ({"cut_after": 9}, {"cut_after": 9, "stream_error": "overloaded"}):
+        session = asking(aim)
+        with pytest.raises((RunnerFailed, RateLimited)):
+            streamed(session, sdk_runner(fake_server([{"text": "word " * 50, **reply}]).url))
+        kept = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
+        assert len(kept) == 1 and kept[0].message.parts
+
+
+def test_no_connection_and_no_time_are_errors(fake_server: Start) -> None:
+    """A server that is not there, and one that does not answer in the client's own time limit."""
+    server = fake_server([{"text": "late", "delay": 0.5}])
+    for aim in AGENTS[:3]:
+        with pytest.raises(RunnerFailed):
+            streamed(asking(aim), sdk_runner("http://127.0.0.1:1"))
+    with pytest.raises(RunnerTimedOut):
+        streamed(asking(AGENTS[0]), sdk_runner(server.url, timeout=0.05))
+
+
+@every
+def test_without_a_key_it_says_which_one_is_missing(aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ValueError from inside an SDK does not tell a newcomer what to do."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(NotLoggedIn, match="_API_KEY"):
+        streamed(asking(aim), SdkRunner())
+
+
+def test_without_the_sdk_it_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """turnlog is used without SDKs: a bare ImportError would not name the extra."""
+    monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
+    with pytest.raises(RunnerNotFound, match=r"pip install 'turnlog\[anthropic\]'"):
+        streamed(asking(AGENTS[2]), SdkRunner())
+
+
+def test_clients_are_made_for_the_address_of_the_target(fake_server: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target with a `base_url` whose request goes to the maker of the models instead fails here."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    server = fake_server()
+    session = turnlog.open(
+        "own", target=turnlog.target("openai-chat", "gpt-4o", base_url=server.url + "/v1", top_k=5), store=MemoryStore()
+    )
+    session.user("hello")
+
+    async def ask() -> Answer:
+        runner = SdkRunner()
+        request = session.request()
+        try:
+            return await session.areceive(runner.stream(request), request)
+        finally:
+            await runner.aclose()
+
+    server.check = False  # top_k is no key of OpenAI's own API
+    assert asyncio.run(ask()).text == "ECHO: hello"
+    assert server.requests[0].body["top_k"] == 5
+
+
+def test_a_client_that_would_block_the_event_loop_is_refused() -> None:
+    """A synchronous client would stop every other task while it waits."""
+    with pytest.raises(InputError, match="AsyncOpenAI"):
+        SdkRunner(openai=openai.OpenAI(api_key="k"))
+    with pytest.raises(InputError, match="AsyncAnthropic"):
+        SdkRunner(anthropic=anthropic.Anthropic(api_key="k"))
+
+
+@pytest.mark.slow
+def test_a_long_conversation_goes_through_all_providers(fake_server: Start) -> None:
+    """Five turns with tools, another provider each time, in a window that they do not fit: a refusal, or an overflow
+    that is not mended by one compaction, fails here. `bench/runners.py` has 60 turns."""
+    server = fake_server(context_limit=16_000, verify_signatures="all")
+    session = turnlog.open("long", target=AGENTS[0], store=MemoryStore(), tools=TOOLS, budget=14_000)
+    asyncio.run(converse(session, sdk_runner(server.url), list(AGENTS), turns=5, each=1))
+    assert [one.errors for one in server.requests if one.errors not in ([], ["context"])] == []
