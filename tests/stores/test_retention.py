@@ -14,6 +14,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,12 @@ def add(store: Store, name: str, *, days: float = 0, size: int = 1_000) -> None:
     if name not in names(store):
         store.create(name, created=time)
     store.append(name, [Draft(Note("x", "x" * size), time)])
+
+
+def forked(store: Store, name: str, new: str, *, days: float) -> None:
+    """Fork a session, so many days ago."""
+    with patch("turnlog.log.store.time_ns", lambda: int((NOW - days * DAY).timestamp()) * 10**9):
+        store.fork(name, new)
 
 
 def names(store: Store) -> list[str]:
@@ -331,9 +338,9 @@ def test_a_session_that_is_kept_stays(store: Store) -> None:
 def test_what_a_fork_reads_stays_until_the_fork_goes(store: Store) -> None:
     """A parent that goes while a fork that stays reads its records; or one that never goes."""
     add(store, "a", days=90)
-    store.fork("a", "b")
+    forked(store, "a", "b", days=80)
     add(store, "b", days=80)
-    store.fork("b", "c")
+    forked(store, "b", "c", days=3)
     add(store, "c", days=3)
     add(store, "d", days=70)
     found = collect(store, Limits(max_age=DAY * 60), now=NOW)
@@ -474,7 +481,7 @@ def _filled(store: Store) -> dict[str, list[bytes | None]]:
         store.append(
             f"old{n}", [Draft(MessageRecord(Message("user", (Media("image", sha256=picture),))), "2026-01-01")]
         )
-        store.fork(f"old{n}", f"twig{n}")
+        forked(store, f"old{n}", f"twig{n}", days=90)
         store.append(f"twig{n}", [Draft(Note("x", "x" * 500), "2026-01-01T00:00:00Z")])
     store.fork("old2", "new")
     add(store, "new", days=0)

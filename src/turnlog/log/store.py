@@ -44,7 +44,8 @@ class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A session as it is listed.
 
-    `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record, `messages` the number of
+    `created` and `updated` are UTC, ISO 8601. `updated` never goes back: it is the latest time of any record, also if
+    the clock was set back before the last one. `records` is the number of the last record, `messages` the number of
     messages. `parent` is the session that it was forked from, with the number of shared records in `parent_records`; or
     the session whose subagent it is, sharing no records.
     """

@@ -131,7 +131,7 @@ class BaseStore(Store):
                 said = sum(is_said(record.body) for record in records)
                 info = replace(
                     log.info,
-                    updated=records[-1].time,
+                    updated=max(log.info.updated, records[-1].time),  # a clock may be set back
                     records=records[-1].n,
                     messages=log.info.messages + said,
                 )

@@ -32,5 +32,6 @@ def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, reco
     if done != len(data):
         os.ftruncate(file.fileno(), tail.size)
         raise StoreError(f"{folder.file(stem)}: the disk is full")
-    end = Tail(tail.size + done, records[-1].n, messages, total, records[-1].time)
+    updated = max(tail.updated, records[-1].time)  # a clock may be set back
+    end = Tail(tail.size + done, records[-1].n, messages, total, updated)
     folder.write_head(stem, end)

@@ -172,7 +172,8 @@ class LogFolder:
         head = self.head(stem)
         if head is not None and head.size == size and head.updated != "-":
             return head
-        return find_tail(file, size, card.empty(), shortened=card.deleted)
+        tail = find_tail(file, size, card.empty(), shortened=card.deleted)
+        return tail if head is None else tail._replace(updated=max(tail.updated, head.updated))
 
     def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
         """The damage at the end of a log: an incomplete append, or records that were written and are missing. None if

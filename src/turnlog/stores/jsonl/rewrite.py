@@ -104,6 +104,7 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
     if not new.exists():
         return
     with folder.opened(stem, write=True) as file:
+        updated = folder.tail(stem, file, folder.card(stem)).updated
         _carry_over(folder, stem, file, new)
         card = _new(folder, stem, "json")
         if card.exists():
@@ -114,7 +115,7 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
     with folder.opened(stem, write=True) as file:
         tail = folder.tail(stem, file, folder.card(stem))
         if tail.records > folder.card(stem).parent_records:
-            folder.write_head(stem, tail)
+            folder.write_head(stem, tail._replace(updated=max(tail.updated, updated)))
 
 
 def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None:

@@ -55,7 +55,7 @@ class Appender:
             messages += kind in _MESSAGES
             # SQLite takes ASCII text without a copy, but copies bytes once more.
             rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
-        last, updated = records[-1].n, records[-1].time
+        last, updated = records[-1].n, max(before, records[-1].time)  # a clock may be set back
         row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
         new_seal = seal(row)
         write = db.cursor().execute  # `db.execute` would make a cursor for each statement
