@@ -363,3 +363,15 @@ def test_a_long_token_goes_to_its_end() -> None:
 def test_a_variable_in_a_shell_is_a_value() -> None:
     """What looks like the name of a variable, where there is none: the environment and options."""
     assert REDACTOR.text("TOKEN=next_token_id2x3")[1] == REDACTOR.text("run --token next_token_id2")[1] == {"token": 1}
+
+
+@pytest.mark.slow
+def test_secrets_in_long_texts() -> None:
+    """A secret that is missed where a long text is searched in pieces, or found only with blanks around it."""
+    key = "ghp_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP"
+    for at in (0, 1 << 20, (1 << 20) + 200, (1 << 20) - len(key), (1 << 20) - 10, (1 << 21) - 3, 2_200_000):
+        for filler in ("word ", "abc+", "\n"):
+            text = (filler * (2_300_000 // len(filler)))[:at] + f" {key} " + "word " * 30_000
+            text += filler * max(0, (2_300_000 - len(text)) // len(filler))
+            clean, counts = Redactor().text(text)
+            assert key not in clean and counts == {"github-token": 1}, (at, filler)

@@ -30,6 +30,10 @@ _KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
 _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
 _SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
+_IN_NEEDLES = sorted({char for needle, _ in _WHOLE for char in needle})
+_PIECE, _OVERLAP = 1 << 20, 256
+"""Long texts are searched for needles in pieces, which overlap so that each needle is in one of them together with the
+run around it. This takes little memory."""
 _MAX_DEPTH = 200
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
@@ -245,12 +249,22 @@ def _candidates(text: str) -> list[tuple[str, Shape]]:
     found = [row for row in _SPREAD if row[0] in text]
     if len(text) < LONG:
         return found
-    words = text.encode("utf-8", "surrogatepass").translate(_NOT_RUN).split()
-    long = [word for word in words if len(word) >= LONG]
-    if long:
-        runs = b" ".join(long).decode("ascii")
-        found += [row for row in _WHOLE if row[0] in runs]
+    pieces = range(0, len(text), _PIECE) if len(text) > _PIECE + _OVERLAP else (0,)
+    left = _WHOLE
+    for at in pieces:
+        runs = _long_runs(text if len(pieces) == 1 else text[at : at + _PIECE + _OVERLAP])
+        missing = [char for char in _IN_NEEDLES if char not in runs] if len(pieces) > 1 else []
+        met = [row for row in left if not any(char in row[0] for char in missing) and row[0] in runs]
+        if met:
+            found += met
+            left = tuple(row for row in left if row not in met)
     return found
+
+
+def _long_runs(text: str) -> str:
+    """The runs of at least `LONG` characters that secrets may consist of."""
+    words = text.encode("utf-8", "surrogatepass").translate(_NOT_RUN).split()
+    return b" ".join([word for word in words if len(word) >= LONG]).decode("ascii")
 
 
 def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:

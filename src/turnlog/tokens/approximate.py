@@ -14,7 +14,7 @@ from .families import VERSION, FactoredFamily
 from .media import count_media, media_text
 from .protocol import BlobReader, Choice, Tally, last_turn, tokens_said
 from .tool_schemas import flat_json, names_only, nested_objects, spaced_json
-from .vocabulary import count_pieces
+from .vocabulary import SAMPLED, count_pieces, estimated
 
 _VOCABULARY = "o200k_base"
 
@@ -64,6 +64,8 @@ class FactoredCounter:
         return Tally(framing=matched + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str, factor: float) -> int:
+        if len(text) > SAMPLED:
+            return estimated(text, lambda sample: self._spelled(sample, factor))
         if self._texts is not None:
             return tokens_said(self._texts(text), "texts()")
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))

@@ -25,7 +25,7 @@ from .families import VERSION, OpenAIFamily
 from .media import count_media, media_text
 from .protocol import BlobReader, Certainty, Choice, Tally, last_turn
 from .typescript import typescript
-from .vocabulary import count_pieces
+from .vocabulary import SAMPLED, count_pieces
 
 
 class OpenAICounter:
@@ -43,7 +43,7 @@ class OpenAICounter:
         self.id = f"{family.name}{'' if api == 'chat' else '-responses'}:{VERSION}"
 
     def text(self, text: str) -> int:
-        """Tokens of a text, exactly."""
+        """Tokens of a text: exactly, if it is not too long for that."""
         return count_pieces(self._family.vocabulary, text)
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
@@ -120,7 +120,7 @@ class OpenAICounter:
         """The kind of a part (a field of Tally), its tokens, and whether they are exact."""
         match part:
             case Text(text=text):
-                return message.role, self.text(text), True
+                return message.role, self.text(text), len(text) <= SAMPLED
             case Media():
                 document = media_text(part, blob)
                 if document is not None:

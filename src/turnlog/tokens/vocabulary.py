@@ -7,8 +7,8 @@ published files and checked their digests.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
@@ -40,6 +40,13 @@ VOCABULARIES = {
 _LONGEST = 64_000
 """Most characters that the tokenizer gets at once, at most 256 KB of UTF-8. A million spaces crash it (tiktoken 0.14,
 openai/tiktoken #15), and it may have other limits."""
+
+SAMPLED = 1_000_000
+"""Texts of more characters are counted by samples. (Counts on record that were made without samples stay right: the id
+of counters does not change with this.)"""
+
+_SAMPLES, _SAMPLE = 128, 4_000
+"""How many samples of a text are counted, and how many characters each has: 512,000 together."""
 
 _LONG = range(10_000, 250_000)
 """Lengths of texts whose counts are remembered because they take a millisecond or more."""
@@ -77,13 +84,23 @@ def cut(text: str) -> Iterator[str]:
     yield text[start:] if start else text
 
 
+def estimated(text: str, count: Callable[[str], int]) -> int:
+    """The tokens of a text of more than `SAMPLED` characters, from samples at equal distances in it."""
+    last = len(text) - _SAMPLE
+    begins = [last * i // (_SAMPLES - 1) for i in range(_SAMPLES)]
+    return round(sum(count(text[at : at + _SAMPLE]) for at in begins) * len(text) / (_SAMPLES * _SAMPLE))
+
+
 def count_pieces(vocabulary: str, text: str) -> int:
-    """Tokens of `text`. Special tokens count as plain text, lone surrogates as the replacement character that is sent.
+    """Tokens of `text`; an estimate if it has more than `SAMPLED` characters. Special tokens count as plain text, lone
+    surrogates as the replacement character that is sent.
 
     Never raises for a text. The first call takes a few tenths of a second, to load the vocabulary.
     """
     if not text:
         return 0
+    if len(text) > SAMPLED:
+        return estimated(text, partial(_count, vocabulary))
     if len(text) <= _SHORT:
         return _count_short(vocabulary, text)
     return (_count_again if len(text) in _LONG else _count)(vocabulary, text)

@@ -27,11 +27,14 @@ _BATCH_BYTES = 1 << 20
 
 # Each record with the previous checksum, which its own is checked with. The casts give bytes even if damage has changed
 # the type of a value.
-_ROWS = f"""select r.id & 0xffffffff, coalesce(cast(r.checksum as blob), x''), coalesce({held("r.record")}, x''),
-    cast(before.checksum as blob) from (select id from ({{}}) order by id {{}} limit ?) as wanted
+_COLUMNS = f"""select r.id & 0xffffffff, coalesce(cast(r.checksum as blob), x''), coalesce({held("r.record")}, x''),
+    cast(before.checksum as blob) from"""
+_ROWS = f"""{_COLUMNS} (select id from ({{}}) order by id {{}} limit ?) as wanted
     cross join records as r on r.id = wanted.id left join records as before on before.id = r.id - 1
     order by wanted.id {{}}"""
-_ALL = "select id from records where id between ? and ?"
+# In the order of the table: nothing is sorted, so a long record is not copied for that.
+_ALL = f"""{_COLUMNS} records as r left join records as before on before.id = r.id - 1
+    where r.id between ? and ? order by r.id {{}} limit ?"""
 
 
 class Reader:
@@ -109,9 +112,11 @@ class Reader:
         self, low: int, high: int, reverse: bool, kinds: Collection[str] | None, size: int
     ) -> list[tuple[int, bytes, bytes, bytes | None]]:
         with self._database.reading() as db:
-            wanted, values = (_ALL, [low, high]) if kinds is None else _of_kinds(db, kinds, low, high, reverse, size)
-            query = _ROWS.format(wanted, *("desc",) * 2 if reverse else ("",) * 2)
-            return _some(db.execute(query, [*values, size]))
+            order = "desc" if reverse else ""
+            if kinds is None:
+                return _some(db.execute(_ALL.format(order), [low, high, size]))
+            wanted, values = _of_kinds(db, kinds, low, high, reverse, size)
+            return _some(db.execute(_ROWS.format(wanted, order, order), [*values, size]))
 
     def _missing(self, row: SessionRow, n: int) -> None:
         with self._database.reading() as db:

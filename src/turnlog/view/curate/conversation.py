@@ -76,6 +76,9 @@ class _Known(Struct):
 _MOST_KNOWN = 5_000
 """Texts whose findings are kept in memory."""
 
+_MOST_READ = 1_000_000
+"""Characters of the longest text that is curated: what is shown of a longer one is for the budget to decide."""
+
 
 class Curator:
     """Curates the messages of one view, which are given in order.
@@ -145,6 +148,8 @@ class Curator:
         return msgspec.structs.replace(result, parts=tuple(inner))
 
     def _text(self, place: tuple[int, int, int], call: ToolCall, part: Text, rule: Rule) -> Text:
+        if len(part.text) > _MOST_READ:
+            return part
         known = self._known.get(place)
         if known is None or known.call != call or known.source != part.text:  # a scrub changes records
             if len(self._known) >= _MOST_KNOWN:
