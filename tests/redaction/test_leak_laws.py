@@ -239,13 +239,13 @@ def opened(store: Store, planted: list[Planted], told: list[str], **more: Any) -
     return session
 
 
-def lived(store: Store, planted: list[Planted], life: Life, redact: bool | Redactor) -> list[str]:
+def lived(store: Store, planted: list[Planted], life: Life, redact: bool | str) -> list[str]:
     """The session lives and has a fork, both are made smaller, and it is opened again. Returns what it told."""
     told: list[str] = []
     first, last = planted[0].said, planted[-1].said
     with opened(store, planted, told, redact=redact, summarizer=life.model(first)) as session:
         live_through(session, planted, life.way)
-        if redact is True:
+        if redact == "all":
             told.append(repr(session.request().body))
         with session.fork("fork", title=last) as fork, suppress(BudgetError):
             fork.compact(keep=1)
@@ -264,7 +264,7 @@ def test_nothing_is_left_of_what_was_redacted(live: bool, planted: list[Planted]
     """Some of a key on the disk, in a listing, a search, a page or a request, or in a line about what happened.
     Or words around it that went with it."""
     with tempfile.TemporaryDirectory() as folder, closing(made(life.kind, folder)) as store:
-        told = lived(store, planted, life, Redactor(live=True) if live else True)
+        told = lived(store, planted, life, True if live else "all")
         cut = live or life.quotes > 0
         texts = [text_of(record.message) for record in store.read("s") if record.message is not None]
         for one in planted:

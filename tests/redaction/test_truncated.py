@@ -141,7 +141,7 @@ def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
 
 def test_a_summary_that_is_cut_off_in_what_its_model_made_up() -> None:
     """A key that stands in no message, and whole in what a model wrote: cut to fit, half of it in a decision."""
-    store = RedactingStore(open_store(":memory:"), Redactor())
+    store = RedactingStore(open_store(":memory:"), Redactor(live=False))
     store.create("s")
     store.append("s", [Draft(SummaryRecord("key", "made", text=f"The {HUB} is in use.", summarizer="m"))])
     shown = [{"role": "user", "parts": [{"type": "text", "text": f"The {HUB[:30]}"}]}]

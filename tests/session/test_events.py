@@ -76,6 +76,11 @@ def compacted(session: Session, _: Path) -> None:
     session.compact(keep=1)
 
 
+def secret(session: Session, _: Path) -> None:
+    """Somebody says a key."""
+    session.note("login", "with npm_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP")
+
+
 def gone_back(session: Session, _: Path) -> None:
     """The user takes a turn back, and then does not."""
     session.rewind(turns=1)
@@ -129,18 +134,19 @@ SCRIPT = [
         ("rewound", "records 55 to 57 were taken back: 1 turn taken back", "Decision"),
         ("undone", "decision 58 no longer holds: rewind taken back", "Decision"),
     ]),
+    (secret, [("redacted", "record 60: 1 npm-token replaced on disk", "Note")]),
     (forgotten, [
-        ("turn_started", "turn 60 started", "TurnOpened"),
+        ("turn_started", "turn 61 started", "TurnOpened"),
         ("warning", "a turn was made and never begun, so what the user said in it is not on record: "
          "write `with session.turn(...) as turn:`", ""),
-        ("turn_failed", "turn 60 failed: the session was closed in the midst of it", "TurnClosed"),
+        ("turn_failed", "turn 61 failed: the session was closed in the midst of it", "TurnClosed"),
         ("warning", "closing test_events.forgotten.<locals>.Client failed: OSError: no route", ""),
         ("session_closed", "session closed", ""),
     ]),
 ]  # fmt: skip
 """What is done with a session, and all that is told of it: kind, text, kind of record."""
 
-AGAIN = [("session_resumed", "session resumed at record 62", ""), ("session_closed", "session closed", "")]
+AGAIN = [("session_resumed", "session resumed at record 63", ""), ("session_closed", "session closed", "")]
 """What is told when it is opened again and closed."""
 
 

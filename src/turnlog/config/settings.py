@@ -24,6 +24,9 @@ from ..redaction import Redactor
 from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
 from ..summarize import TIMEOUT, Summarizing, ladder_of
 
+REDACT_ALL = "all"
+"""The value of `redact` with which marks replace secrets in requests, too."""
+
 SOURCES = ("interactive", "non-interactive", "embedded-server")
 """The values of `source`, which says from where a session is opened: see `SessionOpened`."""
 
@@ -166,8 +169,12 @@ def _key_source(value: Any) -> KeySource:
     return given if isinstance(value, (bytes, Passphrase)) or callable(value) else _key_place(value)
 
 
-def _redact(value: Any) -> bool | Redactor:
-    return value if isinstance(value, Redactor) else _flag(value)
+def _redact(value: Any) -> bool | str | Redactor:
+    return value if isinstance(value, Redactor) or value == REDACT_ALL else _flag(value)
+
+
+def _redact_of(text: str) -> Any:
+    return text if text == REDACT_ALL else _flag_of(text)
 
 
 def _or_a_strategy(value: Any) -> str | Strategy:
@@ -190,7 +197,7 @@ _MODEL = Kind("a model's name, or empty", _text)
 _STRATEGY = Kind("the name of a preset, or empty; in a program also a Strategy", _or_a_strategy)
 _TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds_of)
 _CHECKPOINT = Kind("seconds, at least 0; `inf` for no checkpoints", _checkpoint, _seconds_of)
-_REDACT = Kind("true or false; in a program also a Redactor", _redact, _flag_of)
+_REDACT = Kind(f"true, false or `{REDACT_ALL}`; in a program also a Redactor", _redact, _redact_of)
 _PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
 _SOURCE = Kind(f"{', '.join(f'`{name}`' for name in SOURCES)}; or empty", _one_of("", *SOURCES))
 _AGE = _or_none(Kind(AGES, read_age))
@@ -233,7 +240,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     checkpoint: Annotated[float, Key(_CHECKPOINT, "shortest time between two checkpoints of a streamed answer")] = 1.0
     source: Annotated[str, Key(_SOURCE, "from where sessions are opened, which is put on record")] = ""
     redact: Annotated[
-        bool | Redactor, Key(_REDACT, "whether marks replace secrets before anything is stored", of_store=True)
+        bool | str | Redactor,
+        Key(
+            _REDACT,
+            "whether marks replace secrets before anything is stored; `all`: also in what models are sent",
+            of_store=True,
+        ),
     ] = True
     redact_patterns: Annotated[
         dict[str, str], Key(_PATTERNS, "more kinds of secrets; the tables of several places are put together")
@@ -294,7 +306,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         """The redactor that replaces secrets by marks, None if `redact` is off."""
         if isinstance(self.redact, Redactor):
             return self.redact
-        return Redactor(self.redact_patterns) if self.redact else None
+        return Redactor(self.redact_patterns, live=self.redact != REDACT_ALL) if self.redact else None
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

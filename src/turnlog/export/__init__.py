@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .page import as_html
     from .trajectory_page import as_trajectory
     from .trajectory_picture import as_trajectory_picture
-    from .wording import counts_text, dollars, in_short, tokens_of
+    from .wording import dollars, in_short, tokens_of
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -33,7 +33,7 @@ else:
             "page": "as_html",
             "trajectory_page": "as_trajectory",
             "trajectory_picture": "as_trajectory_picture",
-            "wording": "counts_text dollars in_short tokens_of",
+            "wording": "dollars in_short tokens_of",
         },
     )
 
@@ -49,7 +49,6 @@ __all__ = [
     "as_markdown",
     "as_trajectory",
     "as_trajectory_picture",
-    "counts_text",
     "describe",
     "describe_part",
     "dollars",

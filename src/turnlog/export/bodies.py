@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..log.records import Configuration
 from ..log.store import Problem, Store
 from ..providers.protocol import Parsed
+from ..redaction import as_kept
 from ..requests.build import build
 from ..requests.standalone import aimed
 from ..requests.translate import plan
@@ -22,7 +23,7 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
 
     Each edit and each loss is a problem with its record number. Raises SessionNotFound, CorruptRecord, UnknownProvider.
     """
-    records = list(store.read(store.info(session_id).id))
+    records = list(as_kept(store).read(store.info(session_id).id))
     bodies = (record.body for record in reversed(records))
     configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
     target = aimed(Parsed(messages=(), configuration=configuration), provider, "")

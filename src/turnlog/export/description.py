@@ -39,8 +39,9 @@ from ..log.records import (
 )
 from ..log.texts import texts_in
 from ..models.pricing import cost
+from ..redaction import counts_text
 from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
-from .wording import counts_text, dollars, tokens_of
+from .wording import dollars, tokens_of
 
 Words = tuple[str | int, ...]
 """A text in parts. A number among the parts is a record number, to which a page can link."""

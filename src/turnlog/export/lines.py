@@ -16,6 +16,7 @@ from ..errors import BlobMissing, CorruptRecord
 from ..log.codec import encode_record
 from ..log.records import Record
 from ..log.store import Problem, Store
+from ..redaction import as_kept
 from ..stores.records import blob_names
 
 # The first bytes of the header and of the lines with media; `turnlog.importers.turnlog_export` recognises them by
@@ -37,6 +38,7 @@ def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[
 
     Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, and each is a problem.
     """
+    store = as_kept(store)
     info = store.info(session_id)
     yield _HEADER_START + b'%d,"session":%b,\n"records":[' % (_VERSION, _plain(info))
     named: dict[str, int] = {}
@@ -59,6 +61,7 @@ def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator
 
     Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, and each is a problem.
     """
+    store = as_kept(store)
     info = store.info(session_id)
     yield _HEADER_START + b'%d,"session":%b}\n' % (_VERSION, _plain(info))
     sent: set[str] = set()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ..log.records import Record
 from ..log.store import Problem, Store
+from ..redaction import as_kept
 from ..view.decisions import Rewinds
 from .description import Block, describe
 from .escapes import visible
@@ -24,6 +25,7 @@ def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Itera
 
     Raises SessionNotFound, CorruptRecord. Media are named, not shown. Adds nothing to `problems`.
     """
+    store = as_kept(store)
     info = store.info(session_id)
     head = f"# {_inline(info.title or info.id)}\n\nSession {_code(info.id)}, {info.records} records, {info.messages} "
     yield _bytes(f"{head}messages, {info.created} to {info.updated}\n")

@@ -16,6 +16,7 @@ import msgspec
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Problem, SessionInfo, Store
+from ..redaction import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import root_of
@@ -36,7 +37,7 @@ def as_html(store: Store, session_id: str, problems: list[Problem]) -> Iterator[
     Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, and each is a problem. Memory does not
     grow with long texts: of all records except the one being written, only outlines are kept.
     """
-    return (piece.encode("utf-8") for piece in _page(store, session_id, problems))
+    return (piece.encode("utf-8") for piece in _page(as_kept(store), session_id, problems))
 
 
 def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Markup]:

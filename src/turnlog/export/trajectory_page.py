@@ -34,6 +34,7 @@ def as_trajectory(
     """The page, in pieces of UTF-8. Images that cannot be shown are problems. With `max_history_images`, it says what a
     model sees that is sent only so many of the newest images; without it, what decisions on record left. Raises
     SessionNotFound, CorruptRecord."""
+    log = log.on_disk
     found = walk(log.records(), max_history_images)
     media = [one for one in (found.thumbnail, *(step.image for step in found.steps)) if one is not None]
     return (piece.encode("utf-8") for piece in _page(log, found, Pictures(log, media, problems)))

@@ -35,6 +35,7 @@ def as_trajectory_picture(log: SessionLog, problems: list[Problem]) -> Iterator[
     """The picture as a PNG. Images that cannot be read are problems. Raises InputError without Pillow, and if the
     session has neither a region nor an image."""
     pillow(_USE)
+    log = log.on_disk
     found = walk(log.records())
     regions = [(step.number, step.region) for step in found.steps if step.region is not None]
     image = _path(found, regions, log, problems) if regions else _sheet(found, log, problems)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..log.bills import Bills, total_usage
 from ..log.usage import Usage
 from ..models.catalog import find_model
@@ -17,11 +15,6 @@ def dollars(found: Cost) -> str:
         return "?"
     sign = ">" if found.total is None else "~" if found.assumed else ""
     return f"{sign}${found.at_least:,.4f}"
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    """The number of each kind: `2 jwt, 1 password`."""
-    return ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
 
 
 def tokens_of(usage: Usage) -> str:

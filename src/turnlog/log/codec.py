@@ -43,6 +43,7 @@ class _Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     t: str
     body: Body
     redacted: dict[str, int] = {}
+    live: bool = False
 
 
 @ready
@@ -54,6 +55,7 @@ class _Loose(msgspec.Struct, frozen=True):
     t: str
     body: dict[str, Any]
     redacted: dict[str, int] = {}
+    live: bool = False
 
 
 _decoder = msgspec.json.Decoder(_Envelope)
@@ -76,15 +78,15 @@ def encode_record(record: Record) -> bytes:
     if record.raw is not None:
         return record.raw
     try:
-        return encode_body(record.n, record.time, record.body, record.redacted)
+        return encode_body(record.n, record.time, record.body, record.redacted, live=record.live)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"record {record.n} cannot be written: {error}") from error
 
 
-def encode_body(n: int, time: str, body: Body, redacted: dict[str, int]) -> bytes:
+def encode_body(n: int, time: str, body: Body, redacted: dict[str, int], *, live: bool = False) -> bytes:
     """The bytes of the record with these fields. Raises TypeError, ValueError, OverflowError or RecursionError if a
     record cannot contain them."""
-    return _encode(_Envelope(FORMAT_VERSION, n, time, body, redacted))
+    return _encode(_Envelope(FORMAT_VERSION, n, time, body, redacted, live))
 
 
 def _encode(envelope: _Envelope) -> bytes:
@@ -182,12 +184,12 @@ def decode_record(raw: bytes) -> Record:
         except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: the slow path decides
             pass
         else:
-            return Record(n=known.n, time=known.t, body=known.body, raw=raw, redacted=known.redacted)
+            return Record(known.n, known.t, known.body, raw, known.redacted, known.live)
     try:
         loose = msgspec.convert(_unmark(json.loads(raw, parse_constant=_refuse)), _Loose)
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptRecord(f"not a record: {error}") from error
-    return Record(n=loose.n, time=loose.t, body=_known_body(loose), raw=raw, redacted=loose.redacted)
+    return Record(loose.n, loose.t, _known_body(loose), raw, loose.redacted, loose.live)
 
 
 def _refuse(constant: str) -> Any:

@@ -323,7 +323,8 @@ class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded record as the store
     has it. Copies are made from `raw`, so that fields which this version does not know survive. Records with equal
     content may differ in `raw`; to compare content, compare `body`. `redacted` is how many secrets were replaced by
-    marks before the record was written, by kind.
+    marks before the record was written, by kind. `live` is True if the session that recorded it went on to show the
+    text as it was given, and this value has the marks.
     """
 
     n: int
@@ -331,6 +332,7 @@ class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     body: Body
     raw: bytes | None = msgspec.field(default=None)
     redacted: dict[str, int] = {}
+    live: bool = False
 
     def __repr__(self) -> str:
         body = repr(self.body)

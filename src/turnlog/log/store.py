@@ -27,18 +27,20 @@ class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A record without a number, which the store assigns. If `time` is empty, the store's clock is used.
 
     `raw` is the encoded record if it is copied from another store. It is kept byte for byte, so that fields of a newer
-    version survive, provided that the number in it is the number that the record gets. `redacted` is as in `Record`.
+    version survive, provided that the number in it is the number that the record gets. `redacted` and `live` are as in
+    `Record`.
     """
 
     body: Body
     time: str = ""
     raw: bytes | None = None
     redacted: dict[str, int] = {}
+    live: bool = False
 
     @classmethod
     def of(cls, record: Record) -> Draft:
         """A copy of a record, which keeps its time and its bytes."""
-        return cls(record.body, record.time, record.raw, record.redacted)
+        return cls(record.body, record.time, record.raw, record.redacted, record.live)
 
 
 class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):

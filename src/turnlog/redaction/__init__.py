@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from .bodies import redacted, redacted_bytes
 from .drafts import Cleaned, redacted_draft, redacted_drafts, redacted_next
-from .redactor import Counts, Finding, Redactor, has_mark
-from .store import RedactingStore
+from .redactor import Counts, Finding, Redactor, counts_text, first_mark, has_mark
+from .store import SHOWS_MARKS, RedactingStore, as_kept
 from .titles import cut_title, is_cut, redacted_title
 from .truncated import Attentive, Pieces
 
@@ -22,7 +22,11 @@ __all__ = [
     "Pieces",
     "RedactingStore",
     "Redactor",
+    "SHOWS_MARKS",
+    "as_kept",
+    "counts_text",
     "cut_title",
+    "first_mark",
     "has_mark",
     "is_cut",
     "redacted",

@@ -86,7 +86,7 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     elif isinstance(body, Decision) and "tokens" in body.detail:  # the token counts of the replacements
         body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
     together = dict(Counter(draft.redacted) + counts)
-    return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together)
+    return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together, draft.live)
 
 
 def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, text_given
 from ..log.messages import compact_json
+from .examples import EXAMPLES
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
@@ -58,14 +59,26 @@ def marks_in(text: str) -> list[tuple[str, int]]:
     return [(found[1], found.start()) for found in _MARK.finditer(text)] if MARK in text else []
 
 
+def first_mark(text: str) -> int:
+    """How many bytes of UTF-8 come before the first mark in `text`; -1 if there is none."""
+    found = _MARK.search(text) if MARK in text else None
+    return -1 if found is None else len(text[: found.start()].encode("utf-8", "surrogatepass"))
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """The number of each kind: `2 jwt, 1 password`."""
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+
+
 class Redactor:
     """Replaces secrets with marks.
 
     `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); if a match has a group
     named `secret`, only this group is replaced. `known`: also look for the built-in kinds: tokens of a known form
     (`sk-...`), and values next to names such as `password`. `key` is a secret for computing the TAG of each mark; keep
-    it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`, a session's
-    requests contain the secrets until it is closed; on disk, and in every session opened later, there are only marks.
+    it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`, redaction is
+    for the disk: a session's requests contain the secrets until it is closed; on disk, and in every session opened
+    later, there are only marks. Without it, requests contain marks from the start.
     """
 
     def __init__(
@@ -74,7 +87,7 @@ class Redactor:
         *,
         known: bool = True,
         key: bytes = b"",
-        live: bool = False,
+        live: bool = True,
     ) -> None:
         if not isinstance(key, bytes):
             raise InputError(f"redact: key must be bytes, not {type(key).__name__}")
@@ -88,7 +101,7 @@ class Redactor:
     def __repr__(self) -> str:
         known = "known shapes" if self._known else "no known shapes"
         own = ", ".join(dict.fromkeys(kind for kind, _ in self._own))
-        return f"Redactor({known}{own and f' and {own}'}{', live' if self.live else ''})"
+        return f"Redactor({known}{own and f' and {own}'}{'' if self.live else ', live=False'})"
 
     @property
     def spans_words(self) -> bool:
@@ -104,11 +117,11 @@ class Redactor:
             for match in pattern.finditer(text)
         ]
         if self._known:
-            for needle, shape in _candidates(text):
-                found += _of_shape(needle, shape, text)
-            found += [
+            known = [each for needle, shape in _candidates(text) for each in _of_shape(needle, shape, text)]
+            known += [
                 Finding(*named, random=looks_random(text[named.start : named.end], 16)) for named in find_named(text)
             ]
+            found += [each for each in known if text[each.start : each.end] not in EXAMPLES]
         return apart(text, found) if found else []
 
     def text(self, text: str) -> tuple[str, Counts]:
@@ -181,7 +194,8 @@ class Redactor:
         return value if all(map(is_, items, value)) else items
 
     def _named(self, text: str, name: str, counts: dict[str, int]) -> str:
-        if self._known and name and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
+        is_secret = self._known and name and text not in EXAMPLES
+        if is_secret and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
             whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
             finding = next(whole, Finding(kind, 0, len(text), looks_random(text, 16)))
             _add(counts, {finding.kind: 1})

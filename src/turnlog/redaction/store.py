@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..log.messages import sha256_hex, unchanged
-from ..log.records import Body, Record
+from ..log.records import Body, Decision, Record
 from ..log.store import Draft, Problem, SessionInfo, Store
 from ..stores.wrapper import StoreWrapper
 from .bodies import redacted_bytes
@@ -16,12 +16,16 @@ from .drafts import QUOTING, Cleaned, redacted_next
 from .redactor import Redactor
 from .truncated import Attentive
 
+SHOWS_MARKS = "redact"
+"""The action of the decision after which requests show marks, where they showed the text as it was given."""
+
 
 class RedactingStore(StoreWrapper):
     """Replaces secrets in records, text files and titles with marks before it passes them to `store`.
 
-    Everything else is passed on unchanged. A text file that contained secrets is stored under another hash than the
-    caller knows; records that name it get the right hash.
+    With `redactor.live`, what this object appended is read back as it was given, from memory, until a decision on
+    record says that requests show marks (`SHOWS_MARKS`). Everything else is passed on unchanged. A text file that
+    contained secrets is stored under another hash than the caller knows; records that name it get the right hash.
     """
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
@@ -32,10 +36,16 @@ class RedactingStore(StoreWrapper):
         self._attentive = Attentive(redactor)
         self._renamed: dict[str, Cleaned] = {}
         self._live: dict[tuple[str, int], Body] = {}
+        self._given: dict[str, bytes] = {}  # text files with secrets, by the hash that the caller knows
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `Store.append`. Returns what later reads return."""
         clean = [redacted_next(draft, self._finder(draft), self._renamed) for draft in drafts]
+        if self.redactor.live:
+            clean = [
+                after if after is before else replace(after, live=after.raw is None)
+                for after, before in zip(clean, drafts, strict=True)
+            ]
         records = self.store.append(session_id, clean, expected=expected)
         if not self.redactor.live or unchanged(clean, drafts):
             return records
@@ -87,9 +97,13 @@ class RedactingStore(StoreWrapper):
             return kept
         given = sha256_hex(data)
         self._renamed[given] = Cleaned(kept, len(clean), counts)
+        if self.redactor.live:
+            self._given[given] = data
         return given
 
     def get_blob(self, sha256: str) -> bytes:
+        if sha256 in self._given:
+            return self._given[sha256]
         return self.store.get_blob(self._renamed[sha256].name if sha256 in self._renamed else sha256)
 
     def rewrite(self, session_id: str, records: Mapping[int, bytes], **options: Any) -> None:
@@ -101,5 +115,15 @@ class RedactingStore(StoreWrapper):
 
     def _with_secrets(self, session_id: str, records: Iterator[Record] | Sequence[Record]) -> Iterator[Record]:
         for record in records:
+            if isinstance(record.body, Decision) and record.body.action == SHOWS_MARKS:
+                last = record.body.last  # another process opened the session: from here on all show the same
+                self._live = {key: body for key, body in self._live.items() if key[0] != session_id or key[1] > last}
             body = self._live.get((session_id, record.n))
-            yield record if body is None else replace(record, body=body)
+            yield record if body is None else replace(record, body=body, live=False)
+
+
+def as_kept(store: Store) -> Store:
+    """A store as it is on disk: with marks also where a session that is open shows the text as it was given."""
+    while isinstance(store, RedactingStore):
+        store = store.store
+    return store

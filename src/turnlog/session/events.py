@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError, described, is_async
@@ -32,7 +33,7 @@ from ..log.records import (
     TurnOpened,
 )
 from ..models.target import Target
-from ..redaction import Redactor, redacted
+from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
 from ..view.decisions import SIZING, failures_of
 from .answer import RESPONSE
 
@@ -56,6 +57,7 @@ EventKind = Literal[
     "rewound",
     "undone",
     "diff",
+    "redacted",
     "warning",
 ]
 """What can happen."""
@@ -211,16 +213,19 @@ class Events:
         return made
 
     def tell(self, records: Sequence[Record], asked: Target | None = None) -> None:
-        """Report appended records; `asked` as in `Appended`."""
+        """Report appended records, as they are on disk; `asked` as in `Appended`."""
+        records = [self._as_kept(record) for record in records]
         for follower in tuple(self._followers):
             try:
                 follower(Appended(tuple(records), asked))
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            found = _told(self.as_kept(record.body), self._ended(record.body))
+            found = _told(record.body, self._ended(record.body))
             if found is not None:
                 self.emit(*found, record)
+            for kind, number in record.redacted.items():
+                self.emit("redacted", f"record {record.n}: {counts_text({kind: number})} replaced on disk", record)
 
     def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
         """Report that something happened. An exception of a listener is reported to the other listeners and never
@@ -244,6 +249,9 @@ class Events:
             yield
         finally:
             self._in_opening = False
+
+    def _as_kept(self, record: Record) -> Record:
+        return replace(record, body=self.as_kept(record.body)) if record.redacted else record
 
     def as_kept(self, body: _B) -> _B:
         """A record's body as on disk: with a live redactor, the session itself has the secrets."""
@@ -355,6 +363,8 @@ def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
             return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
         case Decision(action="rewind", first=first, last=last, why=why):
             return "rewound", f"records {first} to {last} were taken back: {why}"
+        case Decision(action=action, why=why) if action == SHOWS_MARKS:
+            return "redacted", why
         case Decision(action="undo", supersedes=undone, why=why):
             return "undone", f"decision {undone} no longer holds: {why}"
         case FileChange(path=path, action=action):

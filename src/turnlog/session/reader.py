@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..errors import CorruptRecord, InputError, text_given
 from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
-from ..redaction import RedactingStore, Redactor
+from ..redaction import RedactingStore, Redactor, as_kept
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, turns_of
@@ -28,6 +28,11 @@ class SessionLog:
 
     def __repr__(self) -> str:
         return f"SessionLog({self.id!r})"
+
+    @property
+    def on_disk(self) -> SessionLog:
+        """The same log as it is on disk: marks also where an open session shows the text as it was given."""
+        return SessionLog(as_kept(self._store), self.id)
 
     def records(self, first: int = 1) -> Iterator[Record]:
         """The records from number `first` on, oldest first."""

@@ -34,6 +34,7 @@ from ..view.tool_calls import LEDGER, CallInfo, calls_of, fate_of, unanswered
 from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
+from .marks import marks_decision
 
 if TYPE_CHECKING:
     from .session import Session
@@ -202,6 +203,12 @@ def begin(
             events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
             return
         recovered, changes, now = recover(session), session.changes, context.configuration
+        shows = marks_decision(
+            context.marks, context.decisions, lambda n: session._store.read(session.id, first=n, last=n)
+        )
+        if shows is not None:
+            with suppress(Conflict):  # another process was faster
+                journal.append(shows, expected=context.last)
         here = environment_of(now.provider, now.model)
         if now.environment not in (None, here):  # said once: the next opening compares with what is here
             why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"

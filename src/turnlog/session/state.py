@@ -37,6 +37,7 @@ from .caches import Caches, marks_wanted
 from .changes import Changes
 from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
+from .marks import mark_edits, marked
 from .originals import ImageNumbers, Originals
 from .sections import Sections
 from .tally import Tally, items_of
@@ -124,6 +125,9 @@ class Context:
         words = self._tally.turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
+        if record.live:  # of another process
+            self.marks |= marked((record,))
+            self._told += mark_edits(marked((record,)), (record.n,))
         # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands, and need
         # not be any more once the user says something else.
         if self.gap is not None and (self._tally.pairing.orphaned or (self._within and self._tally.turns > words)):
@@ -174,10 +178,11 @@ class Context:
         self._changes.first_answer = next(answers, 0)
         self._changes.read(self.configuration, self._followed, self.last)
         decisions = self._changes.untold(self._lasting)
-        self._told = told(decisions)
+        self.marks = marked(records)
         shown_now = with_appended(as_decided(originals, decisions), self._changes.messages)
         for item in items_of(shown_now, by_number, stand_ins, self._sizing):
             self._add(item)
+        self._told = (*told(decisions), *mark_edits(self.marks, (item.n for item in self._shown.items)))
         self._shown.keep(before)
 
     def _configure(self, configuration: Configuration) -> None:

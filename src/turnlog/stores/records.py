@@ -23,9 +23,9 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
     for n, draft in enumerate(drafts, after + 1):
         record = None if draft.raw is None else _copied(draft.raw, n)
         if record is None:
-            time, body, redacted = draft.time or now, draft.body, draft.redacted
+            time, body, redacted, live = draft.time or now, draft.body, draft.redacted, draft.live
             try:
-                record = Record(n, time, body, encode_body(n, time, body, redacted), redacted)
+                record = Record(n, time, body, encode_body(n, time, body, redacted, live=live), redacted, live)
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise InputError(f"record {n} ({kind_of(body)}) cannot be written: {error}") from error
         records.append(record)

@@ -84,7 +84,7 @@ class _Check:
             self._start(stem, card)
         total, messages, n = self._lines(session, card, lines, last)
         if last is None and (n, messages, total) != (tail.records, tail.messages, tail.sum) and not tail.damaged:
-            self._add(session, n, "the last record is not the one that was acknowledged")
+            self._add(session, max(n, tail.records), "the last record is not the one that was acknowledged")
 
     def _half_deleted(self, stem: str) -> bool:
         """Whether a log is missing because a process was killed while it deleted the session. Forks that need the log
