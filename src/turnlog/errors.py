@@ -4,7 +4,7 @@
     ├── InputError                what the caller gave cannot be used
     │   ├── FormatError           a body, response or chunk is not in the provider's format
     │   ├── UnknownProvider       there is no provider with that name
-    │   ├── SessionIdError        an id that could lead out of its folder or collide with another
+    │   ├── SessionIdError        an id that cannot be printed, is too long, or collides with another
     │   └── ImportFailed          a transcript that no importer can read
     ├── StoreError                the store could not do what was asked
     │   ├── SessionNotFound
@@ -101,7 +101,7 @@ class UnknownProvider(InputError):
 
 
 class SessionIdError(InputError):
-    """A session id that could lead out of its folder, or collide with another on a case-insensitive disk."""
+    """A session id that is not 1 to 200 printable characters, or differs from another only by case."""
 
 
 class ImportFailed(InputError):

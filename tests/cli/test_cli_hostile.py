@@ -64,6 +64,9 @@ COMMANDS: list[tuple[str, ...]] = [
     ("rekey", "--new-key", "env:NOBODY"),
     ("config",),
     ("rm", "hostile-2", "--yes"),
+    ("salvage", "hostile", "hostile-3"),
+    ("memory", "--help"),
+    ("recall", NEEDLE),
 ]
 
 

@@ -122,8 +122,8 @@ def test_a_failed_compaction_changes_nothing(session: Session, content: str | No
 
 def test_an_edited_summary_is_not_sent_as_signed() -> None:
     """The API refuses a block whose text is not what it signed: a store that replaces secrets changed it."""
-    store = turnlog.redaction.RedactingStore(MemoryStore(), Redactor())
-    made = turnlog.open("s", store=store, target=CLAUDE)
+    store = turnlog.redaction.RedactingStore(MemoryStore(), Redactor(live=False))
+    made = turnlog.open("s", store=store, target=CLAUDE, settings=turnlog.Settings(redact="all"))
     made.user("Port it.")
     made.request(compact=True)
     secret = "sk-ant-api03-" + "Zx9Qw3Er5Ty7Ui1Op2As4Df6Gh8Jk0Lz" * 3

@@ -78,7 +78,8 @@ def _synchronous(session: turnlog.Session) -> object:
 
 def _recorded(session: turnlog.Session) -> object:
     record = session.user("It is EMP-004711, password=hunter2-Xk93")
-    return text_of(record.message) if record.message else ""
+    kept = next(session.log.on_disk.records(record.n)).message
+    return text_of(kept) if kept else ""
 
 
 def _patience(settings: Settings, folder: Path) -> object:

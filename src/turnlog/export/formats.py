@@ -22,7 +22,8 @@ _Format = Callable[[Store, str, list[Problem]], Iterator[bytes]]
 
 def _past_damage(write: _Format, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
     """Write a session without its damaged records, each of which is a problem."""
-    return write(PastDamage(as_kept(store), problems.append), session_id, problems)
+    past = store if isinstance(store, PastDamage) else PastDamage(as_kept(store), problems.append)
+    return write(past, session_id, problems)
 
 
 _FORMATS: dict[str, _Format] = {

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import ImportFailed, SessionIdError
+from ..errors import ImportFailed
 from ..log.messages import compact_json, sha256_hex
-from ..log.store import Draft, check_session_id
+from ..log.store import Draft, is_plain_id
 
 Origin = Path | bytes
 """The source of a transcript: a file (for some formats a folder), or its bytes."""
@@ -123,9 +123,8 @@ def session_id_of(own: str) -> str:
     A safe id is returned unchanged. Otherwise its safe characters are followed by part of its hash, so that two ids
     that differ only in unsafe characters stay different.
     """
-    try:
-        return check_session_id(own)
-    except SessionIdError:
-        readable = _UNSAFE.sub("-", own)[:80].strip("._-")
-        digest = sha256_hex(own.encode("utf-8", "surrogatepass"))[:12]
-        return f"s-{readable}-{digest}" if readable else f"s-{digest}"
+    if is_plain_id(own):
+        return own
+    readable = _UNSAFE.sub("-", own)[:80].strip("._-")
+    digest = sha256_hex(own.encode("utf-8", "surrogatepass"))[:12]
+    return f"s-{readable}-{digest}" if readable else f"s-{digest}"

@@ -16,11 +16,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from .._platform.encoding import plain_utf8
-from ..errors import CorruptRecord, ImportFailed
+from ..errors import CorruptRecord, ImportFailed, SessionIdError
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
 from ..log.records import Decision, Note
-from ..log.store import Draft
+from ..log.store import Draft, check_session_id
 from ..stores.records import blob_names
 from ..view.decision_detail import misfit
 from .drafting import as_utc
@@ -87,10 +87,10 @@ class _Export:
             self._warn(0, f"cut off: the file contains {len(self._drafts)} of {self._announced} records")
         session = self._session
         return Imported(
-            session_id=session_id_of(str(session["id"])),
+            session_id=_id_of(str(session["id"])),
             format=TurnlogExport.name,
             title=str(session.get("title") or ""),
-            parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
+            parent=_id_of(str(session["parent"])) if session.get("parent") else "",
             created=as_utc(session.get("created")),
             drafts=tuple(self._drafts),
             blobs=self._blobs,
@@ -140,6 +140,14 @@ class _Export:
         self._drafts.append(Draft.of(record))
         for name in sorted(blob_names(record)):
             self._needed.setdefault(name, (number, len(self._drafts)))
+
+
+def _id_of(own: str) -> str:
+    """The id as it was, if a session can have it."""
+    try:
+        return check_session_id(own)
+    except SessionIdError:
+        return session_id_of(own)
 
 
 def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ..errors import SessionIdError
 from .bills import Bills
+from .messages import sha256_hex
 from .records import Body, Record
 
 SWEEP_GRACE_SECONDS = 3600.0
@@ -117,8 +118,8 @@ class Piece(Struct, frozen=True, repr_omit_defaults=True):
 
 class Inventory(Struct, frozen=True, repr_omit_defaults=True):
     """Everything in a store: its pieces, the size of each blob, the sessions protected from gc (see `Store.keep`), and
-    the sessions in use (None: this system or disk cannot tell). Blobs have the names that pieces use for them. `base`
-    is about how many bytes the store takes on disk when it is empty."""
+    the sessions in use, by `file_name` (None: this system or disk cannot tell). Blobs have the names that pieces use
+    for them. `base` is about how many bytes the store takes on disk when it is empty."""
 
     pieces: tuple[Piece, ...]
     blobs: dict[str, int]
@@ -312,32 +313,52 @@ class Store(RecordStore, Protocol):
         """Release files and connections. The store must not be used afterwards."""
 
 
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
+_LONGEST_ID = 200
 
 
 def check_session_id(session_id: str) -> str:
-    """`session_id`, if it is safe as a file name on every system; otherwise raises SessionIdError.
-
-    Allowed are at most 128 letters, digits, `.`, `_` and `-`, starting with a letter or digit, without a dot at the
-    end, and no name that Windows reserves. The store has to refuse ids that differ only by case.
-    """
-    if (
-        not isinstance(session_id, str)
-        or not _SESSION_ID.fullmatch(session_id)
-        or session_id.endswith(".")
-        or _RESERVED.fullmatch(session_id)
-    ):
+    """`session_id`, if a session can have it: 1 to 200 printable characters, such as an e-mail address or a URL.
+    Otherwise raises SessionIdError. The store has to refuse ids that differ only by the case of ASCII letters."""
+    if not isinstance(session_id, str) or not session_id.isprintable() or not 0 < len(session_id) <= _LONGEST_ID:
         raise SessionIdError(
-            f"session id {session_id!r} cannot be used: use letters, digits, '.', '_' and '-', starting with a letter "
-            "or digit; at most 128 characters, no dot at the end, and no device name of Windows such as CON or NUL"
+            f"session id {session_id!r:.300} cannot be used: use 1 to {_LONGEST_ID} printable characters, without line "
+            "breaks and control characters"
         )
     return session_id
 
 
+def is_plain_id(session_id: str) -> bool:
+    """Whether an id is itself safe as a file name on every system: at most 128 letters, digits, `.`, `_` and `-`,
+    beginning with a letter or digit, without a dot at the end, and no name that Windows reserves."""
+    plain = _PLAIN_ID.fullmatch(session_id) is not None and not session_id.endswith(".")
+    return plain and not _RESERVED.fullmatch(session_id)
+
+
+def file_name(session_id: str) -> str:
+    """The file name for what belongs to a session: a plain id itself, otherwise its safe characters and a part of its
+    hash after a `+`, which no plain id contains. Ids that differ only by the case of ASCII letters have names that do
+    so, too, or the same."""
+    if is_plain_id(session_id):
+        return session_id
+    folded = folded_id(session_id)
+    readable = _UNSAFE.sub("-", folded)[:40].strip("._-")
+    return f"{readable}+{sha256_hex(folded.encode('utf-8', 'surrogatepass'))[:32]}"
+
+
+def folded_id(session_id: str) -> str:
+    """An id without the case of ASCII letters: two sessions of a store never have the same."""
+    return session_id.translate(_LOWER)
+
+
+_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
 def check_parent(session_id: str, parent: str) -> None:
     """Raises SessionIdError if `parent` is given but cannot be the id of another session."""
-    if parent and check_session_id(parent).lower() == session_id.lower():
+    if parent and folded_id(check_session_id(parent)) == folded_id(session_id):
         raise SessionIdError(
             f"parent: session {session_id!r} cannot be its own parent (case does not count); give the id of another "
             "session, or none"

@@ -7,6 +7,7 @@ locked, and therefore means nothing.
 from __future__ import annotations
 
 import os
+import re
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from pathlib import Path
 from stat import S_ISDIR
 from threading import Condition
 
-from ..errors import SessionIdError, StoreError
-from ..log.store import check_session_id
+from ..errors import StoreError
+from ..log.store import check_session_id, file_name, is_plain_id
 from .folders import make_private
 
 try:
@@ -28,6 +29,9 @@ except ImportError:  # Windows: it is not known which sessions are in use, and `
 _TRIES = 100
 """How often to retry when the folder is removed while a file is created in it. After so many failures, other processes
 cannot be the reason."""
+
+_CODED = re.compile(r"[a-z0-9._-]{0,40}\+[0-9a-f]{32}")
+"""The names of files for ids that are no file names themselves."""
 
 _ALONE = -1
 """The number of holders that stands for a single holder with `alone`."""
@@ -67,8 +71,8 @@ class LocalHolds:
             self._changed.notify_all()
 
     def taken(self) -> frozenset[str]:
-        """The sessions in use."""
-        return frozenset(name for name, holders in self._holders.items() if holders)
+        """The sessions in use, by `file_name`."""
+        return frozenset(file_name(name) for name, holders in self._holders.items() if holders)
 
 
 class HoldFolder:
@@ -86,9 +90,12 @@ class HoldFolder:
         Raises StoreError if no file can be created, SessionIdError for an id that no session can have.
         """
         check_session_id(session_id)
+        return self._take(file_name(session_id), alone=alone)
+
+    def _take(self, name: str, *, alone: bool) -> Hold | None:
         if fcntl is None:
             return Hold()
-        path = self._path / session_id
+        path = self._path / name
         while True:
             handle = self._opened(path)
             try:
@@ -161,7 +168,7 @@ class HoldFolder:
         stay."""
         for name in self._names():
             with suppress(StoreError):  # a folder or a link: not a lock
-                hold = self.take(name, alone=True)
+                hold = self._take(name, alone=True)
                 if hold is not None:
                     hold.close()
         self.leave()
@@ -173,11 +180,7 @@ class HoldFolder:
 
 
 def _is_id(name: str) -> bool:
-    try:
-        check_session_id(name)
-    except SessionIdError:
-        return False
-    return True
+    return is_plain_id(name) or _CODED.fullmatch(name) is not None
 
 
 def _is_at(handle: int, path: Path) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from ..errors import CorruptRecord, SessionNotFound
-from ..log.store import Inventory, SessionInfo, Store
+from ..log.store import Inventory, SessionInfo, Store, file_name
 
 
 class Compressed(Struct, frozen=True):
@@ -37,8 +37,9 @@ def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collect
     sizes = Counter[str]()
     for piece in inventory.pieces:
         sizes[piece.owner] += piece.size
-    spared = (inventory.in_use or frozenset()).union(gone)
-    return [Compressed(info.id, info.title, info.updated, sizes[info.id]) for info in infos if info.id not in spared]
+    used = inventory.in_use or frozenset()
+    left = (info for info in infos if file_name(info.id) not in used and info.id not in gone)
+    return [Compressed(info.id, info.title, info.updated, sizes[info.id]) for info in left]
 
 
 def packed_all(

@@ -11,7 +11,7 @@ from ..errors import Conflict, CorruptRecord, InputError, SessionExists, Session
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
-from ..log.store import Draft, utc_now
+from ..log.store import Draft, folded_id, utc_now
 
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
@@ -112,7 +112,7 @@ def check_free(session_id: str, taken: str) -> None:
     `session_id`."""
     if taken == session_id:
         raise SessionExists(f"session {session_id!r} already exists")
-    if taken.lower() == session_id.lower():
+    if folded_id(taken) == folded_id(session_id):
         raise SessionIdError(f"session id {session_id!r} differs from {taken!r} only by case; choose another")
 
 

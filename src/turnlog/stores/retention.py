@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from .._platform.units import AGES, SIZES, age_text, read_age, read_size, size_text
 from ..errors import Conflict, InputError, SessionNotFound
-from ..log.store import Inventory, SessionInfo, Store, Swept
+from ..log.store import Inventory, SessionInfo, Store, Swept, file_name
 from .packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
 from .zstd import library
 
@@ -286,7 +286,7 @@ def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) 
     found = {}
     for info in infos:
         time = time_of(info)
-        if inventory.in_use is not None and info.id in inventory.in_use:
+        if inventory.in_use is not None and file_name(info.id) in inventory.in_use:
             found[info.id] = "it is in use"
         elif info.id in inventory.kept:
             found[info.id] = "it is protected from gc"

@@ -92,14 +92,41 @@ def _check_parents(store: Store) -> None:
     assert (store.info("twig").parent, texts(store, "twig")) == ("child", ["x"]), "a fork of a session with a parent"
     store.delete("later")
     assert (store.info("child").parent, texts(store, "child")) == ("later", ["x", "y"]), "deleting a parent"
-    raises(SessionIdError, "create with a bad parent", store.create, "other", parent="../x")
+    raises(SessionIdError, "create with a bad parent", store.create, "other", parent="x" * 201)
     raises(SessionIdError, "create with itself as parent", store.create, "other", parent="Other")
     assert store.verify() == [], "verify found damage in sessions with parents"
 
 
 def _check_session_ids(store: Store) -> None:
-    """Ids that could leave a folder, or collide on a disk that ignores case, are refused."""
-    for bad in ("", "../a", "a/b", ".hidden", "a.", "con", "x" * 129, "a\x00b", "\udc80", "ä"):
+    """Ids are any printable text, safe on every disk; ids that cannot be printed, or that collide on a disk that
+    ignores case, are refused."""
+    odd = [
+        "../a",
+        "a/b",
+        "..",
+        ".hidden",
+        "a.",
+        "con",
+        "-x",
+        "ann@example.com",
+        "https://example.com/?a=b#c",
+        " ",
+        "行",
+    ]
+    odd += ["x" * 129, "a+0123456789abcdef0123456789abcdef", "a~2", "\U0001f600" * 200, "A*b|c<d>", "%2e%2e", "'; drop"]
+    for n, name in enumerate(odd):
+        assert store.create(name, title=f"odd {n}").id == name, f"create of session id {name!r}"
+        store.append(name, [said(str(n))])
+    for n, name in enumerate(odd):
+        assert (store.info(name).title, texts(store, name)) == (f"odd {n}", [str(n)]), f"session {name!r}"
+        raises(SessionExists, f"create of session {name!r} again", store.create, name)
+    assert {info.id for info in store.sessions()} == {*odd}, "sessions with odd ids are not listed"
+    store.fork("../a", "ann@example.com/2")
+    raises(SessionIdError, "an odd id that differs by case only", store.create, "ANN@example.com")
+    for name in [*odd, "ann@example.com/2"]:
+        store.delete(name)
+    assert store.sessions() == [] and store.verify() == [], "sessions with odd ids stayed"
+    for bad in ("", "a\x00b", "\udc80", "a\nb", "\u202e", "x" * 201):
         raises(SessionIdError, f"create of session id {bad!r}", store.create, bad)
         raises(SessionNotFound, f"info of session id {bad!r}", store.info, bad)
     store.create("Session-1")
@@ -108,7 +135,7 @@ def _check_session_ids(store: Store) -> None:
     raises(SessionNotFound, "append in another case", store.append, "SESSION-1", [said("x")])
     raises(SessionIdError, "fork to an id in another case", store.fork, "Session-1", "SESSION-1")
     raises(SessionExists, "fork to an id that there is", store.fork, "Session-1", "Session-1")
-    raises(SessionIdError, "fork to a bad id", store.fork, "Session-1", "../x")
+    raises(SessionIdError, "fork to a bad id", store.fork, "Session-1", "x" * 201)
 
 
 def _check_append(store: Store) -> None:

@@ -33,7 +33,7 @@ from msgspec.structs import asdict, replace
 
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
-from ...log.store import Problem
+from ...log.store import Problem, file_name
 from ..folders import make_private, refusals, write_whole
 from .heads import read_head, write_head
 from .lines import Tail, find_tail, lines_backwards
@@ -114,7 +114,7 @@ class LogFolder:
 
     def stems_of(self, session_id: str) -> Iterator[str]:
         """The stems that a session with this id may have; case is ignored."""
-        wanted = session_id.lower()
+        wanted = file_name(session_id).lower()
         for stem in self.stems():
             found = _STEM.fullmatch(stem)
             if found and found[1].lower() == wanted:
@@ -122,14 +122,15 @@ class LogFolder:
 
     def free_stem(self, session_id: str) -> str:
         """A stem that no file has yet, of whatever kind."""
+        name = file_name(session_id)
         with suppress(FileNotFoundError):
-            taken = {name.rpartition(".")[0].lower() for name in os.listdir(self.sessions)}
-            number, stem = 1, session_id
+            taken = {found.rpartition(".")[0].lower() for found in os.listdir(self.sessions)}
+            number, stem = 1, name
             while stem.lower() in taken:
                 number += 1
-                stem = f"{session_id}~{number}"
+                stem = f"{name}~{number}"
             return stem
-        return session_id
+        return name
 
     def card(self, stem: str) -> Card:
         """The card of a stem. Raises FileNotFoundError, StoreError, CorruptRecord."""
