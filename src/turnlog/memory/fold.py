@@ -13,6 +13,7 @@ from ..errors import InputError, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..summarize.events import error_of
+from ..summarize.file_states import FileState
 from ..summarize.orders import orders_of
 from ..summarize.reading import flat_lines
 from ..summarize.speakers import is_output, with_calls
@@ -115,6 +116,11 @@ class Memory:
         """The files that were changed, the last changed first."""
         changed = [one for one in self._entities.values() if one.kind == "file" and one.changed]
         return sorted(changed, key=lambda one: (-one.changed, one.value))
+
+    @property
+    def file_states(self) -> Sequence[FileState]:
+        """The same with their last states, as a digest names them."""
+        return [FileState(file.value, file.change, file.changed) for file in self.changed_files]
 
     @property
     def errors(self) -> Sequence[Entity]:

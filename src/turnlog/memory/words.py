@@ -15,6 +15,8 @@ ENDS = 4_000, 2_000
 """Characters of a text that are searched, at its beginning and its end. What is in the middle of a longer text is a
 file or a log, which few later messages refer to."""
 
+# No word without one of these names anything.
+_MAYBE = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|\w[_@.:-]\w|[/\\@#]\w|\d{7}|^\.\w")
 _LONGEST = 160  # characters; a longer word is data
 _REMEMBERED = 50_000  # words
 BARE_WORD = r"[\w~./@+#:\\-]"
@@ -128,6 +130,8 @@ def judged(raw: str) -> Named | None:
         return None  # an option of a command
     if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
         return None  # most words
+    if _MAYBE.search(raw) is None and raw not in _NAMES:
+        return None
     word = raw.rstrip(".:-+/\\@#").lstrip("-+:")
     if not 3 <= len(word) <= _LONGEST or "//" in word:
         return Named("id", word) if _ID.match(word) else None

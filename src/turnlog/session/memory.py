@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from threading import Lock
 
 from ..log.records import Record
 from ..log.store import RecordStore
 from ..memory.fold import KINDS, Memory
-from ..summarize.file_states import FileState
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
 
@@ -30,10 +29,6 @@ class SessionMemory:
                 memory = self._memory = memory_of(self._store, self._id)
             memory.counter = counter or memory.counter
             return memory
-
-    def file_states(self) -> Sequence[FileState]:
-        """The files that the session changed with their last states, for a digest: the last changed first."""
-        return [FileState(file.value, file.change, file.changed) for file in self.now().changed_files]
 
 
 def _take(memory: Memory, records: Iterable[Record]) -> bool:
