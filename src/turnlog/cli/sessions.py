@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,6 +18,7 @@ from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
 from ..models.pricing import total_cost
 from ..session.reader import source_of, was_resumed
+from ..stores.labels import labels_of
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .arguments import WHOLE_ID, add_command
@@ -36,6 +37,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     ls.add_argument("--cost", action="store_true", help="add tokens and cost, which takes longer")
     text = "only sessions that were first opened with this `source`, or (resumed) opened again"
     ls.add_argument("--source", choices=(*SOURCES, "resumed"), help=text)
+    text = "only sessions with this label; give it again for further labels"
+    ls.add_argument("--label", metavar="NAME=VALUE", action="append", default=[], type=_label, help=text)
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
     fork = add_command(commands, store, "fork", "start a new session with the records of another one")
@@ -59,22 +62,35 @@ def _ls(arguments: Namespace) -> int:
         return 0
     with opened(arguments) as store:
         bills = store.usages() if arguments.cost else None
-        infos, sources, titles = [], {}, {}
-        for info in store.sessions():
+        infos, sources, titles, labels = [], {}, {}, {}
+        for info in store.sessions(where=dict(arguments.label)):
             with suppress(SessionNotFound):  # it is deleted just now
                 if _is_wanted(store, info, arguments.source):
                     sources[info.id] = source_of(store, info.id)
+                    labels[info.id] = labels_of(store, info.id) if arguments.label else {}  # they were read just now
                     titles[info.id] = info.title or ("" if arguments.json else _first_words(store, info.id))
                     infos.append(info)
     if arguments.json:
         for info in infos:
             billed = {} if bills is None else bill_json(bills.get(info.id, {}))
-            out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | billed)
+            named = {"labels": labels[info.id]} if labels[info.id] else {}
+            out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | named | billed)
     elif infos:
-        out_lines(_table(infos, titles, sources, bills))
+        said = [", ".join(f"{name}={value}" for name, value in labels[info.id].items()) for info in infos]
+        out_lines(_table(infos, titles, sources, bills, said))
+    elif arguments.label:
+        say("no session has this label" if len(arguments.label) == 1 else "no session has these labels")
     else:
         say("no sessions yet" if not arguments.source else f"no session is on record as {arguments.source}")
     return 0
+
+
+def _label(text: str) -> tuple[str, str]:
+    """A label given as `NAME=VALUE`."""
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise ArgumentTypeError(f"{text!r} is not a label; write NAME=VALUE, such as user=ann")
+    return name, value
 
 
 def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
@@ -94,7 +110,11 @@ def _first_words(store: Store, session_id: str) -> str:
 
 
 def _table(
-    infos: list[SessionInfo], titles: dict[str, str], sources: dict[str, str], bills: dict[str, Bills] | None
+    infos: list[SessionInfo],
+    titles: dict[str, str],
+    sources: dict[str, str],
+    bills: dict[str, Bills] | None,
+    labels: list[str],
 ) -> Iterator[str]:
     columns = [
         Column("ID", [info.id for info in infos], max(len(info.id) for info in infos)),
@@ -104,7 +124,8 @@ def _table(
     if bills is not None:
         tokens, costs = zip(*(_figures(bills.get(info.id)) for info in infos), strict=True)
         columns += [Column("TOKENS", tokens, 13, ">"), Column("COST", costs, 12, ">")]
-    for name, cells in (("PARENT", [info.parent for info in infos]), ("SOURCE", [sources[info.id] for info in infos])):
+    parents, origins = [info.parent for info in infos], [sources[info.id] for info in infos]
+    for name, cells in (("PARENT", parents), ("SOURCE", origins), ("LABELS", labels)):
         if any(cells):
             columns.append(Column(name, cells, max(map(len, [name, *cells])), may_go=True))
     return laid_out(columns, "TITLE", [titles[info.id] for info in infos])

@@ -189,8 +189,9 @@ class Store(RecordStore, Protocol):
     def info(self, session_id: str) -> SessionInfo:
         """The session as it is listed. Raises SessionNotFound."""
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """All sessions, the most recently updated first."""
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        """All sessions, the most recently updated first; with `where`, those with these labels (see
+        `Session.label`)."""
 
     def usages(self) -> dict[str, Bills]:
         """The `usage` of every session that was billed anything, by session id. Raises CorruptRecord."""

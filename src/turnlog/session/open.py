@@ -26,6 +26,7 @@ from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore
 from ..stores import MemoryStore, default_path, local_path, open_store, store_given
 from ..stores.damaged import refusal
+from ..stores.labels import labels_given
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
@@ -44,6 +45,7 @@ def open(
     target: Target | None = None,
     tools: Sequence[Tool | Mapping[str, Any]] | None = None,
     budget: Budget | int | None = None,
+    labels: Mapping[str, str] | None = None,
     settings: Settings | None = None,
 ) -> Session:
     """Open a session, or create it if the store has no session with that id.
@@ -53,7 +55,7 @@ def open(
     settings name. `target` is the provider and model that requests are made for, `tools` are the tools that the model
     may call, and `budget` is the most tokens of a request, or a Budget. A session that is opened again keeps its
     target, tools and budget unless others are given here: `Session.changes` lists the differences, `Session.resumed`
-    what a crash left unfinished.
+    what a crash left unfinished. `labels` are set as by `Session.label`.
 
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
@@ -61,6 +63,7 @@ def open(
     the store cannot be opened or written.
     """
     _check(session_id, store, target, budget, settings)
+    labels_given(labels or {})
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)
     if settings is not None and said.key is not None:
@@ -79,6 +82,8 @@ def open(
             opened.callback(session.attach(hold).close)
         given = (said if created else Settings(), target, budget, tools, said.system)
         begin(session, partial(_configure, session, *given), created=created, source=said.source)
+        if labels:
+            session.label(labels)
         opened.pop_all()
     if said.save_history and said.gc_on_open:
         _clear_up(home, limits_of(said))

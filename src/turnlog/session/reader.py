@@ -9,6 +9,7 @@ from ..errors import CorruptRecord, InputError, text_given
 from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
 from ..redaction import RedactingStore, Redactor, as_kept
+from ..stores.labels import labels_of
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, turns_of
@@ -96,6 +97,11 @@ class SessionLog:
     def redactor(self) -> Redactor | None:
         """The redactor that replaces secrets before records are stored; None if there is none."""
         return self._store.redactor if isinstance(self._store, RedactingStore) else None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the session (see `Session.label`)."""
+        return labels_of(self._store, self.id)
 
     @property
     def title(self) -> str:

@@ -26,6 +26,7 @@ from ..memory.recall import MAX_TOKENS
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
+from ..stores.labels import labels_given, labels_note
 from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
@@ -205,6 +206,14 @@ class Session:
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record a note, which is never sent to a model."""
         return self._journal.append(Note(topic, text, data))[0]
+
+    def label(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Set labels of your own, such as `{"user": "ann"}`, by which `store.sessions(where=...)` finds the session. An
+        empty value takes a label away; others stay. Returns all labels. They are never sent to a model."""
+        note = labels_note(self.log.labels, labels_given(labels))
+        if note is not None:
+            self._journal.append(note)
+        return self.log.labels
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run. If the process is killed then, later requests say that it may have run."""

@@ -40,6 +40,7 @@ from ..log.store import (
 from .blob_gc import unused
 from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
+from .labels import labelled
 from .locks import LocalHolds
 from .records import (
     check_expected,
@@ -233,7 +234,9 @@ class BaseStore(Store):
     def info(self, session_id: str) -> SessionInfo:
         return self._find(session_id).info
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        if where:
+            return labelled(self, self.sessions(), where)[:limit]
         logs = sorted(self._living(), key=lambda log: (log.info.updated, log.key), reverse=True)
         return [log.info for log in logs[:limit]]
 

@@ -22,6 +22,7 @@ from ..base import BaseStore
 from ..blobs import is_blob_name
 from ..damaged import number_of
 from ..key_slot import KeySlot
+from ..labels import labelled
 from ..records import (
     blob_names,
     check_expected,
@@ -151,9 +152,11 @@ class SealedStore(StoreWrapper):
         info = self.store.info(session_id)
         return replace(info, title=self._card(info).title)
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose encrypted title cannot be read is listed without a title; `verify`
         reports it."""
+        if where:
+            return labelled(self, self.sessions(), where)[:limit]
         return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
 
     def rename(self, session_id: str, title: str) -> None:

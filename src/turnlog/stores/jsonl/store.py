@@ -35,6 +35,7 @@ from ..base import BaseStore
 from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
+from ..labels import labelled
 from ..locks import Hold, HoldFolder
 from ..records import (
     check_expected,
@@ -147,8 +148,10 @@ class FilesStore(BaseStore):
         with self._lock, self._log(session_id) as (known, file):
             return _info(known.card, self._folder.tail(known.stem, file, known.card))
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose card is damaged is listed by its file name."""
+        if where:
+            return labelled(self, self.sessions(), where)[:limit]
         self._check_open()
         found = []
         with self._lock:

@@ -31,6 +31,7 @@ from ...log.store import (
 from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
+from ..labels import labelled
 from ..locks import Hold, HoldFolder
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
@@ -152,7 +153,9 @@ class SqliteStore(BaseStore):
         with self._database.reading() as db:
             return find(db, session_id).info()
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        if where:
+            return labelled(self, self.sessions(), where)[:limit]
         with self._database.reading() as db:
             # `limit -1` would sort in another way and take twice as long.
             found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
