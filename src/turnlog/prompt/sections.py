@@ -52,7 +52,7 @@ def section_given(section: Section) -> Section:
     name = section.name
     if not isinstance(name, str) or not name or len(name) > _NAME or not name.isprintable():
         raise InputError(f"section name {name!r}: give 1 to {_NAME} printable characters")
-    if _RESERVED.fullmatch(name):
+    if is_reserved(name):
         taken = "'start', 'system' and names that begin with 'skill:' or 'tool:' are turnlog's own"
         raise InputError(f"section name {name!r}: {taken}")
     if not isinstance(section.text, str) and (not callable(section.text) or is_async(section.text)):
@@ -68,6 +68,11 @@ def section_given(section: Section) -> Section:
     if isinstance(section.priority, bool) or not isinstance(section.priority, int | None):
         raise InputError(f"section {name!r}: priority must be a whole number or None, not {section.priority!r}")
     return section
+
+
+def is_reserved(name: str) -> bool:
+    """Whether turnlog itself uses a name, so that no section of a program may have it."""
+    return _RESERVED.fullmatch(name) is not None
 
 
 def text_said(name: str, text: object) -> str:

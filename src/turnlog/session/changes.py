@@ -17,6 +17,12 @@ from ..view.types import Shown
 _WHY = "changes of tools and system text moved to the beginning, to make room"
 
 
+def folding(first: int, last: int, changes_from: int) -> Decision:
+    """The decision that moves the changes in records `first` to `last` to the beginning. Requests differ from record
+    `changes_from` on."""
+    return Decision(FOLD, first, last, _WHY, {"changes_from": changes_from})
+
+
 class Changes:
     """The changes of one session as its requests tell them now. `first_answer` is the record of the first answer that
     is shown, 0 if none is."""
@@ -77,11 +83,6 @@ class Changes:
         found = (item for item in shown.items if item.n in given and item.raw.treatment == "verbatim")
         effects = Effects.of(lasts)
         return tuple(effects.treat(item.raw) for item in (shown.head or (found if given else ())))
-
-    def fold(self) -> Decision:
-        """The decision that moves the changes to the beginning."""
-        first, last = (self.messages[i].records[0] for i in (0, -1))
-        return Decision(FOLD, first, last, _WHY, {"changes_from": 1})
 
     def _read(self, ways: Ways, configuration: Configuration, decisions: Mapping[int, Decision], last: int) -> Appended:
         since = folded_until(decisions, self.first_answer or last)

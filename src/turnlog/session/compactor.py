@@ -200,7 +200,7 @@ class Compactor:
             summarise = self._digest if dry_run else self._summariser(lost)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
-            numbered = self._telling_earlier(decisions)
+            numbered = self._telling_earlier(self._context.sections.named(decisions))
             if dry_run or not numbered or self._record(numbered):
                 return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
             lost += self._overtaken(last)
@@ -232,7 +232,7 @@ class Compactor:
         """The decisions that a situation calls for, and the situation after them."""
         decisions, after = decide(situation, self._context.past)
         fold = None if decisions else self._context.folding(aim)
-        return (decisions, after) if fold is None else ((fold,), after)
+        return self._context.sections.named(decisions if fold is None else (fold,)), after
 
     @_locked
     def _settle_cache(self, aim: Target) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..log.messages import ToolCall, text_of
+from ..log.messages import Message, Text, ToolCall, text_of
 from ..log.prompt import PromptRecord, PromptSection
-from ..log.records import Body
+from ..log.records import Body, MessageRecord, Record
 from ..log.store import RecordStore
 from ..prompt.compose import Standing, composed, start_text
 from ..prompt.conditions import Facts
-from ..prompt.sections import Section, capped, replaced, section_given, text_said, tokens_in
+from ..prompt.late import block_of, block_that_ends, text_told
+from ..prompt.sections import Section, capped, is_reserved, replaced, section_given, text_said, tokens_in
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .configure import Configurer
@@ -116,8 +117,27 @@ class Prompt:
         itself when a turn opens, and at `Session.user` outside of a turn."""
         if self._context.sections.record is None:
             return
+        texts = self._called()
+        with self._context.lock:
+            self._context.refresh()
+            begun = any(item.shown.message.role != "system" for item in self._context.items)
+            if not begun or not [*self._late(texts)]:
+                return
+        self._journal.append_at(lambda n: [*self._late(texts)], exact=False)
+
+    def said(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
+        """Record what `make` returns for the number that the first record gets: what the user says at the beginning of
+        a turn. What changes in sections is recorded too: of those at the beginning before it, late blocks after it."""
+        if self._context.sections.record is None:
+            return self._journal.append_at(make, exact=exact)
+        texts = self._called()
+        return self._journal.append_at(lambda n: [*make(n), *self._late(texts)], exact=exact)
+
+    def _called(self) -> dict[str, str]:
+        """What the functions of sections return now. What that changes at the beginning is recorded."""
         texts = {name: text_said(name, function()) for name, function in self._functions.items()}
         self._change(lambda now: replace(now, sections=tuple(_with_text(one, texts) for one in now.sections)))
+        return texts
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -166,8 +186,22 @@ class Prompt:
                 return
         self._journal.append_at(changed)
 
-    def _composed(self, record: PromptRecord) -> list[Standing]:
-        return composed(record.sections, {}, self._facts(record), self._room(record))
+    def _composed(self, record: PromptRecord, texts: Mapping[str, str] | None = None) -> list[Standing]:
+        """Where each section stands. Late ones with a function have the text in `texts`, or the last one on record."""
+        late = [one.name for one in record.sections if one.place == "late" and one.changes]
+        told = {name: text_told(name, self._shown_text(name)) for name in late}
+        return composed(record.sections, {**told, **(texts or {})}, self._facts(record), self._room(record))
+
+    def _late(self, texts: Mapping[str, str]) -> Iterator[Body]:
+        """The late blocks that are to be told now."""
+        found = [one for one in self._composed(self._now, texts) if one.section.place == "late"]
+        wanted = {one.section.name: "" if one.left_out else one.text for one in found}
+        there = {name for name in self._context.sections.of.values() if not is_reserved(name)}
+        for name in (*wanted, *sorted(there - {*wanted})):
+            now, text = self._shown_text(name), wanted.get(name, "")
+            if text_told(name, now) != text:
+                block = block_of(name, text) if text else block_that_ends(name)
+                yield MessageRecord(Message("system", (Text(block),)), section=name)
 
     def _room(self, record: PromptRecord) -> int:
         now, target = self._context.configuration, self._configurer.target

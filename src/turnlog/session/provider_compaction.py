@@ -30,6 +30,7 @@ from ..view.compaction.situation import ranges_of
 from ..view.decisions import HIDING, SIZING
 from ..view.provider_compaction import BOUND, ELSEWHERE, PROVIDER, Prefix
 from .caches import marks_wanted
+from .changes import folding
 from .state import Context
 
 _LATE = "the conversation was changed before the compaction came, so it is not used"
@@ -72,7 +73,8 @@ class ProviderCompactions:
             raise InputError(f"session {self._id!r} is too long to be sent whole: session.compact() makes it smaller")
         with context.lock:
             changes = context.aim_at(target)
-            fold = changes.fold() if changes.tools_told else None
+            told = [shown.records[0] for shown in changes.messages]
+            fold = folding(told[0], told[-1], 1) if changes.tools_told else None
         if fold is not None:  # else the compaction would tell these changes too, and the tools could not move any more
             record(fold)
         with context.lock:

@@ -177,9 +177,10 @@ class Session:
 
     def user(self, content: Content) -> Record:
         """Record a user message. Outside of a turn, sections of the system prompt are looked at anew first."""
-        if not self._turn.id:
-            self.prompt.refresh()
-        return self.add(Message("user", parts_of(content)))
+        message = Message("user", parts_of(content))
+        return (
+            self.add(message) if self._turn.id else self.prompt.said(lambda n: [MessageRecord(message)], exact=False)[0]
+        )
 
     def assistant(self, content: Content) -> Record:
         """Record an assistant message with this content. For the response of an SDK call, use `receive`."""

@@ -27,14 +27,14 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
-from ..view.decisions import lasting, stand_in_sizes, told
+from ..view.decisions import Effects, lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Shown
 from .builders import Builders
 from .caches import Caches, marks_wanted
-from .changes import Changes
+from .changes import Changes, folding
 from .curation import SessionCuration
 from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
 from .marks import mark_edits, marked
@@ -152,7 +152,8 @@ class Context:
         bills = newest_bills(self._store, self._id, window, self.last)
         self.calibration = calibrated(bills)
         self.caches.take(sorted((*window.records, *bills), key=lambda record: record.n))
-        self.sections.load(window.records, self.last)
+        effects = Effects.of(self._lasting)
+        self.sections.load(window.records, self.last, effects, self._rewinds)
         self._fill(window.records)
         before = self._fate
         waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._tally.pairing.open]
@@ -172,7 +173,8 @@ class Context:
         self._shown, self._looked_at = Conversation(), Conversation()
         self._curation.load(self.decisions)
         self._tally = Tally()
-        originals = [shown for record in records for shown in as_shown(record)]
+        out = self.sections.out
+        originals = [shown for record in records if record.n not in out for shown in as_shown(record)]
         stand_ins = {n: stand_in_sizes(decision, self.counter.id) for n, decision in self._lasting.items()}
         answers = (n for n, shown, _ in as_decided(originals, self._lasting) if shown.message.role == "assistant")
         self._changes.first_answer = next(answers, 0)
@@ -209,7 +211,8 @@ class Context:
         told where they were made. With `folded`, they are told at the beginning. Returns these changes."""
         self._read_for(aim.provider, aim.model)
         ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
-        if self._changes.turn(ways, self.configuration, self._followed, self.last):
+        turned = self._changes.turn(ways, self.configuration, self._followed, self.last)
+        if self.sections.fold(folded=folded) or turned:
             self._load(self.counter)
         return self._changes
 
@@ -262,8 +265,10 @@ class Context:
         """The decision that moves changes to the beginning, where they are told once; None if there are none, or if
         there is room for them."""
         self.aim_at(aim)
-        crowded = bool(self._changes.messages) and self._repaired(aim).tokens > self._marks(aim).trigger
-        return self._changes.fold() if crowded else None
+        told, late = [shown.records[0] for shown in self._changes.messages], self.sections.moving
+        if not (told or late) or self._repaired(aim).tokens <= self._marks(aim).trigger:
+            return None
+        return folding(min((*told, *late)), max((*told, *late)), 1 if told else min(late))
 
     def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be

@@ -149,8 +149,7 @@ class Turn:
             if self._watch is not None:
                 files = self._stack.enter_context(self._session.files(self._watch))
                 self._stack.enter_context(files.watch())
-            self._session.prompt.refresh()
-            self._journal.append_at(self._opening)
+            self._session.prompt.said(self._opening)
         except BaseException:
             self._opened = 0
             self._slot.release()

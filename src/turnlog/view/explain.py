@@ -130,7 +130,7 @@ class _Rules:
         self._rewinds = rewinds
         self._effects = Effects.of(held)
         alone = {n: Effects.of({n: one}) for n, one in held.items()}
-        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings}
+        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings or effects.late}
         self._stands = {n: stand_ins(n, one) for n, one in held.items()}
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}
@@ -147,6 +147,7 @@ class _Rules:
             return Account(n, "rewound", (gone,), tokens, 0)
         if self._effects.hides(n, original.message):
             by, summarised = self._hidden(n, original.message)
+            summarised = summarised and not self._effects.hides_late(n, original.message)
             return Account(n, "summarised" if summarised else "left out", by, tokens, 0)
         treated = self._effects.treat(original)
         if treated is original:
