@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from . import requests as requests
     from . import runners as runners
     from . import session as session
+    from . import skills as skills
     from . import stores as stores
     from . import summarize as summarize
     from . import telemetry as telemetry
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .session.recall import recall_tool
     from .session.session import Session
     from .session.settings import load_settings
+    from .skills.folder import load_skills
     from .stores.retention import Limits
     from .view.curate.curate import curate
     from .view.types import Edit, Loss
@@ -56,7 +58,7 @@ else:
         __name__,
         {
             "": (
-                "errors export importers log memory models prompt redaction requests runners session "
+                "errors export importers log memory models prompt redaction requests runners session skills "
                 "stores summarize telemetry testing tokens trajectory view workspace"
             ),
             "config.settings": "Settings",
@@ -76,6 +78,7 @@ else:
             "session.recall": "recall_tool",
             "session.session": "Session",
             "session.settings": "load_settings",
+            "skills.folder": "load_skills",
             "stores.retention": "Limits",
             "view.curate.curate": "curate",
             "view.types": "Edit Loss",
@@ -114,6 +117,7 @@ __all__ = [
     "curate",
     "fit",
     "load_settings",
+    "load_skills",
     "open",
     "read_back_tool",
     "recall_tool",

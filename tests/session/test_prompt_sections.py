@@ -240,7 +240,7 @@ def test_a_rewind_before_the_sections_brings_them_back_at_the_next_turn() -> Non
     [
         ("base", "takes turnlog.prompt.Section objects, not str"),
         (Section("", "x"), "section name '': give 1 to 64"),
-        (Section("start", "x"), "'start', 'system' and names that begin"),
+        (Section("start", "x"), "'start': turnlog itself has a section of that name"),
         (Section("a", 7), "section 'a': text must be a string, or a function"),  # type: ignore[arg-type]
         (Section("a", "x", place="end"), "section 'a': place must be"),  # type: ignore[arg-type]
         (Section("a", "x", when="git"), "section 'a': when must be"),  # type: ignore[arg-type]

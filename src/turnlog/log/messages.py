@@ -182,7 +182,8 @@ class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
 
     `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or `hosted` (run by `provider`,
     whose declaration is `data`). `output` says what its results are (`search`, `read`, `json`, ..., see
-    `turnlog.curate`), if name, arguments and shape do not tell; it is sent to no provider.
+    `turnlog.curate`), if name, arguments and shape do not tell; it is sent to no provider. With `on_demand`, the model
+    sees its name and one line until it loads the tool (see `Session.skills`).
     """
 
     name: str
@@ -193,6 +194,7 @@ class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     data: Any = None
     form: Form | None = None
     output: str = ""
+    on_demand: bool = False
 
 
 def extra_keys(form: Form | None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ..tokens.counters import counter_for
 
 _CUT = "[The section {name!r} is cut here: it may have {cap:,} tokens.]"
 
-_RESERVED = re.compile(r"start|system|(?:skill|tool):.*", re.DOTALL)
+_RESERVED = re.compile(r"start|system|skills|tools on demand|(?:skill|tool):.*", re.DOTALL)
 """Names that turnlog itself uses."""
 
 _NAME = 64
@@ -53,8 +53,7 @@ def section_given(section: Section) -> Section:
     if not isinstance(name, str) or not name or len(name) > _NAME or not name.isprintable():
         raise InputError(f"section name {name!r}: give 1 to {_NAME} printable characters")
     if is_reserved(name):
-        taken = "'start', 'system' and names that begin with 'skill:' or 'tool:' are turnlog's own"
-        raise InputError(f"section name {name!r}: {taken}")
+        raise InputError(f"section name {name!r}: turnlog itself has a section of that name; give another one")
     if not isinstance(section.text, str) and (not callable(section.text) or is_async(section.text)):
         raise InputError(f"section {name!r}: text must be a string, or a function that is not asynchronous")
     if section.place not in ("start", "late"):
@@ -90,9 +89,16 @@ def replaced(sections: Sequence[PromptSection], given: Iterable[PromptSection]) 
 
 
 def ordered(sections: Iterable[PromptSection]) -> list[PromptSection]:
-    """The sections in the order in which requests show them: first those that never change, then those under a
-    condition, then those with a function. Within these, in the order in which they were added."""
-    return sorted(sections, key=lambda section: 2 if section.changes else 1 if section.when != When() else 0)
+    """The sections in the order in which requests show them: first those that never change, then the lists of what may
+    be loaded, then those under a condition, then those with a function. Within these, in the order in which they were
+    added."""
+    return sorted(sections, key=_rank)
+
+
+def _rank(section: PromptSection) -> int:
+    if section.changes:
+        return 3
+    return 2 if section.when != When() else int(is_reserved(section.name))
 
 
 @lru_cache(maxsize=256)
@@ -106,12 +112,16 @@ def capped(section: PromptSection, text: str) -> str:
     return text if not section.cap else cut_to(text, section.cap, _CUT.format(name=section.name, cap=section.cap))
 
 
+def length_within(text: str, cap: int) -> int:
+    """How many characters of the beginning of a text have at most `cap` tokens."""
+    count = counter_for("").text
+    return max(0, bisect_right(range(len(text)), cap, key=lambda length: count(text[:length])) - 1)
+
+
 def cut_to(text: str, cap: int, mark: str) -> str:
     """The beginning of a text, with a line that says so if it has more than `cap` tokens. That line comes on top."""
     if tokens_in(text) <= cap:
         return text
-    count = counter_for("").text
-    length = bisect_right(range(len(text)), cap, key=lambda length: count(text[:length])) - 1
-    begin = text[: max(0, length)]
+    begin = text[: length_within(text, cap)]
     whole = begin.rpartition("\n")[0] or begin.rpartition(" ")[0] or begin
     return f"{whole}\n{mark}".lstrip("\n")

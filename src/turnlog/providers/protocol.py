@@ -150,6 +150,20 @@ class Delta(Struct, frozen=True, gc=False):
     text: str
 
 
+class OnDemand(Struct, frozen=True, kw_only=True):
+    """How a provider keeps tools back until the model asks for them by `find_tools`.
+
+    `declared`: the declaration of a tool that is kept back; None: there is none. `search`: the declaration of
+    `find_tools`. `found`: the content of its result that loads tools. `searches_itself`: its calls and results are of
+    the kind `tool_search`, else of the usual kind.
+    """
+
+    declared: Callable[[Tool], Tool | None]
+    search: Tool
+    found: Callable[[Sequence[Tool]], tuple[Opaque, ...]]
+    searches_itself: bool = False
+
+
 class Assembler(Protocol):
     """Assembles a streamed answer."""
 
@@ -272,6 +286,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     knows: Callable[[Opaque], bool] = _always
     """Whether the provider accepts this opaque part of its own in a request."""
+
+    on_demand: OnDemand | None = None
+    """How tools are kept back until the model asks for them, for models that can find deferred tools."""
 
     search_tool: Tool | None = None
     """The provider's own search for deferred tools."""

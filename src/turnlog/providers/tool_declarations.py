@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..errors import InputError
 from ..log.messages import Tool
 from ..view.curate.recognise import OUTPUTS
@@ -12,6 +14,10 @@ from . import provider
 
 _FORMATS = ("openai-chat", "google", "google-interactions", "anthropic", "openai-responses")
 """Providers in the order in which their formats are tried: the last one accepts what no other recognises."""
+
+
+ON_DEMAND = "on_demand"
+"""A key of declarations of any format: the model sees name and one line of the tool until it loads it."""
 
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
@@ -31,25 +37,28 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
             found.append(_plain(tool))
             continue
+        tool, on_demand = {key: value for key, value in tool.items() if key != ON_DEMAND}, tool.get(ON_DEMAND)
         reader = next((each for each in map(provider, _FORMATS) if each.declares(tool)), None)
         if reader is None:
             raise InputError(
                 f"tools[{i}] is not a tool declaration: give it 'name', 'description' and 'parameters' (a JSON "
                 "schema), or the format that your provider documents"
             )
-        found.extend(reader.parse({reader.conversation: [], "tools": [dict(tool)]}).configuration.tools)
+        read = reader.parse({reader.conversation: [], "tools": [tool]}).configuration.tools
+        found.extend(replace(one, on_demand=True) if on_demand is True else one for one in read)
     return tuple(found)
 
 
 def _plain(tool: Mapping[str, Any]) -> Tool:
     """A tool given as name, description and parameters, not in a provider's format."""
-    unknown = tool.keys() - {"name", "description", "parameters", "output"}
+    unknown = tool.keys() - {"name", "description", "parameters", "output", ON_DEMAND}
     parameters = tool.get("parameters")
     if unknown or not isinstance(parameters, (dict, type(None))):
         what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is not a JSON schema"
         raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
     description, output = str(tool.get("description") or ""), str(tool.get("output") or "")
-    return _with_known_output(Tool(tool["name"], description, parameters, output=output))
+    on_demand = tool.get(ON_DEMAND) is True
+    return _with_known_output(Tool(tool["name"], description, parameters, output=output, on_demand=on_demand))
 
 
 def _with_known_output(tool: Tool) -> Tool:

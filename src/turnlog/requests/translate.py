@@ -19,6 +19,7 @@ from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules
 from ..view.types import Loss
 from .carried import carried
+from .disclosed import disclosed
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -55,7 +56,7 @@ def plan(
     local, lost = translate(configuration, to)
     settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
     rules = to.rules(target, settings)
-    tools = carried(local.tools, messages, to, target, rules, lost)
+    tools = carried(disclosed(local.tools, to, target), messages, to, target, rules, lost)
     elsewhere = [tool for tool in tools if tool.kind == "hosted" and tool.provider != to.name]
     lost += [
         Loss(

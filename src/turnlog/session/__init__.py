@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .recall import RECALL
     from .recovery import Change, Recovered, Resumed, answer_unfinished
     from .session import Session
+    from .skills import Savings, SessionSkills
     from .tool_run import ToolRun
     from .turn import Turn
 else:
@@ -43,6 +44,7 @@ else:
             "recall": "RECALL",
             "recovery": "Change Recovered Resumed answer_unfinished",
             "session": "Session",
+            "skills": "Savings SessionSkills",
             "tool_run": "ToolRun",
             "turn": "Turn",
         },
@@ -65,9 +67,11 @@ __all__ = [
     "Recovered",
     "Resumed",
     "Rewind",
+    "Savings",
     "SectionReport",
     "Session",
     "SessionLog",
+    "SessionSkills",
     "ToolRun",
     "Turn",
     "WindowUse",

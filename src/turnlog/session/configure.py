@@ -17,6 +17,7 @@ from ..providers.tool_declarations import read_tools
 from ..requests.conversation import Conversation
 from ..requests.request import Request
 from ..requests.translate import plan, translate
+from ..skills.ready import LOAD_SKILL, with_ready_tools
 from ..view.types import Loss, Shown
 from .inputs import settings_given, target_given
 from .recorder import Journal
@@ -68,7 +69,7 @@ class Configurer:
         target = self.target_or(None)  # first: a session without a target is told so
         settings_given(settings, target, self._context.configuration.settings)
         given = {
-            **({} if tools is None else {"tools": read_tools(tools)}),
+            **({} if tools is None else {"tools": self.with_ready_tools(read_tools(tools))}),
             **({} if budget is None else {"budget": read_budget(budget)}),
             **({} if strategy is None else {"strategy": read_strategy(strategy)}),
         }
@@ -80,6 +81,10 @@ class Configurer:
             return (msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given),)
 
         return self._journal.append_at(configured, exact=False)[0]
+
+    def with_ready_tools(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """The tools with the ready ones that they call for; `load_skill` stays if it is there."""
+        return with_ready_tools(tools, skills=LOAD_SKILL in (*tools, *self._context.configuration.tools))
 
     def switch(self, target: Target, reason: str) -> tuple[Loss, ...]:
         """Record another target. Arguments and result as for `Session.switch`."""

@@ -205,7 +205,7 @@ def _configure(
     wanted = (
         now.budget if budget is None else read_budget(budget),
         now.strategy if strategy is None else read_strategy(strategy),
-        now.tools if tools is None else tools,
+        now.tools if tools is None else session._configurer.with_ready_tools(tools),
     )
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])

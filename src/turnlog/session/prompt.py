@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..log.messages import Message, Text, ToolCall, text_of
+from ..log.messages import Message, Text, Tool, ToolCall, text_of
 from ..log.prompt import PromptRecord, PromptSection
 from ..log.records import Body, MessageRecord, Record
 from ..log.store import RecordStore
@@ -18,6 +18,8 @@ from ..prompt.compose import Standing, composed, start_text
 from ..prompt.conditions import Facts
 from ..prompt.late import block_of, block_that_ends, text_told
 from ..prompt.sections import Section, capped, is_reserved, replaced, section_given, text_said, tokens_in
+from ..skills.catalogue import TOOLS, list_of_tools
+from ..skills.ready import tool_called
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .configure import Configurer
@@ -66,6 +68,7 @@ class Prompt:
         self._journal = journal
         self._configurer = configurer
         self._functions: dict[str, Callable[[], str]] = {}
+        self._hooks: list[Callable[[str], Iterable[Body]]] = []
 
     # -- defining --------------------------------------------------------------------------------
 
@@ -106,10 +109,18 @@ class Prompt:
             raise InputError(f"limit() takes a number of tokens, or 0, not {max_tokens!r}")
         self._change(lambda now: replace(now, max_tokens=max_tokens))
 
+    def list_ready(self, name: str, text: str) -> None:
+        """Have a section of turnlog's own, which lists what a model may load; empty text removes it."""
+        self._change(lambda now: _with_list(now, name, text))
+
+    def also(self, hook: Callable[[str], Iterable[Body]]) -> None:
+        """Record what `hook` returns for the text of what a user says, behind it, when a turn opens."""
+        self._hooks.append(hook)
+
     def settle(self) -> None:
         """Look at all conditions, and put on record what has changed. No function is called. This happens by itself
         when the tools or the target change."""
-        if self._context.sections.record is not None:
+        if self._context.sections.record is not None or any(map(_on_demand, self._context.configuration.tools)):
             self._change(lambda now: now)
 
     def refresh(self) -> None:
@@ -131,7 +142,13 @@ class Prompt:
         if self._context.sections.record is None:
             return self._journal.append_at(make, exact=exact)
         texts = self._called()
-        return self._journal.append_at(lambda n: [*make(n), *self._late(texts)], exact=exact)
+
+        def told(n: int) -> list[Body]:
+            bodies = make(n)
+            said = "\n".join(text_of(body.message) for body in bodies if isinstance(body, MessageRecord))
+            return [*bodies, *self._late(texts), *(more for hook in self._hooks for more in hook(said))]
+
+        return self._journal.append_at(told, exact=exact)
 
     def _called(self) -> dict[str, str]:
         """What the functions of sections return now. What that changes at the beginning is recorded."""
@@ -173,7 +190,7 @@ class Prompt:
         """Put on record what a change of the sections comes to, if that is anything."""
 
         def changed(n: int) -> Sequence[Body]:
-            wanted = change(self._now)
+            wanted = _with_list(change(self._now), TOOLS, list_of_tools(self._context.configuration.tools))
             bodies: list[Body] = [] if wanted == self._now else [wanted]
             text = start_text(self._composed(wanted))
             if text != self._shown_text(START):
@@ -220,7 +237,7 @@ class Prompt:
             if self._context.is_taken_back(record.n):
                 continue
             for shown in as_shown(record):
-                names |= {part.name for part in shown.message.parts if isinstance(part, ToolCall)}
+                names |= {tool_called(part) for part in shown.message.parts if isinstance(part, ToolCall)}
                 turns -= starts_turn(shown)
             if turns <= 0:
                 break
@@ -228,9 +245,18 @@ class Prompt:
 
     def _shown_text(self, section: str) -> str:
         """The text of a section as the newest message of it that is shown says it; empty if none is."""
-        of = self._context.sections.of
-        newest = next((item for item in reversed(self._context.items) if of.get(item.n) == section), None)
+        newest = self._context.sections.newest(self._context.items, section)
         return "" if newest is None else text_of(newest.shown.message)
+
+
+def _with_list(now: PromptRecord, name: str, text: str) -> PromptRecord:
+    """The sections with one that lists what a model may load, or without it."""
+    kept = now.sections if text else tuple(one for one in now.sections if one.name != name)
+    return replace(now, sections=replaced(kept, [PromptSection(name, text)] if text else ()))
+
+
+def _on_demand(tool: Tool) -> bool:
+    return tool.on_demand
 
 
 def _kept(section: Section, now: PromptRecord) -> PromptSection:

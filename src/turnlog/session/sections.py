@@ -7,17 +7,31 @@ makes requests smaller, which names it (`late` in its `detail`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from ..log.messages import Message, text_of
+from ..log.messages import Message, Tool, ToolCall, text_of
 from ..log.prompt import PromptRecord
 from ..log.records import Decision, MessageRecord, Record
 from ..log.store import RecordStore
 from ..prompt.late import block_that_ends
-from ..view.decisions import LATE, Effects, Rewinds
+from ..prompt.sections import length_within, tokens_in
+from ..requests.deferred import found_tools
+from ..skills.catalogue import schema_text
+from ..skills.ready import tool_called
+from ..view.compaction.blocks import Item
+from ..view.decisions import Effects, Rewinds
+from ..view.late import CUTS, LATE, LOADED
 
 _SYSTEM = Message("system")
+_SKILL, _TOOL = "skill:", "tool:"
+
+_BODY, _BODIES = 5_000, 25_000
+"""The most tokens of one skill and of all that stay after a decision, as in Claude Code (read in November 2026)."""
+
+_SCHEMAS = 25_000
+"""The most tokens of tools on demand that are declared in full after a decision."""
 
 
 class Sections:
@@ -31,6 +45,12 @@ class Sections:
         self.out: frozenset[int] = frozenset()
         self._ends: set[int] = set()  # those that say that the ones before them no longer apply
         self._others: set[int] = set()  # all other system messages
+        self._sizes: dict[int, int] = {}  # of the blocks, in tokens
+        self._long: dict[int, str] = {}  # the texts of skills that are cut at the next decision
+        self._folded = False  # whether it is shown as after a decision
+        self._full: frozenset[str] = frozenset()  # the tools on demand that are declared in full
+        self._next: frozenset[str] = frozenset()  # the same after the next decision
+        self._declared: tuple[tuple[Tool, ...], frozenset[str], tuple[Tool, ...]] | None = None
         self._store = store
         self._id = session_id
         self._read = 0
@@ -44,7 +64,9 @@ class Sections:
                 self.record = record.body
                 break
         self._read, self.of, self._ends, self._others = last, {}, set(), set()
+        self._sizes, self._long = {}, {}
         self._effects, self._rewinds = effects, rewinds
+        self._full = self._full if self._folded else effects.late.loaded
         for record in records:
             self.take(record)
 
@@ -53,6 +75,9 @@ class Sections:
         if isinstance(record.body, MessageRecord) and record.body.message.role == "system":
             if record.body.section:
                 self.of[record.n] = record.body.section
+                self._sizes[record.n] = record.body.count.tokens if record.body.count is not None else 0
+                if self._sizes[record.n] > _BODY and record.body.section.startswith(_SKILL):
+                    self._long[record.n] = text_of(record.body.message)
                 if text_of(record.body.message) == block_that_ends(record.body.section):
                     self._ends.add(record.n)
             else:
@@ -60,20 +85,53 @@ class Sections:
         elif isinstance(record.body, PromptRecord):
             self.record = record.body
 
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def newest(self, items: Sequence[Item], section: str) -> Item | None:
+        """The newest message of a section among those that are shown; None if none is."""
+        return next((item for item in reversed(items) if self.of.get(item.n) == section), None)
+
+    def loaded_tools(self, items: Sequence[Item]) -> set[str]:
+        """The names of the tools on demand that the model has in full: declared, told by a block, or found."""
+        return {*self._effects.late.loaded, *self.loaded_since(items)}
+
+    def loaded_since(self, items: Sequence[Item]) -> set[str]:
+        """Those that a block told, or that were found, since the last decision."""
+        shown = (n for n in self.of if not (self._effects.hides(n, _SYSTEM) or self._rewinds.by(n)))
+        names = {self.of[n].removeprefix(_TOOL) for n in shown if self.of[n].startswith(_TOOL)}
+        found = found_tools(item.shown.message for item in items)
+        return {*names, *found} - self._effects.late.loaded
+
+    def declared(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """The tools as requests declare them: those on demand that a decision put there in full as any other."""
+        now = self._full
+        if self._declared is None or self._declared[0] is not tools or self._declared[1] != now:
+            full = (replace(one, on_demand=False) if one.on_demand and one.name in now else one for one in tools)
+            self._declared = tools, now, tuple(full) if now else tools
+        return self._declared[2]
+
+    # -- what leaves -----------------------------------------------------------------------------
+
     @property
     def moving(self) -> list[int]:
         """The blocks that would leave at a decision now and are shown."""
-        return [n for n in self._replaced() if not self._effects.hides(n, _SYSTEM)]
+        return [n for n in self._leaving() if not self._effects.hides(n, _SYSTEM)]
 
-    def fold(self, *, folded: bool) -> bool:
-        """Leave out what would leave at a decision, if `folded`. Returns whether that changes what is shown."""
+    def fold(self, items: Sequence[Item], tools: Sequence[Tool], *, folded: bool) -> bool:
+        """Show what would be shown after a decision, if `folded`: leave out what would leave, and declare in full which
+        of the `tools` would be. Returns whether that changes the messages that are shown."""
+        self._folded = folded
+        if not folded:
+            self._full = self._effects.late.loaded
+        elif any(tool.on_demand for tool in tools):
+            self._full = self._next = self._kept_in_full(items, tools)
         before, self.out = self.out, frozenset(self.moving) if folded and self.of else frozenset()
         return before != self.out
 
     def named(self, decisions: Sequence[Decision]) -> list[Decision]:
-        """The decisions, of which the last one names the blocks that leave with it."""
-        leaving = self._replaced()
-        if not (decisions and leaving):
+        """The decisions, of which the last one names what becomes of late blocks and of tools on demand."""
+        leaving, cuts = self._leaving(), self._cuts()
+        if not decisions or not (leaving or cuts or self._next):
             return list(decisions)
         ranges: list[list[int]] = []
         joined = False
@@ -85,17 +143,52 @@ class Sections:
             else:
                 ranges.append([n, n])
                 joined = True
+        entries: dict[str, Any] = {LATE: ranges}
+        if cuts:
+            entries[CUTS] = cuts
+        if self._next:
+            entries[LOADED] = sorted(self._next)
         *ahead, last = decisions
-        return [*ahead, replace(last, detail={**last.detail, LATE: ranges})]
+        return [*ahead, replace(last, detail={**last.detail, **entries})]
 
-    def _replaced(self) -> set[int]:
-        """The blocks that newer ones of their section replaced."""
+    def _leaving(self) -> set[int]:
+        """The blocks that newer ones of their section replaced, those of tools, which are declared from then on, and
+        of skills the oldest for which there is no room."""
         newest: set[str] = set()
         found: set[int] = set()
+        room = _BODIES
         for n in sorted(self.of, reverse=True):
+            section = self.of[n]
             if self._rewinds.by(n):
                 continue
-            if self.of[n] in newest or n in self._ends:
+            if section in newest or n in self._ends or section.startswith(_TOOL):
                 found.add(n)
-            newest.add(self.of[n])
+            elif section.startswith(_SKILL):
+                room -= min(_BODY, self._sizes.get(n, 0))
+                found.update([n] if room < 0 else [])
+            newest.add(section)
         return found
+
+    def _cuts(self) -> list[list[int]]:
+        """The bodies of skills that are cut from a decision on: record and characters that stay."""
+        left = self._leaving()
+        return [[n, length_within(text, _BODY)] for n, text in sorted(self._long.items()) if n not in left]
+
+    def _kept_in_full(self, items: Sequence[Item], tools: Sequence[Tool]) -> frozenset[str]:
+        """The tools on demand that are declared in full after a decision: those loaded, without those that were unused
+        longest and for which there is no room."""
+        there = {tool.name: tool for tool in tools if tool.on_demand}
+        loaded = self.loaded_tools(items) & there.keys()
+        used = dict.fromkeys(sorted(loaded), 0)
+        used.update((name, n) for n, section in self.of.items() if (name := section.removeprefix(_TOOL)) in loaded)
+        for item in items:
+            called = (tool_called(part) for part in item.shown.message.parts if isinstance(part, ToolCall))
+            used.update((name, max(used[name], item.n)) for name in called if name in loaded)
+        room = _SCHEMAS
+        kept: list[str] = []
+        for name in sorted(used, key=lambda name: (-used[name], name)):
+            room -= tokens_in(schema_text(there[name]))
+            if room < 0:
+                break
+            kept.append(name)
+        return frozenset(kept)

@@ -48,6 +48,7 @@ from .recall import recalled_for
 from .recorder import Journal
 from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
 from .resources import Services
+from .skills import SessionSkills
 from .state import Context
 from .turn import OpenTurn, Turn
 
@@ -57,7 +58,8 @@ class Session:
 
     Threads may share a session, and several processes may append to the same one: records of other processes are seen
     at the next request. `log` reads the records, `window` tells how full the model's window is, `cache` what requests
-    read from prompt caches, `prompt` has the system prompt in sections, `resumed` what opening an existing session
+    read from prompt caches, `prompt` has the system prompt in sections, `skills` what the model
+    loads on demand, `resumed` what opening an existing session
     found.
     """
 
@@ -82,6 +84,7 @@ class Session:
         self._memory = SessionMemory(store, self.id)
         self._configurer = Configurer(self._context, self._journal)
         self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
+        self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(lambda: recover(self), self._warn)
@@ -260,6 +263,7 @@ class Session:
         tools are sent again. Not restored are decisions made for a smaller window (see `undo`) and settings that only
         one provider has; set those again with `configure`, or give them in the target."""
         losses = self._configurer.switch(target, reason)
+        self.skills.follow()
         self.prompt.settle()
         return losses
 

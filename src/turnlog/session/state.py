@@ -212,7 +212,7 @@ class Context:
         self._read_for(aim.provider, aim.model)
         ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
         turned = self._changes.turn(ways, self.configuration, self._followed, self.last)
-        if self.sections.fold(folded=folded) or turned:
+        if self.sections.fold(self.items, self.configuration.tools, folded=folded) or turned:
             self._load(self.counter)
         return self._changes
 
@@ -402,4 +402,4 @@ class Context:
 
     def builder(self, aim: Target) -> Builder:
         """What makes the requests for a target."""
-        return self._builders.of(self.configuration, aim, self._changes.tools)
+        return self._builders.of(self.configuration, aim, self.sections.declared(self._changes.tools))

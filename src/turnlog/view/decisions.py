@@ -9,8 +9,7 @@ The `detail` of a decision has further entries if its action needs them:
 - `texts`: `[record, [part, inner part], text]` each: this text replaces that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
   and its end are shown. If several decisions cut the same text, the newest one applies;
-- `late`: ranges of record numbers, `[first, last]` each, whose system messages are left out: late blocks of the system
-  prompt, which newer ones replaced. Of several decisions in force, the newest that has this entry counts;
+- `late`, `late_cuts`, `loaded`: what becomes of late blocks and of tools on demand, see `late`;
 - `orders`: the user's orders that a replacement quotes, `[record, sentence]` each, and `more_orders`: ranges of records
   with orders that it only names;
 - `earlier`: the numbers of the earlier decisions that still count. A reader of the log can ignore all other decisions
@@ -31,6 +30,7 @@ from msgspec import Struct
 from ..log.codec import as_message
 from ..log.messages import Message, Part, Text, ToolResult
 from ..log.records import Decision, Record
+from .late import Late
 from .provider_compaction import PROVIDER, as_recorded
 from .types import Edit, Shown, Treatment
 
@@ -42,9 +42,6 @@ SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
 
 EARLIER = "earlier"
 """The entry of a decision's `detail` that names the earlier decisions which still count (see `still_needed`)."""
-
-LATE = "late"
-"""The entry of a decision's `detail` that names the late blocks which are left out."""
 
 _NEVER_SUMMARISED = frozenset({"clear", "priority", "rewind"})
 """Hiding actions for which no summary is needed: the user did not want the records, or they mattered least."""
@@ -113,7 +110,7 @@ class Effects(Struct, frozen=True):
 
     hidings: tuple[Hiding, ...] = ()
     changes: dict[int, dict[_Path, _Change]] = {}
-    late: tuple[tuple[int, int], ...] = ()
+    late: Late = Late()
 
     @classmethod
     def of(cls, decisions: Mapping[int, Decision]) -> Effects:
@@ -129,7 +126,10 @@ class Effects(Struct, frozen=True):
                     changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
                 for record, path, head, tail in decision.detail.get("cuts", ()):
                     changes.setdefault(record, {})[tuple(path)] = _Change(treatment, head=head, tail=tail)
-        return cls(tuple(hidings), changes, _late_of(decisions))
+        late = Late.of(decisions)
+        for record, head in late.cuts:
+            changes.setdefault(record, {})[(0,)] = _Change("cut", head=head)
+        return cls(tuple(hidings), changes, late)
 
     def hides(self, n: int, message: Message) -> bool:
         """Whether the message of record `n` is left out of the conversation."""
@@ -140,7 +140,7 @@ class Effects(Struct, frozen=True):
 
     def hides_late(self, n: int, message: Message) -> bool:
         """Whether the message of record `n` is a late block that is left out."""
-        return bool(self.late) and message.role == "system" and any(a <= n <= b for a, b in self.late)
+        return bool(self.late.ranges) and message.role == "system" and self.late.leaves_out(n)
 
     def hides_stand_in(self, n: int, at: int) -> bool:
         """Whether a later decision leaves out the replacement that decision `n` put before record `at`."""
@@ -283,27 +283,21 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
     return ended
 
 
-def _late_of(decisions: Mapping[int, Decision]) -> tuple[tuple[int, int], ...]:
-    """The ranges in which late blocks are left out."""
-    entry = next((one.detail[LATE] for one in reversed([*decisions.values()]) if LATE in one.detail), ())
-    return tuple((int(first), int(last)) for first, last in entry)
-
-
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
     """The decisions that still change a view: `decisions`, those in force, without each decision whose effects a later
     one hides completely. `system` are the numbers of the system messages."""
     kept: dict[int, Decision] = {}
     later: list[Hiding] = []
-    newest_late = next((n for n, one in reversed([*decisions.items()]) if LATE in one.detail), 0)
+    late = Late.of(decisions).n
     for n, decision in reversed([*decisions.items()]):
         if decision.action in HIDING:
             hiding, at = _hiding(n, decision), int(decision.detail.get("at", n))
-            if n != newest_late and any(one.hides_all_of(hiding, at) for one in later):
+            if n != late and any(one.hides_all_of(hiding, at) for one in later):
                 continue
             later.append(hiding)
         elif decision.action in TREATMENT:
             changed = {entry[0] for key in ("texts", "cuts") for entry in decision.detail.get(key, ())}
-            stays = n == newest_late or not changed.isdisjoint(system)
+            stays = n == late or not changed.isdisjoint(system)
             if not stays and all(any(one.covers(n) for one in later) for n in changed):
                 continue
         kept[n] = decision
@@ -347,11 +341,7 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
             verb = "left out" if decision.action in HIDING else changed
             detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
             found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
-    for first, last in _late_of(decisions):
-        found.append(
-            Edit("late", "parts of the system prompt left out that newer ones replaced", (first,), through=last)
-        )
-    return tuple(found)
+    return (*found, *Late.of(decisions).edits)
 
 
 def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:

@@ -130,7 +130,7 @@ class _Rules:
         self._rewinds = rewinds
         self._effects = Effects.of(held)
         alone = {n: Effects.of({n: one}) for n, one in held.items()}
-        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings or effects.late}
+        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings or effects.late.ranges}
         self._stands = {n: stand_ins(n, one) for n, one in held.items()}
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}

@@ -7,6 +7,7 @@ from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .known import declares, knows
+from .on_demand import ON_DEMAND
 from .parse import parse
 from .render import render
 from .response import STOPS, parse_response
@@ -45,6 +46,7 @@ PROVIDER = Provider(
     mark_cache=mark_cache,
     with_tool_choice=with_tool_choice,
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+    on_demand=ON_DEMAND,
     deferred="tool",
     search_tool=SEARCH_TOOL,
     tool_news=tool_news,

@@ -7,6 +7,7 @@ from .breakpoints import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .known import declares, knows
+from .on_demand import ON_DEMAND
 from .parse import parse
 from .render import render
 from .response import REFUSALS, STOPS, parse_response
@@ -40,6 +41,7 @@ PROVIDER = Provider(
     stops=STOPS,
     refusals=REFUSALS,
     # https://developers.openai.com/api/docs/guides/tools-tool-search: name and description of a function stay
+    on_demand=ON_DEMAND,
     deferred="schema",
     search_tool=SEARCH_TOOL,
     tool_news=tool_news,
