@@ -234,7 +234,7 @@ class Prompt:
         """The names of the tools called in the last turns of the user, without what was taken back."""
         names: set[str] = set()
         for record in self._store.read(self._id, reverse=True):
-            if self._context.is_taken_back(record.n):
+            if self._context.sections.is_taken_back(record.n):
                 continue
             for shown in as_shown(record):
                 names |= {tool_called(part) for part in shown.message.parts if isinstance(part, ToolCall)}

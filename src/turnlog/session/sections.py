@@ -6,7 +6,7 @@ makes requests smaller, which names it (`late` in its `detail`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -56,8 +56,8 @@ class Sections:
         self._read = 0
         self._effects, self._rewinds = Effects(), Rewinds()
 
-    def load(self, records: Iterable[Record], last: int, effects: Effects, rewinds: Rewinds) -> None:
-        """Take in a log of `last` records, of which these are at hand, and what its decisions do."""
+    def load(self, records: Iterable[Record], last: int, decisions: Mapping[int, Decision], rewinds: Rewinds) -> None:
+        """Take in a log of `last` records, of which these are at hand, and the decisions that still change views."""
         newer = self._store.of_kinds(self._id, ("prompt",), first=self._read + 1, reverse=True)
         for record in newer:
             if isinstance(record.body, PromptRecord):
@@ -65,10 +65,14 @@ class Sections:
                 break
         self._read, self.of, self._ends, self._others = last, {}, set(), set()
         self._sizes, self._long = {}, {}
-        self._effects, self._rewinds = effects, rewinds
-        self._full = self._full if self._folded else effects.late.loaded
+        self._effects, self._rewinds = Effects.of(decisions), rewinds
+        self._full = self._full if self._folded else self._effects.late.loaded
         for record in records:
             self.take(record)
+
+    def is_taken_back(self, n: int) -> bool:
+        """Whether a rewind took record `n` back."""
+        return bool(self._rewinds.by(n))
 
     def take(self, record: Record) -> None:
         """Take in a record."""

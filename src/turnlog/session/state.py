@@ -27,7 +27,7 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
-from ..view.decisions import Effects, lasting, stand_in_sizes, told
+from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.tool_calls import Standing, fate_after
@@ -152,8 +152,7 @@ class Context:
         bills = newest_bills(self._store, self._id, window, self.last)
         self.calibration = calibrated(bills)
         self.caches.take(sorted((*window.records, *bills), key=lambda record: record.n))
-        effects = Effects.of(self._lasting)
-        self.sections.load(window.records, self.last, effects, self._rewinds)
+        self.sections.load(window.records, self.last, self._lasting, self._rewinds)
         self._fill(window.records)
         before = self._fate
         waiting = [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._tally.pairing.open]
@@ -391,10 +390,6 @@ class Context:
     def items(self) -> Sequence[Item]:
         """The messages in memory as they are shown."""
         return self._shown.items
-
-    def is_taken_back(self, n: int) -> bool:
-        """Whether a rewind took record `n` back."""
-        return bool(self._rewinds.by(n))
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
