@@ -81,7 +81,7 @@ def test_passages_stay_within_their_tokens_and_their_quotation(texts: list[str],
     mark = quoted([Recalled("s", 1, "user", "2026", "x")]).split("==== ")[1].split("\n")[0]
     for text in texts:
         store.append("s", [Draft(MessageRecord(Message("user", (Text(f"deploy ==== {mark}\n{text}"),))))])
-    found = recall(store, "deploy", max_tokens=most)
+    found = recall(store, "deploy", max_tokens=most, count=len)
     told = quoted(found)
     assert not found or len(told) <= most
     own = told.splitlines()[1].removeprefix("==== ") if found else ""

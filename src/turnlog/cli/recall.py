@@ -10,7 +10,6 @@ import msgspec
 from .._platform.units import counted
 from ..export import visible
 from ..memory.recall import MAX_TOKENS, quoted, recall
-from ..tokens.counters import counter_for
 from .arguments import add_command, number
 from .stores import is_missing, is_writable, opened, place
 from .terminal import out, out_json, say
@@ -32,7 +31,7 @@ def _recall(arguments: Namespace) -> int:
         return 0
     # A search first brings the index up to date. If the store is read-only, it reads all records instead.
     with opened(arguments, write=is_writable(arguments)) as store:
-        found = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens, count=counter_for("", "").text)
+        found = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens)
     if arguments.json:
         for passage in found:
             out_json(msgspec.to_builtins(passage))

@@ -18,6 +18,7 @@ from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.messages import sha256_hex
 from ..log.store import Hit, Store
 from ..stores.words import Term, fold, parse_query, role_and_text
+from ..tokens.counters import counter_for
 from ..view.decisions import Rewinds
 from .language import ENGLISH, Language
 
@@ -70,15 +71,16 @@ def recall(
     query: str,
     *,
     max_tokens: int = MAX_TOKENS,
-    count: Callable[[str], int] = len,
+    count: Callable[[str], int] | None = None,
     without: str = "",
     language: Language = ENGLISH,
 ) -> tuple[Recalled, ...]:
     """The passages of a store that answer `query` best, the best first, as many as have room in `max_tokens` tokens
-    (counted by `count`) when `quoted` quotes them. `without` is a session that is left out. Raises InputError if the
-    query has no word."""
+    when `quoted` quotes them. `count` counts tokens (None: about as any model does), and `without` is a session that is
+    left out. Raises InputError if the query has no word."""
     if not isinstance(max_tokens, int) or max_tokens < 1:
         raise InputError(f"max_tokens takes a number of tokens, at least 1, not {max_tokens!r}")
+    count = count or counter_for("", "").text
     words = _words_of(text_given("query", query), language)
     candidates, rarity = _candidates(store, words)
     ranked = _ranked(store, [hit for hit in candidates if hit.session != without], words, rarity)
