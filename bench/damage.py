@@ -213,9 +213,11 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=20)
     parser.add_argument("--step", type=int, default=1, help="flip every so manieth byte")
     parser.add_argument("--commands", type=int, default=100, help="run the command line after every so manieth flip")
+    kinds = ("sqlite", "jsonl", "encrypted")
+    parser.add_argument("--store", choices=kinds, help="only this kind of store")
     given = parser.parse_args()
     bad = 0
-    for kind in ("sqlite", "jsonl", "encrypted"):
+    for kind in (given.store,) if given.store else kinds:
         with tempfile.TemporaryDirectory() as folder:
             url = f"files:{folder}/store" if kind == "jsonl" else f"{folder}/store.db"
             key = KEY if kind == "encrypted" else None

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError, described, is_async
+from ..log.codec import decode_record
 from ..log.records import (
     Approval,
     Body,
@@ -251,7 +252,11 @@ class Events:
             self._in_opening = False
 
     def _as_kept(self, record: Record) -> Record:
-        return replace(record, body=self.as_kept(record.body)) if record.redacted else record
+        if not record.redacted:
+            return record
+        if record.raw is not None:  # the bytes on disk: reading them is quicker than looking for secrets again
+            return decode_record(record.raw)
+        return replace(record, body=self.as_kept(record.body))
 
     def as_kept(self, body: _B) -> _B:
         """A record's body as on disk: with a live redactor, the session itself has the secrets."""
