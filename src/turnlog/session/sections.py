@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..log.messages import Message, Tool, ToolCall, text_of
 from ..log.prompt import PromptRecord
-from ..log.records import Decision, MessageRecord, Record
+from ..log.records import Configuration, Decision, MessageRecord, Record
 from ..log.store import RecordStore
 from ..prompt.late import block_that_ends
 from ..prompt.sections import length_within, tokens_in
@@ -33,6 +33,9 @@ _BODY, _BODIES = 5_000, 25_000
 _SCHEMAS = 25_000
 """The most tokens of tools on demand that are declared in full after a decision."""
 
+_SHARE = 4
+"""None of these is more than such a part of what a request may have."""
+
 
 class Sections:
     """The sections of one session. `record` is the newest record of them, None if there is none; `of` is the section of
@@ -47,6 +50,7 @@ class Sections:
         self._others: set[int] = set()  # all other system messages
         self._sizes: dict[int, int] = {}  # of the blocks, in tokens
         self._long: dict[int, str] = {}  # the texts of skills that are cut at the next decision
+        self._share = _BODIES  # of the most tokens of a request
         self._folded = False  # whether it is shown as after a decision
         self._full: frozenset[str] = frozenset()  # the tools on demand that are declared in full
         self._next: frozenset[str] = frozenset()  # the same after the next decision
@@ -121,14 +125,16 @@ class Sections:
         """The blocks that would leave at a decision now and are shown."""
         return [n for n in self._leaving() if not self._effects.hides(n, _SYSTEM)]
 
-    def fold(self, items: Sequence[Item], tools: Sequence[Tool], *, folded: bool) -> bool:
+    def fold(self, items: Sequence[Item], now: Configuration, window: int, *, folded: bool) -> bool:
         """Show what would be shown after a decision, if `folded`: leave out what would leave, and declare in full which
-        of the `tools` would be. Returns whether that changes the messages that are shown."""
+        of the tools would be. `now` is the configuration, `window` what the model takes. Returns whether that changes
+        the messages that are shown."""
         self._folded = folded
+        self._share = ((now.budget.max_tokens if now.budget else 0) or window) // _SHARE
         if not folded:
             self._full = self._effects.late.loaded
-        elif any(tool.on_demand for tool in tools):
-            self._full = self._next = self._kept_in_full(items, tools)
+        elif any(tool.on_demand for tool in now.tools):
+            self._full = self._next = self._kept_in_full(items, now.tools)
         before, self.out = self.out, frozenset(self.moving) if folded and self.of else frozenset()
         return before != self.out
 
@@ -160,7 +166,7 @@ class Sections:
         of skills the oldest for which there is no room."""
         newest: set[str] = set()
         found: set[int] = set()
-        room = _BODIES
+        room = min(_BODIES, self._share)
         for n in sorted(self.of, reverse=True):
             section = self.of[n]
             if self._rewinds.by(n):
@@ -188,7 +194,7 @@ class Sections:
         for item in items:
             called = (tool_called(part) for part in item.shown.message.parts if isinstance(part, ToolCall))
             used.update((name, max(used[name], item.n)) for name in called if name in loaded)
-        room = _SCHEMAS
+        room = min(_SCHEMAS, self._share)
         kept: list[str] = []
         for name in sorted(used, key=lambda name: (-used[name], name)):
             room -= tokens_in(schema_text(there[name]))

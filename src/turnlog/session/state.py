@@ -211,7 +211,7 @@ class Context:
         self._read_for(aim.provider, aim.model)
         ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
         turned = self._changes.turn(ways, self.configuration, self._followed, self.last)
-        if self.sections.fold(self.items, self.configuration.tools, folded=folded) or turned:
+        if self.sections.fold(self.items, self.configuration, aim.input_limit, folded=folded) or turned:
             self._load(self.counter)
         return self._changes
 
