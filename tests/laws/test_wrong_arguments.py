@@ -241,7 +241,7 @@ def test_a_mistake_in_a_setting_names_it(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"session_id": "no/id"}, {"target": turnlog.target("openai-chat", "gpt-4o", user=object())}]
+    "wrong", [{"session_id": "no\nid"}, {"target": turnlog.target("openai-chat", "gpt-4o", user=object())}]
 )
 def test_a_mistake_leaves_nothing_open(wrong: dict[str, Any], tmp_path: Path) -> None:
     """A server that answers mistakes runs out of files, and `gc` takes the session to be in use, for as long as anybody

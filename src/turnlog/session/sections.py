@@ -44,6 +44,7 @@ class Sections:
 
     def __init__(self, store: RecordStore, session_id: str) -> None:
         self.record: PromptRecord | None = None
+        self._newest = 0  # the number of that record
         self.of: dict[int, str] = {}
         self.out: frozenset[int] = frozenset()
         self._ends: set[int] = set()  # those that say that the ones before them no longer apply
@@ -64,9 +65,8 @@ class Sections:
         """Take in a log of `last` records, of which these are at hand, and the decisions that still change views."""
         newer = self._store.of_kinds(self._id, ("prompt",), first=self._read + 1, reverse=True)
         for record in newer:
-            if isinstance(record.body, PromptRecord):
-                self.record = record.body
-                break
+            self._take_newest(record)
+            break
         self._read, self.of, self._ends, self._others = last, {}, set(), set()
         self._sizes, self._long = {}, {}
         self._effects, self._rewinds = Effects.of(decisions), rewinds
@@ -90,8 +90,14 @@ class Sections:
                     self._ends.add(record.n)
             else:
                 self._others.add(record.n)
-        elif isinstance(record.body, PromptRecord):
-            self.record = record.body
+        else:
+            self._take_newest(record)
+
+    def _take_newest(self, record: Record) -> None:
+        """Take in a record of the sections, unless a newer one is known: a rewind takes back no sections, though a log
+        without what it took back is loaded anew."""
+        if isinstance(record.body, PromptRecord) and record.n > self._newest:
+            self.record, self._newest = record.body, record.n
 
     # -- what is shown ---------------------------------------------------------------------------
 

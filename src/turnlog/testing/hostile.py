@@ -11,6 +11,7 @@ from itertools import cycle
 from typing import Any
 
 from ..log.messages import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..log.prompt import PromptRecord, PromptSection, When
 from ..log.records import (
     Approval,
     Body,
@@ -149,6 +150,7 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield Decision("compact", 6, 10, _ALL, stands)
     yield Decision(_ALL, why=_ALL, detail={_ALL: _ALL})
     yield Note(_ALL, half[: len(half) // 8], {_ALL: [_ALL]})
+    yield PromptRecord((PromptSection(_ALL, _ALL, "late", When(label=_ALL)),), (_ALL,))
     yield MessageRecord(Message("assistant", (Media("image", url=f"javascript:{_RUN}"), Media("file", file_id=_ALL))))
     yield TurnClosed(_ALL, _ALL, _ALL)
     yield SessionOpened(_ALL, resumed=True)
