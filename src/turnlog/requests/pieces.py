@@ -19,7 +19,7 @@ from ..view.bound_reasoning import has_reasoning, without_reasoning
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate, with_parts
 from ..view.repair.media_room import Held, held, longest_side, media_of
-from ..view.repair.repair import repair
+from ..view.repair.repair import is_declared_by_name, repair
 from ..view.repair.required_word import contains_word
 from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown, starts_turn
@@ -34,7 +34,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
 
     `view` are the repaired messages, and `sizes` their tokens if sizes are wanted. `callers` are the messages in `view`
     that call tools, `call_ids` the ids of these calls (`repeated`: some ids occur twice), `called` the names of the
-    tools. `regular`: the piece begins and ends as it did before repair, which is all that its neighbours depend on.
+    tools that are declared by name. `regular`: the piece begins and ends as it did before repair, which is all that its
+    neighbours depend on.
     `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
     `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
     them that are shown without their reasoning.
@@ -154,7 +155,7 @@ def repair_piece(
         callers=callers,
         call_ids=ids,
         repeated=len(ids) < len(calls),
-        called=frozenset(call.name for call in calls),
+        called=frozenset(call.name for call in calls if is_declared_by_name(call, plan.rules)),
         regular=same_start and same_end,
         needs=-repaired.strays if same_end and not repaired.unplaced else 1,
         thinking=thinking,

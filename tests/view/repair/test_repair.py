@@ -186,6 +186,17 @@ def test_tools_that_nobody_declared_are_declared_from_their_calls() -> None:
     assert edits == [Edit("tool", "tool 'read' is called but not declared: declared for any arguments", (2,))]
 
 
+def test_a_tool_is_declared_though_a_call_of_another_kind_has_its_name() -> None:
+    """A call of what the provider has itself, as a shell, is declared by its kind; a function of the same name that is
+    called after it was declared nowhere, and the request refused."""
+    own = ToolCall("c0", CALL.name, {}, kind="shell")
+    given = rules(target("openai-responses", "gpt-5"))
+    assert own.kind in given.call_kinds
+    view = numbered(user("go"), assistant(own), user(ToolResult("c0", CALL.name, (Text("ok"),))), assistant(CALL))
+    tools, _ = declare_tools(view, (), given)
+    assert tools == (Tool(CALL.name, parameters={"type": "object", "properties": {}}),)
+
+
 def test_a_tool_that_was_taken_away_stays_away() -> None:
     """Declaring it again would let the model call what is no longer there."""
     other = Tool("other", parameters={"type": "object"})

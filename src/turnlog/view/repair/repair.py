@@ -157,6 +157,11 @@ def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], 
     return tuple(named), edits
 
 
+def is_declared_by_name(call: ToolCall, rules: Rules) -> bool:
+    """Whether the tool of a call is declared under its name; those that the provider has itself are by their kind."""
+    return call.kind in ("function", "custom") or call.kind not in rules.call_kinds
+
+
 def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
     """The tools of a request: those given. If none are given and the view has calls, each called tool is declared, with
     any object as its arguments.
@@ -170,12 +175,9 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
     names: set[str] = set()
     for shown in view:
         for part in shown.message.parts:
-            if isinstance(part, ToolCall) and part.name not in names:
+            if isinstance(part, ToolCall) and part.name not in names and is_declared_by_name(part, rules):
                 names.add(part.name)
-                native = part.kind in rules.call_kinds
-                if native and part.kind not in ("function", "custom"):
-                    continue  # declared by its kind, not by name
-                custom = native and part.kind == "custom"
+                custom = part.kind == "custom" and part.kind in rules.call_kinds
                 schema = None if custom else {"type": "object", "properties": {}}
                 declared.append(Tool(part.name, parameters=schema, kind="custom" if custom else "function"))
                 edits.append(
