@@ -1,0 +1,230 @@
+"""What of a conversation a prompt shows, by its size, and how much room each part of it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .._platform.units import counted
+from ..summarize.excerpts import excerpt, fitted
+from ..summarize.transcript import Entry, entries_of
+from ..view.types import Shown, starts_turn
+from .frame import Frame, Sections
+from .quoting import is_gap, joined, quoted
+from .sizes import Sizes
+
+Level = Literal["verbatim", "moderate", "strong"]
+
+_VERBATIM, _MODERATE = 5_000, 15_000
+"""Tokens of a history below which it is shown whole, and up to which its two ends are."""
+
+_EXCHANGES = (5, 4, 3)
+"""How many of the last exchanges are shown beside a summary: as many as have room."""
+
+_RECENT_SHARE, _OLDER_SHARE = 0.75, 0.25
+"""Shares of the room that messages may take which are shown whole, and those which are shortened."""
+
+_WHOLE_SHARE = 0.95
+"""The share if nothing is shortened."""
+
+_TITLE = 4
+"""Tokens of an entry besides its title and its text."""
+
+_TRIES = 8
+
+Summary = Callable[[Sequence[Shown]], tuple[str, int]]
+"""A summary of the oldest of some messages, and how many of them it covers."""
+
+
+class Laid(Struct, frozen=True):
+    """A prompt and how it was made: `changes` says what is not shown whole, `older` are the messages that a summary may
+    stand for, `size` is that of the whole history."""
+
+    prompt: str
+    tokens: int
+    level: Level
+    size: int = 0
+    changes: tuple[str, ...] = ()
+    older: tuple[Shown, ...] = ()
+
+
+class _Choice(Struct, frozen=True):
+    """One way to show a history: `recent` whole, or cut if nothing else `fits`; `older`, which begins with `first`, in
+    few words."""
+
+    level: Level
+    older: Sequence[Shown]
+    recent: Sequence[Shown]
+    first: Sequence[Shown] = ()
+    cut: bool = False
+
+
+class Layout:
+    """Lays conversations out in prompts of at most `limit` tokens."""
+
+    def __init__(self, sizes: Sizes, frame: Frame, limit: int, newest: int) -> None:
+        self._sizes = sizes
+        self._frame = frame
+        self._limit = limit
+        self._newest = newest
+        self.frame = sizes.whole(frame.filled(Sections("-", "-", "-", "-")))
+        """The tokens of a prompt without its texts."""
+        self.summary_tokens = max(100, min(2_000, limit // 8))
+        """The most tokens of a summary."""
+
+    def size(self, messages: Sequence[Shown]) -> int:
+        """The tokens of messages as they stand in a prompt. Long texts are estimated."""
+        return sum(self._sizes.entry(entry) + _TITLE for entry in entries_of(messages))
+
+    def laid_out(self, history: Sequence[Shown], current: Sequence[Shown], summary: Summary, *, compress: bool) -> Laid:
+        """The prompt of a history and of the messages after it."""
+        system = list(takewhile(lambda shown: shown.message.role == "system", history))
+        said = history[len(system) :]
+        now = entries_of(current)
+        if not entries_of(history) and all(entry.voice == "user" for entry in now):
+            return self._alone([entry.text for entry in now])
+        changes: list[str] = []
+        room = self._limit - self.frame
+        asked = self._shortened(now, room, "the current message", changes)
+        room -= self._sizes.text(asked)
+        told = self._shortened(entries_of(system), room // 2, "the system text", changes)
+        room -= self._sizes.text(told)
+        size = self.size(said)
+        around = Sections(instructions=told, current=asked)
+        for choice in self._choices(said, size, room, compress=compress):
+            laid = self._fit(choice, around, room, summary)
+            if laid is not None:
+                return replace(laid, size=size, changes=(*changes, *laid.changes))
+        return replace(self._bare(said, now), size=size)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _choices(self, said: Sequence[Shown], size: int, room: float, *, compress: bool) -> Iterator[_Choice]:
+        """The ways to show a history of this size, the best first."""
+        if not compress:
+            yield _Choice("verbatim", (), said)
+            room, kept = room * _WHOLE_SHARE, len(said)
+            while kept and (room := room - self.size(said[kept - 1 : kept])) > 0:
+                kept -= 1
+            yield _Choice("verbatim", said[:kept], said[kept:])
+            return
+        if size < _VERBATIM:
+            yield _Choice("verbatim", (), said)
+        older, newest = said[: -self._newest], said[-self._newest :]
+        if size <= _MODERATE:
+            yield _Choice("moderate", older, newest, first=older[:1])
+        turns = [at for at, shown in enumerate(said) if starts_turn(shown)]
+        for exchanges in _EXCHANGES:
+            since = turns[-exchanges] if len(turns) >= exchanges else 0
+            yield _Choice("strong", said[:since], said[since:])
+        yield _Choice("strong", older, newest)
+        yield _Choice("strong", older, newest, cut=True)
+
+    def _fit(self, choice: _Choice, around: Sections, room: int, summary: Summary) -> Laid | None:
+        """The prompt made in one way; None if it has no room."""
+        for _ in range(_TRIES):
+            filled = self._filled(choice, around, room, summary)
+            if filled is None:
+                return None
+            prompt, changes = filled
+            tokens = self._sizes.whole(prompt)
+            if tokens <= self._limit:
+                return Laid(prompt, tokens, choice.level, changes=changes, older=tuple(choice.older))
+            room -= tokens - self._limit + _TITLE
+        return None
+
+    def _filled(
+        self, choice: _Choice, around: Sections, room: int, summary: Summary
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """A prompt made in one way in about so many tokens, and what is not shown whole."""
+        changes: list[str] = []
+        recent = entries_of(choice.recent)
+        first = entries_of(choice.first)
+        taken = self._taken(recent) + self._taken(first)
+        share = int(room * _RECENT_SHARE) if choice.older and choice.level != "verbatim" else room
+        if taken > share:
+            if not choice.cut:
+                return None
+            recent = self._cut(recent, share, changes)
+            taken = self._taken(recent)
+        older = entries_of(choice.older[len(choice.first) :])
+        text, covered = summary(choice.older) if choice.older and choice.level != "verbatim" else ("", 0)
+        parts = [joined(first)] if first else []
+        if text:
+            numbers = [n for shown in choice.older[:covered] for n in shown.records]
+            parts.append(f"Summary of #{min(numbers)} to #{max(numbers)}:\n{quoted(text)}")
+            taken += self._sizes.text(parts[-1])
+            older = entries_of(choice.older[max(covered, len(choice.first)) :])
+            changes.append(f"a summary stands for {counted(covered, 'message')}")
+        if older:
+            whole = self._taken(older)
+            within = min(room - taken, int(room * _OLDER_SHARE), whole // 2)
+            older = [_gap(older)] if choice.level == "verbatim" else self._cut(older, within, changes)
+            changes += [f"{counted(len(choice.older), 'message')} left out"] if choice.level == "verbatim" else []
+            parts.append(joined(older))
+        sections = replace(around, summary="\n\n".join(parts), recent=joined(recent))
+        return self._frame.filled(sections), tuple(changes)
+
+    def _cut(self, entries: Sequence[Entry], tokens: int, changes: list[str]) -> list[Entry]:
+        """Entries shortened to about so many tokens, the oldest most; what was done is added to `changes`."""
+        kept = fitted(entries, tokens, self._sizes.quoted, _TITLE) if tokens > 0 else []
+        kept = kept or [_gap(entries)]
+        left = len(entries) - sum(not is_gap(entry) for entry in kept)
+        known = {(entry.title, entry.text) for entry in entries}
+        shortened = sum(not is_gap(entry) and (entry.title, entry.text) not in known for entry in kept)
+        numbers = f"{entries[0].title.split()[0]} to {entries[-1].title.split()[0]}"
+        if left or shortened:
+            changes.append(f"of {numbers}: {counted(left, 'text')} left out, {counted(shortened, 'text')} shortened")
+        return kept
+
+    def _shortened(self, entries: Sequence[Entry], tokens: int, name: str, changes: list[str]) -> str:
+        """Entries that stand in a section of their own, cut if they take more than so many tokens."""
+        if not entries:
+            return ""
+        if {entry.voice for entry in entries} <= {"user", "system"}:
+            text = "\n\n".join(entry.text for entry in entries)
+            cut = excerpt(text, max(0, tokens), self._sizes.quoted)
+            changes += [f"{name} was cut: it has {len(text):,} characters"] if cut != text else []
+            return quoted(cut)
+        if self._taken(entries) <= tokens:
+            return joined(entries)
+        return joined(self._cut(entries, tokens, changes))
+
+    def _alone(self, texts: Sequence[str]) -> Laid:
+        """A prompt that consists of what is said now."""
+        text = "\n\n".join(texts)
+        room = self._limit
+        while True:
+            prompt = excerpt(text, max(0, room), self._sizes.text)
+            tokens = self._sizes.whole(prompt)
+            if tokens <= self._limit or room <= 0:
+                break
+            room -= max(tokens - self._limit, room // 50 + 1)
+        changes = (f"the current message was cut: it has {len(text):,} characters",) if prompt != text else ()
+        return Laid(prompt, tokens, "verbatim", changes=changes)
+
+    def _bare(self, said: Sequence[Shown], now: Sequence[Entry]) -> Laid:
+        """The prompt if there is no room for any of the history."""
+        changes = [f"{counted(len(said), 'message')} and the system text left out"]
+        recent = joined([_gap(entries_of(said))]) if entries_of(said) else ""
+        room = self._limit
+        while True:
+            asked = self._shortened(now, room, "the current message", changes := changes[:1])
+            prompt = self._frame.filled(Sections(recent=recent, current=asked))
+            tokens = self._sizes.whole(prompt)
+            if tokens <= self._limit or room <= 0:
+                return Laid(prompt, tokens, "strong", changes=tuple(changes))
+            room -= max(tokens - self._limit, room // 50 + 1)
+
+    def _taken(self, entries: Sequence[Entry]) -> int:
+        return sum(self._sizes.entry(entry) + _TITLE for entry in entries)
+
+
+def _gap(entries: Sequence[Entry]) -> Entry:
+    """An entry that says that all of these are left out."""
+    first, last = (entry.title.split()[0] for entry in (entries[0], entries[-1]))
+    return Entry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")
