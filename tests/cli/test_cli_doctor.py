@@ -74,7 +74,7 @@ def test_what_was_recovered_and_what_changed_is_told(crashed: None, turnlog: Com
     aim, other = package.target("openai-chat", "gpt-4o"), package.target("openai-chat", "gpt-4o", seed=1)
     with package.open("s", store=tmp_path / "log.db", target=aim, tools=[{"name": "look"}]):
         pass
-    with package.open("s", store=tmp_path / "log.db", target=other):
+    with package.open("s", store=tmp_path / "log.db", target=other, override=True):
         pass
     rows = turnlog("doctor", "s", "--json").rows
     assert [(row["kind"], row["detail"]) for row in rows if row["kind"] in ("recovered", "changed")] == [

@@ -14,6 +14,7 @@ import pytest
 
 import turnlog
 from agents import CHAT, chunks, says
+from turnlog.errors import InputError, SessionNotFound
 from turnlog.log.budget import Budget
 from turnlog.log.messages import Message, Text, ToolCall, text_of
 from turnlog.log.records import (
@@ -104,7 +105,7 @@ def test_a_session_has_what_it_had_and_says_nothing(store: MemoryStore) -> None:
 def test_other_arguments_are_told(store: MemoryStore, arguments: dict[str, Any], expected: list[str]) -> None:
     """A change that goes unsaid, or one that is said and not made, or said again by the next opening, fails here."""
     opened(store, target=CHAT, budget=9_000, strategy="mask", tools=[SHELL, LOOK], system="Be brief.").user("hello")
-    changed = opened(store, **arguments)
+    changed = opened(store, override=True, **arguments)
     limits = {"input limit", "output limit"}
     found = [one for one in told(changed) if not any(one.startswith(limit) for limit in limits)]
     assert found == [one for one in expected if not any(one.startswith(limit) for limit in limits)]
@@ -112,9 +113,65 @@ def test_other_arguments_are_told(store: MemoryStore, arguments: dict[str, Any],
         assert {change.name for change in changed.changes if change.what == "limit"} == limits
     event = changed.events().waiting()[0]
     assert (event.kind, event.found, event.text) == ("session_resumed", changed.resumed, str(changed.resumed))
-    again = opened(store, **arguments)
+    again = opened(store, override=True, **arguments)
     assert (told(again), again.changes) == ([], ())
     assert again.request().json() == changed.request().json()
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        ({"budget": 5_000}, ["budget max_tokens 9,000 -> 5,000"]),
+        ({"tools": []}, ["tool shell removed"]),
+        ({"tools": [SHELL], "budget": 9_000, "target": CHAT}, []),
+        ({"target": CHAT.with_settings(temperature=1)}, ["setting temperature nothing -> 1"]),
+        (
+            {"target": CLAUDE, "tools": [SHELL, LOOK]},
+            [
+                "model openai-chat gpt-4o -> anthropic claude-sonnet-4-5",
+                "setting max_tokens nothing -> 100",
+                "tool look added",
+            ],
+        ),
+    ],
+)
+def test_arguments_are_for_a_new_session(store: MemoryStore, arguments: dict[str, Any], expected: list[str]) -> None:
+    """A session that forgets what it was switched to because a program names its usual model at each start, or that
+    does not say which arguments it has not taken over."""
+    opened(store, target=CHAT, budget=9_000, tools=[SHELL], system="Be brief.").user("hello")
+    before = opened(store)
+    again = opened(store, **arguments)
+    assert again.resumed is not None
+    assert ([str(one) for one in again.resumed.kept], again.resumed.changes) == (expected, ())
+    assert (again.configuration, again.request().json()) == (before.configuration, before.request().json())
+    assert len(again.history()) == len(before.history())
+    assert str(again.resumed).endswith(", ".join(expected))
+
+
+def test_a_session_without_a_target_takes_the_arguments(store: MemoryStore) -> None:
+    """An imported session could never be given a target by `open` otherwise."""
+    opened(store).user("hello")
+    again = opened(store, target=CHAT, budget=9_000, tools=[SHELL])
+    assert again.resumed is not None and again.resumed.kept == ()
+    assert again.target == CHAT and again.configuration.budget == Budget(9_000)
+    assert [tool.name for tool in again.configuration.tools] == ["shell"]
+
+
+def test_no_session_is_made_unasked(store: MemoryStore, tmp_path: Path) -> None:
+    """A mistyped id would begin an empty conversation, and nobody would notice."""
+    for place in (store, tmp_path / "made.db", f"files:{tmp_path / 'made'}"):
+        with pytest.raises(SessionNotFound, match=r"no session 'typo'.*create=False makes none"):
+            turnlog.open("typo", store=place, create=False)
+        assert not {tmp_path / "made", Path(str(place))} & {*tmp_path.iterdir()}  # no store either
+        turnlog.open("there", store=place).close()
+        with pytest.raises(SessionNotFound, match=r"no session 'typo'.*create=False makes none"):
+            turnlog.open("typo", store=place, create=False)
+        with turnlog.open("there", store=place, create=False) as found:
+            assert found.id == "there"
+        reading = turnlog.stores.open_store(place) if place is not store else store
+        assert [info.id for info in reading.sessions()] == ["there"]
+    with pytest.raises(InputError, match="create=False opens a session that exists: name it"):
+        turnlog.open(store=store, create=False)
 
 
 def test_a_strategy_of_the_settings_is_for_new_sessions(store: MemoryStore) -> None:

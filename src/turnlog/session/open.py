@@ -22,6 +22,7 @@ from ..log.records import Configuration
 from ..log.store import Draft, Held, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
+from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore
 from ..stores import MemoryStore, default_path, local_path, open_store, store_given
@@ -31,7 +32,7 @@ from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
 from .inputs import target_given
-from .recovery import begin
+from .recovery import Change, begin, changes_between
 from .session import Session
 from .settings import settings_for
 
@@ -47,41 +48,48 @@ def open(
     budget: Budget | int | None = None,
     labels: Mapping[str, str] | None = None,
     settings: Settings | None = None,
+    override: bool = False,
+    create: bool = True,
 ) -> Session:
     """Open a session, or create it if the store has no session with that id.
 
     Without an id, an id is made from the time and the `title` in the settings. Secrets are removed from it; in an
     encrypted store the title is not used. `store` is an open store or the path of a store; None is the store that the
     settings name. `target` is the provider and model that requests are made for, `tools` are the tools that the model
-    may call, and `budget` is the most tokens of a request, or a Budget. A session that is opened again keeps its
-    target, tools and budget unless others are given here: `Session.changes` lists the differences, `Session.resumed`
-    what a crash left unfinished. `labels` are set as by `Session.label`.
+    may call, and `budget` is the most tokens of a request, or a Budget. These three are what a new session starts with.
+    A session that has a target keeps its own, whatever it was switched to or configured with; `Session.resumed.kept`
+    lists how the arguments differ. With `override=True` they replace its own. `create=False` opens only a session that
+    exists. `Session.resumed` also says what a crash left unfinished. `labels` are set as by `Session.label`.
 
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
-    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, and StoreError if
-    the store cannot be opened or written.
+    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, SessionNotFound
+    with `create=False`, and StoreError if the store cannot be opened or written.
     """
-    _check(session_id, store, target, budget, settings)
+    _check(session_id, store, target, budget, settings, create=create)
     labels_given(labels or {})
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)
     if settings is not None and said.key is not None:
         _check_open(store)
     place = said.store or default_path() if store is None else store
-    home = _home(place, said) if said.save_history else _in_memory(place, session_id, said)
+    home = _home(place, said, session_id, create=create) if said.save_history else _in_memory(place, session_id, said)
     with ExitStack() as opened:  # what is closed if the rest fails
         if owns := home is not place:
             opened.callback(home.close)
         home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
         opened.enter_context(_damage_named(home, session_id))
-        _check_new(home, session_id, said, target, tools, budget)
+        _check_new(home, session_id, said, target, tools, budget, create=create)
         info, created, hold = _found_or_made(home, session_id, said.title) if session_id else _made(home, said.title)
         session = Session(home, info, said, owns_store=owns)
         if hold is not None:
             opened.callback(session.attach(hold).close)
+        kept: tuple[Change, ...] = ()
+        if not (created or override) and session.target is not None:
+            kept = _kept(session.configuration, target, budget, tools)
+            target = budget = tools = None
         given = (said if created else Settings(), target, budget, tools, said.system)
-        begin(session, partial(_configure, session, *given), created=created, source=said.source)
+        begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
         if labels:
             session.label(labels)
         opened.pop_all()
@@ -99,11 +107,13 @@ def _damage_named(home: Store, session_id: str) -> Iterator[None]:
         raise refusal(home, session_id, error) from error
 
 
-def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any) -> None:
+def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any, *, create: bool) -> None:
     """Raises InputError for wrong arguments of `open` before a session is created, so that a mistake leaves no empty
     session."""
     if not isinstance(session_id, str):
         raise InputError(f"session_id must be a string, not {type(session_id).__name__}")
+    if not (create or session_id):
+        raise InputError("create=False opens a session that exists: name it")
     if store is not None:
         store_given(store)
     if not isinstance(settings, (Settings, NoneType)):
@@ -131,18 +141,21 @@ def _check_new(
     target: Target | None,
     tools: tuple[Tool, ...] | None,
     budget: Budget | int | None,
+    *,
+    create: bool,
 ) -> None:
     """Raises InputError, before it is created, for a new session that could not be configured: with tools or a budget
-    but no target, or with values that cannot be recorded."""
+    but no target, or with values that cannot be recorded. Raises SessionNotFound for one that must not be created."""
     given = "budget" if budget is not None else "tools" if tools else ""
-    if target is None and not given:
+    if create and target is None and not given:
         return
     try:
         if session_id:
             home.info(session_id)
             return  # it stays as it is
-    except SessionNotFound:
-        pass
+    except SessionNotFound as error:
+        if not create:
+            raise _absent(session_id) from error
     if target is None and not said.provider:
         raise InputError(
             f"{given}: a new session needs a target before it can have {given}; give "
@@ -151,9 +164,41 @@ def _check_new(
     admitted(Configuration(settings={} if target is None else target.settings, tools=tools or ()))
 
 
-def _home(place: Store | str | Path, said: Settings) -> Store:
-    """The store that the session is kept in."""
-    return open_store(place, durability=said.durability, key=said.key) if isinstance(place, (str, Path)) else place
+def _absent(session_id: str, place: object = "") -> SessionNotFound:
+    where = f" (nor a store at {place})" if place else ""
+    return SessionNotFound(
+        f"there is no session {session_id!r}{where}, and create=False makes none; `turnlog ls` lists the sessions, "
+        "create=True begins a new one"
+    )
+
+
+def _kept(
+    now: Configuration, target: Target | None, budget: Budget | int | None, tools: tuple[Tool, ...] | None
+) -> tuple[Change, ...]:
+    """How the configuration of a session would differ if it took over these arguments."""
+    wanted = now if tools is None else msgspec.structs.replace(now, tools=tools)
+    if budget is not None:
+        wanted = msgspec.structs.replace(wanted, budget=read_budget(budget))
+    if target is not None:
+        usual = make_target(target.provider, target.model)
+        wanted = msgspec.structs.replace(
+            wanted,
+            provider=target.provider,
+            model=target.model,
+            base_url=target.base_url,
+            settings={**now.settings, **target.settings},
+            input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
+        )
+    return tuple(changes_between(now, wanted))
+
+
+def _home(place: Store | str | Path, said: Settings, session_id: str, *, create: bool) -> Store:
+    """The store that the session is kept in. Raises SessionNotFound, and makes no store, if nothing may be created."""
+    if not isinstance(place, (str, Path)):
+        return place
+    if not create and (path := local_path(str(place))) is not None and not path.exists():
+        raise _absent(session_id, path)
+    return open_store(place, durability=said.durability, key=said.key)
 
 
 def _in_memory(place: Store | str | Path, session_id: str, said: Settings) -> Store:

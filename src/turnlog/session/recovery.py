@@ -94,12 +94,14 @@ class Recovered(Struct, frozen=True, repr_omit_defaults=True):
 class Resumed(Struct, frozen=True, repr_omit_defaults=True):
     """What opening an existing session found. `record` is its last record then; `recovered` is what a crash left
     unfinished; `changes` are differences to the last configuration: in the arguments, the table of models, or the
-    version of turnlog. `source` is the `source` setting, if one was given."""
+    version of turnlog. `kept` are differences of arguments that did not apply, as the session has its own: `before` is
+    what it kept, `after` the argument. `source` is the `source` setting, if one was given."""
 
     record: int
     recovered: Recovered = Recovered()
     changes: tuple[Change, ...] = ()
     source: str = ""
+    kept: tuple[Change, ...] = ()
 
     def __repr__(self) -> str:
         return f"Resumed({self!s:.300})"
@@ -110,6 +112,8 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
             said.append(f"recovered: {self.recovered}")
         if self.changes:
             said.append(f"changed since: {', '.join(map(str, self.changes))}")
+        if self.kept:
+            said.append(f"not taken over without override=True: {', '.join(map(str, self.kept))}")
         return "; ".join(said)
 
 
@@ -187,11 +191,17 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
 
 
 def begin(
-    session: Session, configure: Callable[[], object] = lambda: None, *, created: bool = False, source: str = ""
+    session: Session,
+    configure: Callable[[], object] = lambda: None,
+    *,
+    created: bool = False,
+    source: str = "",
+    kept: tuple[Change, ...] = (),
 ) -> None:
     """Open a session: `configure` it, record what a crash left unfinished, and report to listeners how it was opened.
 
-    `source` is the `source` setting, recorded first; `created` tells that the session is new.
+    `source` is the `source` setting, recorded first; `created` tells that the session is new; `kept` is as in
+    `Resumed`.
     """
     journal, events, context = session._journal, session._events, session._context
     before = context.last
@@ -213,7 +223,7 @@ def begin(
         if now.environment not in (None, here):  # said once: the next opening compares with what is here
             why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
             journal.append(msgspec.structs.replace(now, environment=here, why=why))
-        session.resumed = Resumed(before, recovered, changes, source)
+        session.resumed = Resumed(before, recovered, changes, source, kept)
         events.emit("session_resumed", str(session.resumed), opening, session.resumed)
 
 
