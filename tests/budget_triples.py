@@ -224,6 +224,7 @@ class Play:
         self.problems: list[str] = []
         self.tally: Counter[str] = Counter()
         self.known: dict[tuple[str, str], int] = {}
+        self.sizes_known: dict[tuple[int, ...], tuple[Sequence[model.Line], model.Sizes]] = {}
         self.sound = not self.history.damages
         store = MemoryStore()
         store.create("s")
@@ -274,7 +275,13 @@ class Play:
         return int(self.budget.max_tokens / MARGINS[count_frame(counter, system=False, tools=False).certainty])
 
     def built(self, lines: Sequence[model.Line]) -> model.Sizes:
-        """What each line takes in the request that shows them all."""
+        """What each line takes in the request that shows them all; of the same lines, it is worked out once."""
+        key = tuple(map(id, lines))
+        if key not in self.sizes_known:
+            self.sizes_known[key] = tuple(lines), self.sizes_of(lines)  # with the lines, as ids are used again
+        return self.sizes_known[key][1]
+
+    def sizes_of(self, lines: Sequence[model.Line]) -> model.Sizes:
         ways = plan(self.session.configuration, self.session.target or self.aim)
         view = self.request(lines).view
         system = any(one.message.role == "system" for one in view)
@@ -366,6 +373,7 @@ class Play:
             self.wrong("undo", f"took back another decision than the last: {record.body}, {held}")
 
     def compact(self, keep: int | None) -> None:
+        self.sizes_known.clear()
         lines = model.conversation(self.session.history())
         before = self.size(lines)
         try:
@@ -402,6 +410,7 @@ class Play:
     # -- the laws --------------------------------------------------------------------------------
 
     def ask(self, *, closed: bool) -> None:
+        self.sizes_known.clear()
         before = self.session.history()
         if before[: len(self.logged)] != self.logged:
             self.wrong("truth", "the log was rewritten")

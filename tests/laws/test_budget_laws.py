@@ -30,7 +30,7 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 """An image of one pixel."""
-SEEDS = 20
+SEEDS = 8
 
 
 @pytest.mark.parametrize("aim", (*AIMS, PROXY), ids=lambda aim: f"{aim.provider} {aim.model}")
@@ -41,8 +41,8 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, r
         oracle: ModuleType | None = request.getfixturevalue("oracle")
     except pytest.skip.Exception:
         oracle = None
-    wrong = [one for seed in range(start, start + SEEDS) for one in play(seed, aim, oracle, tools)[0]]
-    assert wrong == []
+    first = start + 2 * SEEDS * (*AIMS, PROXY).index(aim)
+    assert [one for seed in range(first, first + SEEDS) for one in play(seed, aim, oracle, tools)[0]] == []
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
