@@ -2,7 +2,7 @@
 
     python bench/memory.py fold [--shared ../shared]         CPU time a record, and the same fold record by record
     python bench/memory.py files [--shared ../shared]        files that a digest of a tenth of a session names
-    python bench/memory.py references [--half 1|2]           references resolved as people labelled them
+    python bench/memory.py references [--half 1|2|3]         references resolved as people labelled them
     python bench/memory.py recall [--shared ../shared]       questions answered from a store of all sessions
     python bench/memory.py cost                              appends and turns of a session that asks for no memory
 
@@ -332,7 +332,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("fold", "files", "references", "recall", "cost"))
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
-    parser.add_argument("--half", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--half", type=int, choices=(1, 2, 3), default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     runs: dict[str, Any] = {

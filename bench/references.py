@@ -7,7 +7,7 @@
 Who labels them adds `entity`: what the reference stands for, as `kind:value` with the value as the
 transcript has it, or null if it stands for no file, symbol, command, URL, error, id, branch or person. `take` keeps of
 each label where it is, and a hash of the message, as the transcripts are not part of this repository. The rules are
-made with the first `half` alone; the second is for the end.
+made with the first `half` alone; the second is for the end. `take --half 3` adds a later drawing to what is there.
 """
 
 from __future__ import annotations
@@ -151,16 +151,20 @@ def draw(shared: Path, number: int, seed: int) -> list[dict[str, Any]]:
     return drawn
 
 
-def take(drawn: Path) -> list[dict[str, Any]]:
-    """The labelled references without their texts."""
+def take(drawn: Path, half: int) -> list[dict[str, Any]]:
+    """The labelled references without their texts, in halves, or all as `half` beside what is there."""
     labelled = drawn.with_suffix(".labelled.jsonl")
     labels = {one["id"]: one for one in map(json.loads, labelled.read_text("utf-8").splitlines())}
     kept = ("id", "file", "session", "record", "start", "reference", "hash")
     places = map(json.loads, drawn.read_text("utf-8").splitlines())
     labelled_places = [one for one in places if one["id"] in labels]
+    there = map(json.loads, LABELS.read_text("utf-8").splitlines()) if half else ()
     return [
-        {**{key: one[key] for key in kept}, "entity": labels[one["id"]]["entity"], "half": 1 + at % 2}
-        for at, one in enumerate(labelled_places)
+        *there,
+        *(
+            {**{key: one[key] for key in kept}, "entity": labels[one["id"]]["entity"], "half": half or 1 + at % 2}
+            for at, one in enumerate(labelled_places)
+        ),
     ]
 
 
@@ -171,8 +175,13 @@ def main() -> int:
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--number", type=int, default=120)
     parser.add_argument("--seed", type=int, default=25)
+    parser.add_argument("--half", type=int, default=0)
     options = parser.parse_args()
-    lines = draw(options.shared, options.number, options.seed) if options.what == "draw" else take(options.file)
+    lines = (
+        draw(options.shared, options.number, options.seed)
+        if options.what == "draw"
+        else take(options.file, options.half)
+    )
     place = options.file if options.what == "draw" else LABELS
     place.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     print(f"{len(lines)} references written to {place}")
