@@ -13,6 +13,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .answer_events import RunnerEvent, events
     from .blocking import BlockingRunner
+    from .programs import PROGRAMS, ProgramRunner
     from .protocol import Runner
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
@@ -22,6 +23,7 @@ else:
         {
             "answer_events": "RunnerEvent events",
             "blocking": "BlockingRunner",
+            "programs": "PROGRAMS ProgramRunner",
             "protocol": "Runner",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",
@@ -31,6 +33,8 @@ else:
 __all__ = [
     "BlockingRunner",
     "DEMO_MODEL",
+    "PROGRAMS",
+    "ProgramRunner",
     "Runner",
     "RunnerEvent",
     "ScriptedRunner",

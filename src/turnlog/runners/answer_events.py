@@ -94,11 +94,15 @@ async def events(runner: Runner, request: Request) -> AsyncIterator[RunnerEvent]
     the program are raised. Nothing is recorded: `Session.areceive(runner.stream(request), request)` does that."""
     reader = EventReader(request.target)
     failed: RunnerError | None = None
+    chunks = runner.stream(request)
     try:
-        async for chunk in runner.stream(request):
+        async for chunk in chunks:
             for event in reader.feed(chunk):
                 yield event
     except RunnerError as error:
         failed = error
+    finally:
+        if hasattr(chunks, "aclose"):  # if nobody reads on, what the runner has started ends now
+            await chunks.aclose()
     for event in reader.end(failed):
         yield event

@@ -1,0 +1,131 @@
+"""Claude Code: `claude -p --output-format stream-json`.
+
+Its lines are declared in npm @anthropic-ai/claude-agent-sdk, sdk.d.ts. Versions before 1.0.109 print whole messages
+only; newer ones also stream pieces of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...log.usage import Usage, tokens_billed
+from .program import Program, Told, items_at, mapping_at, text_at
+
+_RESETS = re.compile(r"limit reached\|(\d{9,11})\b")
+"""Older versions say when a limit ends as seconds since 1970."""
+
+
+class _Reader:
+    """Texts come in pieces, or whole if the version streams none. Lines with a parent are those of a subagent."""
+
+    def __init__(self) -> None:
+        self._streamed = False
+        self._spoken = False
+        self._resets: float | None = None
+
+    def read(self, event: Mapping[str, Any]) -> list[Told]:
+        """See `Reader.read`."""
+        if event.get("parent_tool_use_id"):
+            return []
+        match event.get("type"):
+            case "system" if event.get("subtype") == "init":
+                return [Told(kind="session", text=text_at(event, "session_id"))]
+            case "stream_event":
+                return self._piece(mapping_at(event, "event"))
+            case "assistant":
+                return self._message(event)
+            case "rate_limit_event":
+                limit = mapping_at(event, "rate_limit_info")
+                if limit.get("status") == "rejected" and isinstance(at := limit.get("resetsAt"), (int, float)):
+                    self._resets = float(at)
+            case "result":
+                return self._result(event)
+        return []
+
+    def _piece(self, event: Mapping[str, Any]) -> list[Told]:
+        match event.get("type"):
+            case "content_block_start" if text_at(event, "content_block", "type") == "text" and self._spoken:
+                return [Told(kind="text", text="\n\n")]
+            case "content_block_delta":
+                self._streamed = True
+                if text := text_at(event, "delta", "text"):
+                    self._spoken = True
+                    return [Told(kind="text", text=text)]
+                if thought := text_at(event, "delta", "thinking"):
+                    return [Told(kind="reasoning", text=thought)]
+        return []
+
+    def _message(self, event: Mapping[str, Any]) -> list[Told]:
+        message = mapping_at(event, "message")
+        if event.get("error") or message.get("model") == "<synthetic>":
+            return []  # an error in the form of an answer; the result says it, too
+        found = []
+        for block in items_at(message, "content"):
+            kind = text_at(block, "type")
+            if kind == "tool_use":
+                found.append(Told(kind="ran_tool", name=text_at(block, "name"), arguments=block.get("input")))
+            elif kind == "text" and not self._streamed and (text := text_at(block, "text")):
+                found.append(Told(kind="text", text=f"\n\n{text}" if self._spoken else text))
+                self._spoken = True
+            elif kind == "thinking" and not self._streamed and (thought := text_at(block, "thinking")):
+                found.append(Told(kind="reasoning", text=thought))
+        return found
+
+    def _result(self, event: Mapping[str, Any]) -> list[Told]:
+        said = text_at(event, "result")
+        if event.get("is_error") is True or text_at(event, "subtype").startswith("error"):
+            errors = [error for error in items_at(event, "errors") if isinstance(error, str)]
+            status = event.get("api_error_status")
+            reason = said or "; ".join(errors) or text_at(event, "subtype").replace("_", " ")
+            return [
+                Told(
+                    kind="failed",
+                    text=reason,
+                    status=status if isinstance(status, int) else None,
+                    wait=self._wait(reason),
+                )
+            ]
+        found = [] if self._spoken or not said else [Told(kind="text", text=said)]
+        return [*found, Told(kind="done", usage=_usage(mapping_at(event, "usage")))]
+
+    def _wait(self, reason: str) -> float | None:
+        told = _RESETS.search(reason)
+        at = float(told[1]) if told else self._resets
+        return None if at is None else max(0.0, at - time.time())
+
+
+def _usage(told: Mapping[str, Any]) -> Usage | None:
+    if not told:
+        return None
+    read, written = (tokens_billed(told.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
+    return Usage(
+        input=tokens_billed(told.get("input_tokens")) + read + written,
+        output=tokens_billed(told.get("output_tokens")),
+        cached=read,
+        cache_write=written,
+    )
+
+
+def _arguments(model: str, resumed: str) -> Sequence[str]:
+    return [
+        *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+        *(("--model", model) if model else ()),
+        *(("--resume", resumed) if resumed else ()),
+    ]
+
+
+CLAUDE = Program(
+    command="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    login="run `claude` and type /login, or set ANTHROPIC_API_KEY",
+    makers=("anthropic",),
+    models={"haiku": "claude-haiku-5-5", "sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5"},
+    arguments=_arguments,
+    reader=_Reader,
+    lost=re.compile(r"no conversation found", re.IGNORECASE),
+    no_login=re.compile(r"not logged in|invalid api key|/login", re.IGNORECASE),
+)
+"""Claude Code."""

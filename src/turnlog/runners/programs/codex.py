@@ -1,0 +1,134 @@
+"""Codex: `codex exec --json`.
+
+Its events are `ThreadEvent` in codex-rs/exec/src/exec_events.rs of openai/codex. Versions before 0.44 print the events
+of their protocol instead (codex-rs/protocol/src/protocol.rs, `EventMsg`), as session files still hold them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...log.usage import Usage, tokens_billed
+from .program import Program, Told, mapping_at, text_at
+
+_TOOLS = {
+    "command_execution": ("shell", "command"),
+    "web_search": ("web_search", "query"),
+    "file_change": ("apply_patch", "changes"),
+}
+"""Items that are tools: a name for them, and the key of what they were called with."""
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._spoken = False
+        self._streamed = False
+        self._error = ""
+        self._usage: Usage | None = None
+
+    def read(self, event: Mapping[str, Any]) -> list[Told]:
+        """See `Reader.read`."""
+        match event.get("type"):
+            case "thread.started":
+                return [Told(kind="session", text=text_at(event, "thread_id"))]
+            case "item.completed":
+                return self._item(mapping_at(event, "item"))
+            case "turn.completed":
+                return [Told(kind="done", usage=_usage(mapping_at(event, "usage")))]
+            case "turn.failed":
+                return [Told(kind="failed", text=text_at(event, "error", "message") or self._error)]
+            case "error":  # it may still try again
+                self._error = text_at(event, "message")
+            case "event_msg":
+                return self._message(mapping_at(event, "payload"))
+            case None:
+                return self._message(mapping_at(event, "msg"))
+        return []
+
+    def _item(self, item: Mapping[str, Any]) -> list[Told]:
+        kind = text_at(item, "type")
+        if kind == "agent_message":
+            return self._said(text_at(item, "text"))
+        if kind == "reasoning":
+            return [Told(kind="reasoning", text=text_at(item, "text"))]
+        if kind == "mcp_tool_call":
+            return [Told(kind="ran_tool", name=text_at(item, "tool"), arguments=item.get("arguments"))]
+        if kind in _TOOLS:
+            name, key = _TOOLS[kind]
+            return [Told(kind="ran_tool", name=name, arguments={key: item.get(key)})]
+        return []
+
+    def _message(self, message: Mapping[str, Any]) -> list[Told]:
+        """An event of older versions."""
+        match message.get("type"):
+            case "session_configured":
+                return [Told(kind="session", text=text_at(message, "session_id"))]
+            case "agent_message_delta":
+                self._streamed = self._spoken = True
+                return [Told(kind="text", text=text_at(message, "delta"))]
+            case "agent_message":
+                streamed, self._streamed = self._streamed, False
+                return [] if streamed else self._said(text_at(message, "message"))
+            case "agent_reasoning":
+                return [Told(kind="reasoning", text=text_at(message, "text"))]
+            case "exec_command_begin":
+                return [Told(kind="ran_tool", name="shell", arguments={"command": message.get("command")})]
+            case "mcp_tool_call_begin":
+                call = mapping_at(message, "invocation")
+                return [Told(kind="ran_tool", name=text_at(call, "tool"), arguments=call.get("arguments"))]
+            case "patch_apply_begin":
+                return [Told(kind="ran_tool", name="apply_patch", arguments={"changes": message.get("changes")})]
+            case "token_count":
+                told = mapping_at(message, "info", "total_token_usage") or message
+                self._usage = _usage(told) or self._usage
+            case "task_complete":
+                last = text_at(message, "last_agent_message")
+                found = [] if self._spoken or not last else [Told(kind="text", text=last)]
+                return [*found, Told(kind="done", usage=self._usage)]
+            case "error":
+                return [Told(kind="failed", text=text_at(message, "message"))]
+        return []
+
+    def _said(self, text: str) -> list[Told]:
+        text = f"\n\n{text}" if self._spoken else text
+        self._spoken = True
+        return [Told(kind="text", text=text)]
+
+
+def _usage(told: Mapping[str, Any]) -> Usage | None:
+    if "input_tokens" not in told:
+        return None
+    return Usage(
+        input=tokens_billed(told.get("input_tokens")),
+        output=tokens_billed(told.get("output_tokens")),
+        cached=tokens_billed(told.get("cached_input_tokens")),
+        cache_write=tokens_billed(told.get("cache_write_input_tokens")),
+        reasoning=tokens_billed(told.get("reasoning_output_tokens")),
+    )
+
+
+def _arguments(model: str, resumed: str) -> Sequence[str]:
+    return [
+        "exec",
+        *(("resume", resumed) if resumed else ()),
+        *("--json", "--skip-git-repo-check"),
+        *(("--model", model) if model else ()),
+        "-",
+    ]
+
+
+CODEX = Program(
+    command="codex",
+    install="npm install -g @openai/codex",
+    login="run `codex login`, or set OPENAI_API_KEY and run `codex login --with-api-key`",
+    makers=("openai-responses", "openai-chat"),
+    models={"mini": "gpt-5.4-mini", "codex": "gpt-5.3-codex", "gpt": "gpt-5.6"},
+    arguments=_arguments,
+    reader=_Reader,
+    lost=re.compile(r"no rollout found|thread/resume failed|session not found", re.IGNORECASE),
+    no_login=re.compile(r"missing environment variable|missing bearer|not logged in|codex login", re.IGNORECASE),
+    sums=True,
+)
+"""Codex."""

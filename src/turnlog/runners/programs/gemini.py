@@ -1,0 +1,91 @@
+"""Gemini CLI: `gemini --output-format stream-json`, since 0.11; before, one JSON object at the end.
+
+Its events are `JsonStreamEvent` in packages/core/src/output/types.ts of google-gemini/gemini-cli.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...log.usage import Usage, tokens_billed
+from .program import Program, Told, mapping_at, text_at
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._errors: list[str] = []
+
+    def read(self, event: Mapping[str, Any]) -> list[Told]:
+        """See `Reader.read`."""
+        match event.get("type"):
+            case "init":
+                return [Told(kind="session", text=text_at(event, "session_id"))]
+            case "message" if event.get("role") == "assistant":
+                return [Told(kind="text", text=text_at(event, "content"))]
+            case "tool_use":
+                return [Told(kind="ran_tool", name=text_at(event, "tool_name"), arguments=event.get("parameters"))]
+            case "error":
+                self._errors.append(text_at(event, "message"))
+            case "result":
+                return self._result(event)
+            case None if "response" in event or "error" in event:
+                return self._whole(event)
+        return []
+
+    def _result(self, event: Mapping[str, Any]) -> list[Told]:
+        if event.get("status") != "success":
+            said = text_at(event, "error", "message") or "; ".join(self._errors)
+            return [Told(kind="failed", text=said, status=_status(mapping_at(event, "error").get("code")))]
+        stats = mapping_at(event, "stats")
+        usage = Usage(
+            input=tokens_billed(stats.get("input_tokens")),
+            output=tokens_billed(stats.get("output_tokens")),
+            cached=tokens_billed(stats.get("cached")),
+        )
+        return [Told(kind="done", usage=usage if stats else None)]
+
+    def _whole(self, document: Mapping[str, Any]) -> list[Told]:
+        """What older versions print: the answer, or an error."""
+        found = [Told(kind="session", text=session)] if (session := text_at(document, "session_id")) else []
+        if error := mapping_at(document, "error"):
+            return [*found, Told(kind="failed", text=text_at(error, "message"), status=_status(error.get("code")))]
+        models = mapping_at(document, "stats", "models")
+        usage = None
+        for one in models.values():
+            tokens = mapping_at(one, "tokens")
+            billed = Usage(
+                input=tokens_billed(tokens.get("prompt")),
+                output=tokens_billed(tokens.get("candidates")) + tokens_billed(tokens.get("thoughts")),
+                cached=tokens_billed(tokens.get("cached")),
+                reasoning=tokens_billed(tokens.get("thoughts")),
+            )
+            usage = billed if usage is None else usage + billed
+        return [*found, Told(kind="text", text=text_at(document, "response")), Told(kind="done", usage=usage)]
+
+
+def _status(code: Any) -> int | None:
+    return code if isinstance(code, int) and code >= 400 else None
+
+
+def _arguments(model: str, resumed: str) -> Sequence[str]:
+    return [
+        *("--output-format", "stream-json", "--skip-trust"),
+        *(("--model", model) if model else ()),
+        *(("--resume", resumed) if resumed else ()),
+    ]
+
+
+GEMINI = Program(
+    command="gemini",
+    install="npm install -g @google/gemini-cli",
+    login="run `gemini` and choose how to log in, or set GEMINI_API_KEY",
+    makers=("google", "google-interactions"),
+    models={"flash-lite": "gemini-3.5-flash-lite", "flash": "gemini-3.8-flash", "pro": "gemini-pro-latest"},
+    arguments=_arguments,
+    reader=_Reader,
+    lost=re.compile(r"error resuming session|invalid session identifier", re.IGNORECASE),
+    no_login=re.compile(r"set an auth method|invalid auth method|api key not (?:found|valid)", re.IGNORECASE),
+)
+"""Gemini CLI."""

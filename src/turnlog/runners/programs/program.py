@@ -1,0 +1,78 @@
+"""What the runner of programs has to know of one: how it is started, and what the lines mean that it prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from ...log.usage import Usage
+
+
+class Told(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
+    """Something that a line of a program tells. `kind` says what:
+
+    `session`: `text` is the id by which the program resumes the conversation. `text`, `reasoning`: the next piece.
+    `ran_tool`: the program ran the tool `name` with `arguments`. `done`: the answer is complete, and `usage` is what it
+    took. `failed`: there will be no answer; `text` says why, `status` is the HTTP status behind it, `wait` the seconds
+    until the program may be asked again, both None if unknown.
+    """
+
+    kind: Literal["session", "text", "reasoning", "ran_tool", "done", "failed"]
+    text: str = ""
+    name: str = ""
+    arguments: Any = None
+    usage: Usage | None = None
+    status: int | None = None
+    wait: float | None = None
+
+
+class Reader(Protocol):
+    """Reads the lines of one run."""
+
+    def read(self, event: Mapping[str, Any]) -> list[Told]:
+        """What an event tells. Events and values of kinds that are not known tell nothing; never raises."""
+        ...
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """A program: its `command`, how it is installed and logged in, the `makers` (providers) whose models it runs, and
+    the short names of these models.
+
+    `arguments` gives the command line for a model ("" for the program's own choice) and the id of a conversation to
+    resume ("" for a new one). The prompt is written to its standard input. `lost` finds in an error that the
+    conversation to resume is gone, `no_login` that there is no key. If `sums`, usage is that of the whole conversation.
+    """
+
+    command: str
+    install: str
+    login: str
+    makers: tuple[str, ...]
+    models: Mapping[str, str]
+    arguments: Callable[[str, str], Sequence[str]]
+    reader: Callable[[], Reader]
+    lost: re.Pattern[str]
+    no_login: re.Pattern[str]
+    sums: bool = False
+
+
+def text_at(value: Any, *path: str) -> str:
+    """The text at a path of keys; "" if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def mapping_at(value: Any, *path: str) -> Mapping[str, Any]:
+    """The object at a path of keys; an empty one if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def items_at(value: Any, key: str) -> list[Any]:
+    """The list under a key; an empty one if there is none."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, list) else []

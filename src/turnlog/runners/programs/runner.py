@@ -1,0 +1,305 @@
+"""The runner of agent programs: `claude`, `gemini` and `codex`, each with its JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...errors import InputError, NotLoggedIn, RateLimited, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut
+from ...log.messages import Message, Text, sha256_hex
+from ...log.usage import Usage
+from ...requests.request import Request
+from ...summarize.transcript import entries_of
+from ...text_history import HistoryPrompt
+from ...view.types import Shown
+from ..chunks import chunk_writer, ran_tool
+from ..refusals import refusal
+from .claude import CLAUDE
+from .codex import CODEX
+from .gemini import GEMINI
+from .process import Child, start
+from .program import Program, Told
+
+PROGRAMS: Mapping[str, Program] = {"claude": CLAUDE, "gemini": GEMINI, "codex": CODEX}
+"""The programs by name."""
+
+_REMEMBERED = 256
+"""Conversations of programs that a runner can resume."""
+
+_NOISE = 20
+"""Lines that are no JSON of which an error tells."""
+
+_HARMLESS = ("Loaded cached credentials", "WARNING:", "Warning:")
+"""Beginnings of lines that programs write also if nothing is wrong."""
+
+
+class ProgramRunner:
+    """Lets an agent program answer: `claude`, `gemini` or `codex`.
+
+        runner = ProgramRunner("claude", model="haiku")
+
+    The program runs its own tools, and asks nobody: what it may do is for its own settings and `arguments`, which are
+    added to its command line. Tools and settings of the request are not for it; `ran_tool` events tell what it ran.
+
+    It gets what the user said last, and resumes its own conversation, as long as that is the one of the request. If it
+    is not (another runner answered, something was taken back, the process is new), or with `resume=False`, it gets the
+    whole conversation as one prompt, which `history` makes.
+
+    `model` is one of the program's short names (`PROGRAMS["claude"].models`) or any name that it knows; without it, the
+    model of the request's target if it is of the program's maker. A run has `timeout` seconds. A program that is rate
+    limited is asked once more after the time that it says, if that is no more than `max_wait` seconds. `command` is
+    the path of the program, `cwd` the folder in which it works, `env` is added to its environment.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        model: str = "",
+        resume: bool = True,
+        history: HistoryPrompt | None = None,
+        timeout: float = 120.0,
+        max_wait: float = 60.0,
+        command: str | Path = "",
+        arguments: Sequence[str] = (),
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Raises InputError for a program that is none of these, and for a `timeout` that is not positive."""
+        if program not in PROGRAMS:
+            raise InputError(f"program: there are {', '.join(map(repr, PROGRAMS))}, not {program!r}")
+        if isinstance(arguments, str):
+            raise InputError(f"arguments must be a list of texts, not one text: [{arguments!r}]")
+        if not timeout > 0:
+            raise InputError(f"timeout must be a number of seconds, more than 0, not {timeout!r}")
+        self.name = program
+        self._program = PROGRAMS[program]
+        self._model = self._program.models.get(model, model)
+        self._resumes = resume
+        self._history = history
+        self._timeout = timeout
+        self._max_wait = max_wait
+        self._command = str(command)
+        self._extra = list(arguments)
+        self._cwd = cwd
+        self._env = env
+        self._known: OrderedDict[str, tuple[str, Usage]] = OrderedDict()
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """The chunks of the answer, in the format of the request's provider."""
+        since = _newest(request.view)
+        known = self._known.get(_digest(request.view[:since])) if self._resumes else None
+        for attempt in range(3):
+            said = False
+            try:
+                async with aclosing(self._answer(request, known)) as chunks:
+                    async for chunk in chunks:
+                        said = True
+                        yield chunk
+                return
+            except RateLimited as error:
+                if said or attempt or error.retry_after is None or error.retry_after > self._max_wait:
+                    raise
+                await asyncio.sleep(error.retry_after)
+            except _Lost as error:
+                if said or known is None:
+                    raise error.failed from None
+                known = None
+
+    async def aclose(self) -> None:
+        """Forget the programs' conversations. Programs at work end with their streams."""
+        self._known.clear()
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _answer(self, request: Request, known: tuple[str, Usage] | None) -> AsyncGenerator[Any, None]:
+        """The chunks of one run. Raises RunnerError, and _Lost if the conversation to resume is gone."""
+        target = request.target
+        run = _Run(self._program, self.name)
+        resumed, billed = known or ("", Usage())
+        writer = chunk_writer(target.provider, target.model, f"{self.name}_{sha256_hex(request.json())[:12]}")
+        child = await self._start(request, resumed)
+        try:
+            try:
+                async for line in child.lines():
+                    for told in run.read(line):
+                        if told.kind == "ran_tool":
+                            yield ran_tool(told.name, told.arguments)
+                        elif told.kind in ("text", "reasoning") and told.text:
+                            for chunk in writer.say(told.kind, told.text):
+                                yield chunk
+                    if run.ended:
+                        break
+            except TimeoutError:
+                raise RunnerTimedOut(self.name, self._timeout, message=run.last or child.stderr) from None
+            if not run.done:
+                await child.finish()
+                raise run.error(child)
+            usage = run.usage
+            if usage is not None and self._program.sums and resumed:
+                usage = _less(usage, billed)
+            self._remember(request, run)
+            for chunk in writer.end(usage):
+                yield chunk
+            await child.finish()
+        finally:
+            await child.end()
+
+    async def _start(self, request: Request, resumed: str) -> Child:
+        """Start the program with its prompt. Raises RunnerNotFound, RunnerFailed."""
+        view = request.view[_newest(request.view) :] if resumed else request.view
+        target = request.target
+        history = self._history or HistoryPrompt(model=target.model, provider=target.provider)
+        model = self._model or (target.model if target.provider in self._program.makers else "")
+        found = shutil.which(self._command or self._program.command)
+        if found is None:
+            what = f"{self.name} ({self._command})" if self._command else self.name
+            raise RunnerNotFound(self.name, self._program.install, what=what)
+        command = [found, *self._program.arguments(model, resumed), *self._extra]
+        if self._extra and command[-len(self._extra) - 1] == "-":  # the prompt stays last
+            command = [*command[: -len(self._extra) - 1], *self._extra, "-"]
+        try:
+            return await start(command, history.prompt_of(view).prompt, self._timeout, cwd=self._cwd, env=self._env)
+        except OSError as error:
+            raise RunnerFailed(self.name, f"it cannot be started: {error}") from error
+
+    def _remember(self, request: Request, run: _Run) -> None:
+        """Keep the id by which the conversation can be resumed, under what was said in it."""
+        if not run.session or not run.text:
+            return
+        answer = Shown(Message("assistant", (Text(run.text),)), ())
+        self._known[_digest([*request.view, answer])] = run.session, run.usage or Usage()
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+
+class _Lost(Exception):
+    """The conversation to resume is gone."""
+
+    def __init__(self, failed: RunnerError) -> None:
+        super().__init__(str(failed))
+        self.failed = failed
+
+
+class _Run:
+    """What one run has told so far."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._program = program
+        self._name = name
+        self._reader = program.reader()
+        self._noise: list[str] = []
+        self._failed: Told | None = None
+        self._pieces: list[str] = []
+        self._events = 0
+        self.session = ""
+        self.usage: Usage | None = None
+        self.done = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.done or self._failed is not None
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return "".join(self._pieces)
+
+    @property
+    def last(self) -> str:
+        """The last line that was no JSON."""
+        return self._noise[-1] if self._noise else ""
+
+    def read(self, line: bytes) -> list[Told]:
+        """What a line tells; lines that are no JSON are kept for an error."""
+        try:
+            event = msgspec.json.decode(line) if line.lstrip().startswith(b"{") else None
+        except msgspec.DecodeError:
+            event = _lenient(line)
+        if not isinstance(event, dict):
+            if text := line.decode("utf-8", "replace").strip():
+                self._noise = [*self._noise[1 - _NOISE :], text]
+            return []
+        self._events += 1
+        told = self._reader.read(event)
+        for one in told:
+            if one.kind == "session":
+                self.session = one.text or self.session
+            elif one.kind == "text":
+                self._pieces.append(one.text)
+            elif one.kind == "done":
+                self.done, self.usage = True, one.usage
+            elif one.kind == "failed":
+                self._failed = one
+        return told
+
+    def error(self, child: Child) -> Exception:
+        """Why there is no answer."""
+        failed = self._failed or Told(kind="failed")
+        written = [*self._noise, *child.stderr.splitlines()]
+        stderr = "\n".join(line for line in written if not line.startswith(_HARMLESS))
+        message = failed.text or stderr.strip() or self._silence(child.code)
+        reason = "\n".join((failed.text, stderr))
+        if self._program.no_login.search(reason):
+            return NotLoggedIn(self._name, self._program.login, message[-500:])
+        found = refusal(self._name, self._program.login, message, status=failed.status, wait=failed.wait)
+        if isinstance(found, RunnerFailed):
+            status = child.code or failed.status
+            found = RunnerFailed(self._name, message[:2_000], status=status, stderr=child.stderr)
+        return _Lost(found) if self._program.lost.search(reason) else found
+
+    def _silence(self, code: int | None) -> str:
+        if self._events:
+            return "it ended in the middle of its answer"
+        command = self._program.command
+        return (
+            f"it printed none of its JSON events; is `{command}` the right program, and new enough?" if not code else ""
+        )
+
+
+def _lenient(line: bytes) -> Any:
+    """A line of JSON with what only lenient readers take, such as lone surrogates; None if it is no JSON."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _newest(view: Sequence[Shown]) -> int:
+    """Where what the user says now begins: the messages after the last one of the model."""
+    since = len(view)
+    while since and view[since - 1].message.role == "user":
+        since -= 1
+    return since
+
+
+def _digest(view: Sequence[Shown]) -> str:
+    """A digest of what was said, without reasoning, which programs keep to themselves."""
+    said: list[tuple[str, str, str]] = []
+    for shown in view:
+        for entry in entries_of([Shown(shown.message, (0,))]):
+            if said and said[-1][:2] == (shown.message.role, entry.title) and entry.voice != "tool":
+                said[-1] = (shown.message.role, entry.title, said[-1][2] + entry.text)
+            else:
+                said.append((shown.message.role, entry.title, entry.text))
+    return sha256_hex(msgspec.json.encode(said))
+
+
+def _less(usage: Usage, before: Usage) -> Usage:
+    """What was billed since."""
+    return Usage(
+        input=max(0, usage.input - before.input),
+        output=max(0, usage.output - before.output),
+        cached=max(0, usage.cached - before.cached),
+        cache_write=max(0, usage.cache_write - before.cache_write),
+        reasoning=max(0, usage.reasoning - before.reasoning),
+    )
