@@ -146,8 +146,13 @@ SCRIPT = [
 ]  # fmt: skip
 """What is done with a session, and all that is told of it: kind, text, kind of record."""
 
-AGAIN = [("session_resumed", "session resumed at record 63", ""), ("session_closed", "session closed", "")]
-"""What is told when it is opened again and closed."""
+AGAIN = [
+    ("session_resumed", "session resumed at record 63", ""),
+    ("turn_resumed", "turn 61 goes on", "TurnResumed"),
+    ("turn_completed", "turn 61 completed", "TurnClosed"),
+    ("session_closed", "session closed", ""),
+]
+"""What is told when it is opened again, goes on with its last turn, and is closed."""
 
 
 def told(event: Event) -> tuple[str, str, str]:
@@ -189,6 +194,8 @@ def test_everything_that_happens_is_told(store: MemoryStore, tmp_path: Path, cap
     assert {event.session for event in heard} == {"s"}
     again = session_in(store)
     again.on_event(heard.append)
+    with again.turn():
+        pass
     again.close()
     assert [told(event) for event in heard[done:]] == AGAIN
     assert [record.getMessage() for record in caplog.records] == [f"s: {event.text}" for event in heard]

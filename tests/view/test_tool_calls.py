@@ -60,12 +60,15 @@ START, GIVEN = ToolStarted("c1", 1, "ls"), Approval("c1", "given", 1, "kim")
     "after, expected, awaits, standing",
     [
         ((), {}, "result", "not on record whether it started"),
-        ((Approval("c1", "asked", 1),), {"approval": "asked"}, "approval", "waits for approval"),
-        ((Approval("c1", "asked"),), {"approval": "asked"}, "approval", "waits for approval"),
-        ((GIVEN,), {"approval": "given", "approved_by": "kim"}, "result", "approved, not started"),
+        ((Approval("c1", "asked", 1),), {"approval": "asked", "approval_record": 2}, "approval", "waits for approval"),
+        ((Approval("c1", "asked"),), {"approval": "asked", "approval_record": 2}, "approval", "waits for approval"),
+        (
+            (GIVEN,),
+            {"approval": "given", "approved_by": "kim", "approval_record": 2}, "result", "approved, not started",
+        ),
         (
             (Approval("c1", "denied", 1, reason="no"),),
-            {"approval": "denied", "outcome": "canceled", "reason": "no"}, "result", "denied",
+            {"approval": "denied", "approval_record": 2, "outcome": "canceled", "reason": "no"}, "result", "denied",
         ),
         ((START,), {"started": 2, "outcome": "aborted"}, "result", "started and never ended: it may have run"),
         (
@@ -76,6 +79,21 @@ START, GIVEN = ToolStarted("c1", 1, "ls"), Approval("c1", "given", 1, "kim")
         (
             (START, result("x", outcome="failed", tokens=7)),
             {"started": 2, "result": 3, "outcome": "failed", "tokens": 7}, "", "answered in record 3",
+        ),
+        (
+            (START, Approval("c1", "asked", 1)),
+            {"started": 2, "approval": "asked", "approval_record": 3, "outcome": "aborted"}, "approval",
+            "may have run; waits for approval to run again",
+        ),
+        (
+            (START, Approval("c1", "denied", 1, reason="no")),
+            {"started": 2, "approval": "denied", "approval_record": 3, "outcome": "aborted", "reason": "no"},
+            "result", "may have run; may not run again",
+        ),
+        (
+            (START, GIVEN, START),
+            {"started": 4, "approval": "given", "approved_by": "kim", "approval_record": 3, "outcome": "aborted"},
+            "result", "started and never ended: it may have run",
         ),
         ((ToolStarted("c1", 7), result("x", "c9")), {}, "result", "not on record whether it started"),
     ],

@@ -79,7 +79,7 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
     """The first and last record of a turn. Raises InputError if the session has no turn of that number."""
-    spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed")), last)
+    spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed", "turn_resumed")), last)
     if abs(turn) > len(spans):
         raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
     return spans[turn - 1 if turn > 0 else turn]

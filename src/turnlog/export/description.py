@@ -34,6 +34,7 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
     UnknownRecord,
     UsageRecord,
 )
@@ -217,6 +218,8 @@ def _line(body: Body) -> tuple[str, str]:
             return "session", f"{'resumed' if resumed else 'opened'}, {source}"
         case TurnOpened(turn_id=turn_id):
             return "turn", f"{turn_id} opened"
+        case TurnResumed(turn_id=turn_id):
+            return "turn", f"{turn_id} goes on"
         case TurnClosed(turn_id=turn_id, status=status, reason=reason):
             return "turn", f"{turn_id} closed: {status} {reason}".rstrip()
         case FileChange(path=path, action=action, old_path=old_path):

@@ -179,6 +179,14 @@ class TurnClosed(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=Tru
     reason: str = ""
 
 
+class TurnResumed(
+    Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="turn_resumed"
+):
+    """A turn that had ended goes on: an earlier `TurnClosed` of it no longer holds."""
+
+    turn_id: str
+
+
 class Environment(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """The version of turnlog that recorded a configuration, and the model's limits in tokens from the table of models
     then (0 without a model). `known` is False if no table contained the model."""
@@ -302,6 +310,7 @@ Body = (
     | SessionOpened
     | TurnOpened
     | TurnClosed
+    | TurnResumed
     | Configuration
     | PromptRecord
     | FileChange

@@ -45,6 +45,7 @@ from .records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
     UnknownRecord,
     UsageRecord,
 )
@@ -113,6 +114,7 @@ FIELDS: dict[type, dict[str, Field]] = {
     SessionOpened: {"source": NOT_TEXT},
     TurnOpened: {"turn_id": NOT_TEXT, "watch": TEXT},
     TurnClosed: {"turn_id": NOT_TEXT, "status": NOT_TEXT, "reason": TEXT},
+    TurnResumed: {"turn_id": NOT_TEXT},
     Configuration: {
         "provider": NOT_TEXT,
         "model": NOT_TEXT,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .cache_report import CacheOutcome, CacheReport
     from .compactor import Compaction
     from .events import Appended, Event, EventKind, Feed, follow_records
+    from .going_on import interrupted_turn
     from .history_edits import Rewind
     from .inspect import WindowUse
     from .prompt import Prompt, SectionReport
@@ -36,6 +37,7 @@ else:
             "cache_report": "CacheOutcome CacheReport",
             "compactor": "Compaction",
             "events": "Appended Event EventKind Feed follow_records",
+            "going_on": "interrupted_turn",
             "history_edits": "Rewind",
             "inspect": "WindowUse",
             "prompt": "Prompt SectionReport",
@@ -77,4 +79,5 @@ __all__ = [
     "WindowUse",
     "answer_unfinished",
     "follow_records",
+    "interrupted_turn",
 ]

@@ -32,6 +32,7 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
 )
 from ..models.target import Target
 from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
@@ -46,6 +47,7 @@ EventKind = Literal[
     "session_resumed",
     "session_closed",
     "turn_started",
+    "turn_resumed",
     "turn_completed",
     "turn_failed",
     "turn_cancelled",
@@ -350,6 +352,8 @@ def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
     match body:
         case TurnOpened(turn_id=turn_id):
             return "turn_started", f"turn {turn_id} started"
+        case TurnResumed(turn_id=turn_id):
+            return "turn_resumed", f"turn {turn_id} goes on"
         case TurnClosed(turn_id=turn_id, status=status, reason=reason):
             text = f"turn {turn_id} {status}: {reason}" if reason else f"turn {turn_id} {status}"
             kinds: dict[str, EventKind] = {"failed": "turn_failed", "cancelled": "turn_cancelled"}

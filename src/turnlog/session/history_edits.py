@@ -11,7 +11,7 @@ from msgspec import Struct
 from .._platform.units import counted
 from ..errors import Conflict, InputError
 from ..log.messages import Message, ToolResult
-from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
+from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened, TurnResumed
 from ..log.store import RecordStore
 from ..view.decisions import SIZING, Rewinds, active_decisions
 from ..view.fold import select
@@ -225,7 +225,7 @@ def _speaks(record: Record) -> bool:
 
 def _decides(record: Record) -> bool:
     """Whether a record changes the conversation from there on, or continues it."""
-    return isinstance(record.body, (Decision, TurnOpened))
+    return isinstance(record.body, (Decision, TurnOpened, TurnResumed))
 
 
 def _is_said(record: Record) -> bool:

@@ -26,6 +26,7 @@ from ..log.records import (
     StreamCheckpoint,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
 )
 from ..models.target import target as make_target
 from ..view.decisions import Rewinds
@@ -35,6 +36,7 @@ from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
 from .marks import marks_decision
+from .reader import SessionLog
 
 if TYPE_CHECKING:
     from .session import Session
@@ -230,13 +232,18 @@ def begin(
 def answer_unfinished(session: Session) -> list[CallInfo]:
     """Record a stand-in result for every call that has none: the same text that requests contain for it. A real result
     recorded later replaces it. Returns the calls."""
-    found, log = session.log.unfinished(), session.log
-    rewinds = Rewinds.of(session._store.of_kinds(session.id, ("decision",)))
-    fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
-    results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
-    if results:
-        session._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))
+    found = session.log.unfinished()
+    if found:
+        session._journal.append(*stand_ins(session.log, found))
     return found
+
+
+def stand_ins(log: SessionLog, calls: Iterable[CallInfo]) -> list[MessageRecord]:
+    """The results that requests contain for these calls, as they have none."""
+    rewinds = Rewinds.of(log.of_kinds("decision"))
+    fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
+    results = (synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in calls)
+    return [MessageRecord(Message("user", (result,))) for result in results]
 
 
 def calls_left_open(backwards: Iterable[Record]) -> list[CallInfo]:
@@ -292,7 +299,7 @@ _NEAR = 500
 _RACES = 8
 """How often another process may append first."""
 
-_MARKS = ("turn_opened", "turn_closed")
+_MARKS = ("turn_opened", "turn_closed", "turn_resumed")
 
 
 def recover(session: Session) -> Recovered:
@@ -340,13 +347,13 @@ def _recovered(session: Session, *, exact: bool = True) -> Recovered:
 
 
 def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
-    """The newest record that opened a turn, if there is one, and whether that turn was closed."""
-    closed: set[str] = set()
+    """The newest record that opened a turn, if there is one, and whether that turn was closed and not resumed."""
+    closed: dict[str, bool] = {}  # as the newest record says
     for record in backwards:
-        if isinstance(record.body, TurnClosed):
-            closed.add(record.body.turn_id)
+        if isinstance(record.body, (TurnClosed, TurnResumed)):
+            closed.setdefault(record.body.turn_id, isinstance(record.body, TurnClosed))
         elif isinstance(record.body, TurnOpened):
-            return record, record.body.turn_id in closed
+            return record, closed.get(record.body.turn_id, False)
     return None, False
 
 

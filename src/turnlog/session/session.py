@@ -37,6 +37,7 @@ from .compactor import Compaction, Compactor
 from .configure import Configurer
 from .events import Event, Events, Feed
 from .exclusions import exclusion_for, readmission_for
+from .going_on import Calls
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
 from .inspect import WindowUse, explained
@@ -164,10 +165,15 @@ class Session:
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def turn(self, content: Content, *, watch: str | Path | None = None) -> Turn:
+    def turn(self, content: Content | None = None, *, watch: str | Path | None = None, calls: Calls = "answer") -> Turn:
         """A turn that begins with a user message of `content`, for use in `with` or `async with`. With `watch`, changes
-        of files in that folder are recorded during the turn. Only one turn can be open at a time."""
-        return self._turn.made(Turn(self, self._journal, self._turn, content, watch))
+        of files in that folder are recorded during the turn. Only one turn can be open at a time.
+
+        Without content, the newest turn goes on, if a crash, an error or a cancellation ended it. `calls` says what
+        becomes of its calls without a result: `answer` records what is known of each as its result; with `run` they
+        wait to be run; with `ask` those that may have run wait for `approve` or `deny`. Raises InputError when it is
+        entered, if there is no such turn."""
+        return self._turn.made(Turn(self, self._journal, self._turn, content, watch, calls))
 
     # -- recording -------------------------------------------------------------------------------
 

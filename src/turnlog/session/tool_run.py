@@ -13,6 +13,16 @@ from ..log.records import MessageRecord, Record, ToolFinished
 from .inputs import Content, parts_of
 from .recorder import Journal
 
+_DENIED = "The user did not allow this call; it did not run."
+_DENIED_AGAIN = "The call was interrupted. It may have run, wholly or in part; the user did not allow it to run again."
+
+
+def denied(call: ToolCall, reason: str, *, began: bool) -> ToolResult:
+    """The result of a call that may not run or, if it `began` before, may not run again."""
+    text = f"{_DENIED_AGAIN if began else _DENIED} {reason}".rstrip()
+    outcome: Outcome = "aborted" if began else "canceled"
+    return ToolResult(call.id, call.name, (Text(text),), outcome, call.kind, synthetic=True)
+
 
 class ToolRun:
     """The run of a tool: `Turn.tool`. `start` records its beginning.

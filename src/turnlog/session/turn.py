@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..errors import InputError, TurnCancelled, cancellations, described
-from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
+from ..log.messages import Message, Outcome, ToolCall, ToolResult
 from ..log.records import (
     Approval,
     Body,
@@ -30,15 +30,15 @@ from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
 from ..workspace.watch import FileRecorder
 from .answer import Answer, is_stream
+from .going_on import Calls, calls_given, resumption
 from .inputs import Content, parts_of
 from .recorder import Journal
 from .recovery import told
-from .tool_run import ToolRun
+from .tool_run import ToolRun, denied
 
 if TYPE_CHECKING:
     from .session import Session
 
-_DENIED = "The user did not allow this call; it did not run."
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
 _UNBEGUN = (
     "a turn was made and never begun, so what the user said in it is not on record: "
@@ -117,17 +117,27 @@ class Turn:
     """
 
     def __init__(
-        self, session: Session, journal: Journal, slot: OpenTurn, content: Content, watch: str | Path | None
+        self,
+        session: Session,
+        journal: Journal,
+        slot: OpenTurn,
+        content: Content | None,
+        watch: str | Path | None,
+        calls: Calls = "answer",
     ) -> None:
         self._session = session
         self._journal = journal
         self._slot = slot
-        self._parts = parts_of(content)
-        if any(isinstance(part, ToolResult) for part in self._parts):
+        self._parts = None if content is None else parts_of(content)
+        if any(isinstance(part, ToolResult) for part in self._parts or ()):
             raise InputError("turns begin with what a user says; results of tools go to tool_result()")
+        calls_given(calls)
+        self._calls = calls
         self._watch = watch
+        self._id = ""
         self._stack = ExitStack()
         self._opened = 0  # number of the record that opened it
+        self._resumed = 0  # number of the record from which it goes on, if an earlier process began it
         self._over = ""  # how it ended
         self._cancelled: str | None = None  # why it is to end
         self._broken = ""  # why its last answer broke off
@@ -149,7 +159,10 @@ class Turn:
             if self._watch is not None:
                 files = self._stack.enter_context(self._session.files(self._watch))
                 self._stack.enter_context(files.watch())
-            self._session.prompt.said(self._opening)
+            if self._parts is None:
+                self._journal.append_at(self._resuming)
+            else:
+                self._session.prompt.said(self._opening)
         except BaseException:
             self._opened = 0
             self._slot.release()
@@ -233,8 +246,8 @@ class Turn:
     def deny(self, call: ToolCall, *, by: str = "", reason: str = "") -> Record:
         """Record that a call may not run. The model is told so, with the reason."""
         self._journal.record_of(call)
-        text = f"{_DENIED} {reason}".rstrip()
-        result = ToolResult(call.id, call.name, (Text(text),), "canceled", call.kind, synthetic=True)
+        info = self._open_call(call)
+        result = denied(call, reason, began=info is not None and info.started > 0)
         return self._approval(call, "denied", by, reason, MessageRecord(Message("user", (result,))))[0]
 
     def tool(self, call: ToolCall) -> ToolRun:
@@ -277,8 +290,8 @@ class Turn:
 
     @property
     def id(self) -> str:
-        """The turn's id: the number of the record that opened it. Empty before it is entered."""
-        return str(self._opened) if self._opened else ""
+        """The turn's id: the number of the record that opened it, as text. Empty before it is entered."""
+        return self._id
 
     @property
     def info(self) -> TurnInfo:
@@ -300,9 +313,15 @@ class Turn:
     # -- inside ----------------------------------------------------------------------------------
 
     def _opening(self, n: int) -> Sequence[Body]:
-        self._opened = n  # before anybody is told of it: whoever listens may ask the turn, cancel it, close the session
+        # before anybody is told of it: whoever listens may ask the turn, cancel it, close the session
+        self._opened, self._id = n, str(n)
         watched = "" if self._watch is None else os.path.abspath(self._watch)
-        return TurnOpened(str(n), watched), MessageRecord(Message("user", self._parts))
+        return TurnOpened(self._id, watched), MessageRecord(Message("user", self._parts or ()))
+
+    def _resuming(self, n: int) -> Sequence[Body]:
+        self._opened, self._id, bodies = resumption(self._session.log, self._calls)
+        self._resumed = n
+        return bodies
 
     def _ending(self, error: BaseException | None) -> tuple[str, str]:
         if self._cancelled is not None:
@@ -376,6 +395,6 @@ class Turn:
     ) -> tuple[Record, ...]:
         self._check()
         info = self._open_call(call)
-        if info is not None and (info.result or info.started):
+        if info is not None and (info.result or info.started > self._resumed):
             raise InputError(f"call {call.id!r} of {call.name!r} can no longer be approved or denied: {info.standing}")
         return self._journal.append(Approval(call.id, state, self._journal.record_of(call), by, reason), *more)

@@ -28,6 +28,7 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
     UsageRecord,
 )
 from ..log.usage import Usage
@@ -42,7 +43,16 @@ first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ERROR_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
-_BEFORE_REQUEST = (Approval, Configuration, Decision, MessageRecord, PartialAnswer, ToolFinished, TurnOpened)
+_BEFORE_REQUEST = (
+    Approval,
+    Configuration,
+    Decision,
+    MessageRecord,
+    PartialAnswer,
+    ToolFinished,
+    TurnOpened,
+    TurnResumed,
+)
 _FAILURES = ("failed", "timeout", "aborted", "lost")
 
 _Attributes = dict[str, Any]
@@ -102,7 +112,7 @@ class SessionSpans:
 
     def _take(self, record: Record, appended: Appended) -> None:
         match record.body:
-            case TurnOpened(turn_id=turn_id):
+            case TurnOpened(turn_id=turn_id) | TurnResumed(turn_id=turn_id):
                 self._begin_turn(turn_id, record)
             case TurnClosed(turn_id=turn_id, status=status, reason=reason):
                 if self._turn is not None and self._turn[0] == turn_id:

@@ -29,6 +29,7 @@ from ..log.records import (
     ToolStarted,
     TurnClosed,
     TurnOpened,
+    TurnResumed,
     UsageRecord,
 )
 from ..log.store import Draft, Store
@@ -153,6 +154,7 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield PromptRecord((PromptSection(_ALL, _ALL, "late", When(label=_ALL)),), (_ALL,))
     yield MessageRecord(Message("assistant", (Media("image", url=f"javascript:{_RUN}"), Media("file", file_id=_ALL))))
     yield TurnClosed(_ALL, _ALL, _ALL)
+    yield TurnResumed(_ALL)
     yield SessionOpened(_ALL, resumed=True)
     yield SealedRecord(_ALL, _SVG, blobs=(_ALL,))
     yield MessageRecord(Message("user", (Text(_ALL),)))

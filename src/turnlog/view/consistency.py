@@ -10,7 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from ..log.messages import Message, ToolResult, Unknown
-from ..log.records import Approval, Decision, Record, ToolFinished, ToolStarted, TurnClosed, TurnOpened, UnknownRecord
+from ..log.records import (
+    Approval,
+    Decision,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    TurnResumed,
+    UnknownRecord,
+)
 from .decisions import Rewinds
 from .fold import as_shown
 from .tool_calls import CallInfo, calls_of, pairs_of
@@ -109,6 +119,11 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
             if not body.reason.startswith(LEFT_OPEN):  # otherwise it may go on: the closing process did not see its end
                 closed[body.turn_id] = record.n
             running.pop(body.turn_id, None)
+        elif isinstance(body, TurnResumed):
+            if body.turn_id not in opened:
+                yield Inconsistency("turn", f"turn {body.turn_id!r} was resumed and never opened", (record.n,))
+            closed.pop(body.turn_id, None)
+            running = {body.turn_id: record.n}
     if strict:
         for turn_id, n in running.items():
             yield Inconsistency("turn", f"turn {turn_id!r} is open", (n,))

@@ -47,8 +47,8 @@ def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict
             return {(call_record, call_id): outcome}
         case Approval(call_id=call_id, call_record=call_record, state=state):
             before = fate.get((call_record, call_id))
-            if state == "denied":
-                return {(call_record, call_id): "canceled"}
+            if state == "denied":  # of one that began before, somebody was asked whether it may run again
+                return {(call_record, call_id): "canceled"} if before in (None, "asked", "approved") else {}
             if before in (None, "asked", "approved"):
                 return {(call_record, call_id): "asked" if state == "asked" else "approved"}
             if state == "given" and before == "canceled":  # whether it ran is not known
@@ -60,11 +60,11 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A tool call, its run and its result. Numbers are those of records, 0 if there is no such record.
 
     `record`: the message with the call, recorded at `time`. `approval`: the last decision on whether it may run, made
-    by `approved_by`. `started` and `finished`: the records that the tool began and ended; `seconds`: how long it ran.
-    `result`: the record of its result; `synthetic`: that result was not made by a tool. `outcome`: that of the result,
-    else of the `finished` record; `aborted` if it started and never finished; None if unknown. `reason`: why it ended
-    so or was denied. `tokens`: the size of the result, as counted when it was recorded. `rewound`: the rewind that took
-    the call back; its result is no longer waited for.
+    by `approved_by` in record `approval_record`. `started` and `finished`: the records that the tool began and ended;
+    `seconds`: how long it ran. `result`: the record of its result; `synthetic`: that result was not made by a tool.
+    `outcome`: that of the result, else of the `finished` record; `aborted` if it started and never finished; None if
+    unknown. `reason`: why it ended so or was denied. `tokens`: the size of the result, as counted when it was recorded.
+    `rewound`: the rewind that took the call back; its result is no longer waited for.
     """
 
     call: ToolCall
@@ -72,6 +72,7 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     time: str = ""
     approval: Literal["", "asked", "given", "denied"] = ""
     approved_by: str = ""
+    approval_record: int = 0
     started: int = 0
     finished: int = 0
     seconds: float = 0.0
@@ -90,13 +91,23 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
         """What the call waits for: `approval`, `result`, or "" if it waits for nothing."""
         if self.result or self.rewound:
             return ""
-        return "approval" if self.approval == "asked" and not self.started else "result"
+        return "approval" if self.approval == "asked" and self.approval_record > self.started else "result"
+
+    @property
+    def may_have_run(self) -> bool:
+        """Whether the call has no result and may have run, wholly or in part: it started, or nothing at all is on
+        record of it. One that waits for approval, or was approved and has not started, has not run."""
+        return not self.result and bool(self.started or self.finished or not self.approval)
 
     @property
     def standing(self) -> str:
         """The state of the call, as text for people."""
         if self.result:
             return f"answered in record {self.result}" + (" (not by a tool)" if self.synthetic else "")
+        begun = max(self.started, self.finished)
+        if begun and self.approval_record > begun:
+            again = {"asked": "waits for approval to run again", "given": "approved to run again"}
+            return f"may have run; {again.get(self.approval, 'may not run again')}"
         if self.finished:
             return f"ended ({self.outcome}), but its result is not on record"
         if self.started:
@@ -245,7 +256,8 @@ def _news(info: CallInfo, n: int, body: ToolStarted | ToolFinished | Approval) -
             outcome = body.outcome
         case Approval():
             yield from (("approval", body.state), ("approved_by", body.by), ("reason", body.reason))
-            if body.state != "denied":
+            yield "approval_record", n
+            if body.state != "denied" or info.started:
                 return
             outcome = "canceled"
     if not info.result or info.synthetic:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from .._platform.units import counted
 from ..log.bills import Bills, total_usage, usage_by_model
 from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
-from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened
+from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, TurnResumed
 from ..log.usage import Usage
 from ..models.pricing import Cost, total_cost
 from .decisions import Rewinds
@@ -106,7 +106,12 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
     starts = _starts(records)
     place = {record.n: i for i, record in enumerate(records)}
     edges = [*(place[n] for n, _ in starts), len(records)]
-    closings = {record.body.turn_id: record for record in records if isinstance(record.body, TurnClosed)}
+    closings: dict[str, Record] = {}
+    for record in records:
+        if isinstance(record.body, TurnClosed):
+            closings[record.body.turn_id] = record
+        elif isinstance(record.body, TurnResumed):
+            closings.pop(record.body.turn_id, None)
     calls: dict[int, list[CallInfo]] = {}
     for info in calls_of(records):
         calls.setdefault(info.record, []).append(info)
@@ -133,6 +138,8 @@ def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
             marks.append((record.n, record.body.turn_id))
         elif isinstance(record.body, TurnClosed):
             closed[record.body.turn_id] = record.n  # the last closing counts: one by another process may be wrong
+        elif isinstance(record.body, TurnResumed):
+            closed.pop(record.body.turn_id, None)
         elif _is_word_of_user(record):
             marks.append((record.n, None))
     starts: list[tuple[int, str]] = []
