@@ -43,6 +43,7 @@ _NOUNS = {
     "search": "search",
     "memory": "memory",
     "recall": "recall",
+    "handoff": "handoff",
     "request": "request",
     "context": "context",
     "compact": "compact undo",

@@ -16,6 +16,7 @@ from ..importers import Origin, read_file
 from ..importers.protocol import origin_name
 from ..importers.sync import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
+from ..log.store import Store
 from ..models.target import DEFAULT_MODELS, Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
@@ -67,15 +68,22 @@ def _request(arguments: Namespace) -> int:
 
 @contextmanager
 def session_of(arguments: Namespace) -> Iterator[Session]:
-    """The session that SOURCE names. If a file and a session have that name, the file is used; it is read into memory
-    only."""
+    """The session that SOURCE names (see `source_of`)."""
+    with source_of(arguments) as (store, session_id):
+        yield Session(store, store.info(session_id))
+
+
+@contextmanager
+def source_of(arguments: Namespace) -> Iterator[tuple[Store, str]]:
+    """The store and the id of the session that SOURCE names. If a file and a session have that name, the file is used;
+    it is read into memory only."""
     path = Path(arguments.source)
     origin: Origin = path
     if arguments.source == "-":
         origin = stdin_bytes()
     elif path.is_dir() or not path.exists():
-        with _stored(arguments) as session:
-            yield session
+        with _stored(arguments) as found:
+            yield found
         return
     elif not path.is_file():  # a pipe can be read only once
         origin = path.read_bytes()
@@ -86,19 +94,19 @@ def session_of(arguments: Namespace) -> Iterator[Session]:
     if imported.warnings:
         first, more = imported.warnings[0], len(imported.warnings) - 1
         say(f"{origin_name(origin)}: {first.message}" + (f" (and {counted(more, 'more warning')})" if more else ""))
-    yield Session(store, store.info(kept.session))
+    yield store, kept.session
 
 
 @contextmanager
-def _stored(arguments: Namespace) -> Iterator[Session]:
+def _stored(arguments: Namespace) -> Iterator[tuple[Store, str]]:
     if is_missing(arguments):
         raise SessionNotFound(f"{arguments.source}: no such file, and there is no store at {place(arguments)}")
     with opened(arguments) as store:
         try:
-            info = store.info(whole_id(store, arguments.source))
+            session_id = store.info(whole_id(store, arguments.source)).id
         except SessionNotFound as error:
             raise SessionNotFound(f"{arguments.source}: no such file; in {place(arguments)} {error}") from error
-        yield Session(store, info)
+        yield store, session_id
 
 
 def _target(session: Session, provider: str, model: str) -> Target:
