@@ -202,7 +202,7 @@ def test_the_front_stays_small() -> None:
     session = turnlog.open(store=":memory:")
     members = [name for name in dir(session) if not name.startswith("_")]
     session.close()
-    assert len(turnlog.__all__) <= 37  # 35, `load_skills` and `recall_tool`
+    assert len(turnlog.__all__) <= 39  # 35, `load_skills`, `recall_tool`, `run` and `arun`
     # 45, `exclude`, `cache`, `prompt`, `memory`, `skills`, `answer_recall` and labels; no more than 55 ever
     assert len(members) <= 52, members
 

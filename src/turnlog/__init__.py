@@ -12,6 +12,7 @@ from ._platform.lazy import lazy_names
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from . import agent as agent
     from . import errors as errors
     from . import export as export
     from . import importers as importers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from . import trajectory as trajectory
     from . import view as view
     from . import workspace as workspace
+    from .agent.running import arun, run
     from .config.settings import Settings
     from .errors import BudgetError, InputError, StoreError, TurnlogError
     from .log.budget import Budget, Strategy
@@ -58,9 +60,10 @@ else:
         __name__,
         {
             "": (
-                "errors export importers log memory models prompt redaction requests runners session skills "
+                "agent errors export importers log memory models prompt redaction requests runners session skills "
                 "stores summarize telemetry testing tokens trajectory view workspace"
             ),
+            "agent.running": "arun run",
             "config.settings": "Settings",
             "errors": "BudgetError InputError StoreError TurnlogError",
             "log.budget": "Budget Strategy",
@@ -109,6 +112,7 @@ __all__ = [
     "ToolResult",
     "TurnlogError",
     "__version__",
+    "arun",
     "check",
     "collect",
     "convert",
@@ -122,5 +126,6 @@ __all__ = [
     "read_back_tool",
     "recall_tool",
     "repair",
+    "run",
     "target",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future, wait
@@ -17,60 +18,29 @@ _T = TypeVar("_T")
 _END = object()
 
 
-class BlockingRunner:
-    """A runner whose streams are iterated with `for`; a context manager. The runner works in an event loop of its own,
-    in a thread, so this also works where another event loop is running. Ctrl-C ends the request."""
+class LoopThread:
+    """An event loop in a thread of its own, started when it is first needed: what is asynchronous runs in it, and is
+    waited for, also where another event loop is running. Ctrl-C cancels it."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0  # a fork has the loop, and not its thread
         self._lock = threading.Lock()
 
-    def stream(self, request: Request) -> Iterator[Any]:
-        """As `Runner.stream`: for `Session.receive`."""
-        return self._iterate(self._runner.stream(request))
-
-    def events(self, request: Request) -> Iterator[RunnerEvent]:
-        """As `turnlog.runners.events`."""
-        return self._iterate(events(self._runner, request))
-
-    def close(self) -> None:
-        """Close the runner and end the thread."""
-        with self._lock:
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            self._wait(loop, self._runner.aclose())
-            loop.call_soon_threadsafe(loop.stop)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _iterate(self, stream: AsyncIterator[_T]) -> Iterator[_T]:
-        loop = self._running()
+    def iterate(self, stream: AsyncIterator[_T]) -> Iterator[_T]:
+        """What the stream gives."""
         try:
-            while (item := self._wait(loop, _next(stream))) is not _END:
+            while (item := self.wait(_next(stream))) is not _END:
                 yield item
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:
-                self._wait(loop, close())
+                self.wait(close())
 
-    def _running(self) -> asyncio.AbstractEventLoop:
-        """The loop, started if it is not running."""
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run, args=(self._loop,), name="turnlog-runner", daemon=True).start()
-            return self._loop
-
-    @staticmethod
-    def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+    def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of `work`, done in the loop. After Ctrl-C it is cancelled, and its end is waited for."""
+        loop = self._running()
         done: Future[Any] = Future()
         tasks: list[asyncio.Task[None]] = []
         loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(_settle(work, done))))
@@ -81,6 +51,54 @@ class BlockingRunner:
                 loop.call_soon_threadsafe(lambda: tasks[0].cancel())
                 wait([done])
             raise
+
+    def close(self, last: Coroutine[Any, Any, Any]) -> None:
+        """Do `last` and end the thread, if it runs."""
+        if self._loop is None:
+            last.close()
+            return
+        self.wait(last)
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        """The loop, started if it is not running."""
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True).start()
+            return self._loop
+
+
+class BlockingRunner:
+    """A runner whose streams are iterated with `for`; a context manager. The runner works in an event loop of its own,
+    in a thread, so this also works where another event loop is running. Ctrl-C ends the request."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._thread = LoopThread("turnlog-runner")
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """As `Runner.stream`: for `Session.receive`."""
+        return self._thread.iterate(self._runner.stream(request))
+
+    def events(self, request: Request) -> Iterator[RunnerEvent]:
+        """As `turnlog.runners.events`."""
+        return self._thread.iterate(events(self._runner, request))
+
+    def close(self) -> None:
+        """Close the runner and end the thread."""
+        self._thread.close(self._runner.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 async def _settle(work: Coroutine[Any, Any, Any], done: Future[Any]) -> None:

@@ -229,10 +229,10 @@ def begin(
         events.emit("session_resumed", str(session.resumed), opening, session.resumed)
 
 
-def answer_unfinished(session: Session) -> list[CallInfo]:
-    """Record a stand-in result for every call that has none: the same text that requests contain for it. A real result
-    recorded later replaces it. Returns the calls."""
-    found = session.log.unfinished()
+def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:
+    """Record a stand-in result for every call that has none, or for these: the same text that requests contain for it.
+    A real result recorded later replaces it. Returns the calls."""
+    found = session.log.unfinished() if calls is None else list(calls)
     if found:
         session._journal.append(*stand_ins(session.log, found))
     return found

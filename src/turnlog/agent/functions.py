@@ -1,0 +1,182 @@
+"""Functions as tools: their declaration from type hints and docstring, their arguments, and what they return."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Union, get_type_hints, overload
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ..errors import InputError, is_async
+from ..log.messages import Media, Opaque, Text, Tool, ToolCall
+from ..session.arguments import InvalidArguments
+from ..session.inputs import Content
+from .docstrings import described
+
+_PARTS = (Text, Media, Opaque)
+
+
+class FunctionTool:
+    """A function that a model may call; made by `tool`, or from a plain function by the loop.
+
+    `declaration` is what requests declare. `needs_approval`: somebody is asked before each call. `repeatable`: a call
+    that a crash interrupted runs again without asking, as it changes nothing or the same again. `seconds`: how long a
+    call may take. `on_demand`: the model sees its name and one line until it loads it. Calling it calls the function.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        description: str = "",
+        needs_approval: bool = False,
+        repeatable: bool = False,
+        seconds: float | None = None,
+        on_demand: bool = False,
+    ) -> None:
+        """Raises InputError for a function that cannot be declared: it has no name, `*args`, a parameter without a
+        type hint, or one of a type that JSON has no form for."""
+        if not callable(function):
+            raise InputError(f"a tool is a function, a turnlog.Tool or a declaration, not {type(function).__name__}")
+        self.function = function
+        self.needs_approval = needs_approval
+        self.repeatable = repeatable
+        self.seconds = seconds
+        self.name = name or getattr(function, "__name__", "")
+        if not self.name.isidentifier():
+            raise InputError(f"the tool {function!r} has no name: give it one with turnlog.agent.tool(name=...)")
+        text, descriptions = described(_routine(function))
+        self._arguments = _arguments_of(function, self.name, descriptions)
+        parameters = _schema(self._arguments, self.name)
+        self.declaration = Tool(self.name, description or text, parameters, on_demand=on_demand)
+
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.name})"
+
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
+        return self.function(*args, **arguments)
+
+    def read(self, call: ToolCall) -> dict[str, Any]:
+        """The arguments of a call as the function takes them. Raises InputError, in words for the model, for arguments
+        that do not fit."""
+        if isinstance(call.arguments, InvalidArguments):
+            raise InputError(f"The tool was not run: {call.arguments}")
+        try:
+            made = msgspec.convert(call.arguments or {}, self._arguments, strict=False, dec_hook=_validated)
+        except msgspec.ValidationError as error:
+            raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
+        values = ((name, getattr(made, name)) for name in made.__struct_fields__)
+        return {name: value for name, value in values if value is not UNSET}
+
+    async def run(self, arguments: Mapping[str, Any]) -> Content:
+        """What the function returns, as the content of a result. A plain function runs in a thread."""
+        async with asyncio.timeout(self.seconds):
+            if is_async(self.function):
+                return content_of(await self.function(**arguments))
+            return content_of(await asyncio.to_thread(self.function, **arguments))
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str = "",
+    description: str = "",
+    needs_approval: bool = False,
+    repeatable: bool = False,
+    seconds: float | None = None,
+    on_demand: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function a tool: `@tool`, or `@tool(needs_approval=True)` with the options of `FunctionTool`. Functions
+    without options need not be decorated."""
+    if function is not None:
+        return FunctionTool(function)
+    return lambda one: FunctionTool(one, **options)
+
+
+def content_of(value: Any) -> Content:
+    """What a tool returned, as the content of a result: text and parts as they are, None as no text, anything else as
+    JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, (str, *_PARTS)):
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(one, _PARTS) for one in value):
+        return [one if isinstance(one, (str, *_PARTS)) else _json(one) for one in value]
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)  # of pydantic
+    return str(value) if dump is None else dump(mode="json")
+
+
+def _arguments_of(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> type[Struct]:
+    """A struct of a function's parameters. One with a default may be absent: the function has its own."""
+    try:
+        hints = get_type_hints(_routine(function), include_extras=True)
+        parameters = list(inspect.signature(function).parameters.values())
+    except (NameError, TypeError, ValueError) as error:
+        raise InputError(f"tool {name!r}: its parameters cannot be read: {error}") from error
+    fields: list[Any] = []
+    for one in parameters:
+        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise InputError(f"tool {name!r}: parameter {one} cannot be given by name, as a model does")
+        if one.name not in hints:
+            raise InputError(f"tool {name!r}: parameter {one.name!r} has no type hint, so no model knows what to give")
+        kind = hints[one.name]
+        if (said := descriptions.get(one.name)) and not _says_what_it_is(kind):
+            kind = Annotated[kind, Meta(description=said)]
+        fields.append((one.name, kind) if one.default is one.empty else (one.name, Union[kind, UnsetType], UNSET))  # noqa: UP007
+    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _routine(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, or the method that an object is called by."""
+    found: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
+    return found
+
+
+def _says_what_it_is(kind: Any) -> bool:
+    notes = typing.get_args(kind)[1:] if typing.get_origin(kind) is Annotated else ()
+    return any(isinstance(note, Meta) and note.description for note in notes)
+
+
+def _schema(arguments: type[Struct], name: str) -> dict[str, Any]:
+    """The JSON schema of a struct, with what it refers to inside of it."""
+    try:
+        (_,), parts = msgspec.json.schema_components(
+            [arguments], schema_hook=_schema_of_model, ref_template="#/$defs/{name}"
+        )
+    except (TypeError, NotImplementedError) as error:
+        raise InputError(f"tool {name!r}: a parameter has a type that JSON has no form for: {error}") from error
+    own = parts.pop(name)
+    schema = {key: value for key, value in own.items() if key != "title"}
+    return {**schema, "$defs": parts} if parts else schema
+
+
+def _schema_of_model(kind: type) -> dict[str, Any]:
+    """The schema of a class that brings its own, as pydantic's models do."""
+    own = getattr(kind, "model_json_schema", None)
+    if own is None:
+        raise NotImplementedError(f"{kind.__name__} has none")
+    return dict(own())
+
+
+def _validated(kind: type, value: Any) -> Any:
+    return kind.model_validate(value)  # type: ignore[attr-defined]

@@ -1,0 +1,292 @@
+"""Functions as tools: what is declared of them, how arguments are read, what results hold."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+
+from turnlog import Media, Text, ToolCall, agent
+from turnlog.agent import FunctionTool
+from turnlog.agent.docstrings import described
+from turnlog.agent.functions import content_of
+from turnlog.errors import InputError
+from turnlog.session.arguments import to_run
+
+
+class Unit(enum.Enum):
+    """A unit."""
+
+    C = "celsius"
+    F = "fahrenheit"
+
+
+class Place(Struct):
+    """A place on a map."""
+
+    name: str
+    height: int = 0
+
+
+@dataclass
+class Span:
+    """Days."""
+
+    first: int
+    last: int = 7
+
+
+class Options(TypedDict, total=False):
+    """What else."""
+
+    wind: bool
+
+
+def forecast(
+    city: str,
+    places: list[Place],
+    *,
+    days: int = 1,
+    unit: Unit = Unit.C,
+    kind: Literal["short", "long"] = "short",
+    within: Span | None = None,
+    tags: Annotated[list[str], Meta(max_length=3, description="At most three.")] = ["a"],  # noqa: B006 - its own
+    options: Options = {},  # noqa: B006
+) -> str:
+    """Look up the weather.
+
+    Only for places in the table.
+
+    Args:
+        city: The name
+            in English: Oslo.
+        days (int): How many days.
+        unknown: Of nothing.
+
+    Returns:
+        city: no parameter.
+    """
+    return f"{city} {places} {days} {unit} {kind} {within} {tags} {options}"
+
+
+def test_a_declaration_says_what_the_function_says() -> None:
+    """A model that is not told what a parameter is gives something else."""
+    declared = FunctionTool(forecast).declaration
+    assert (declared.name, declared.description) == (
+        "forecast",
+        "Look up the weather.\n\nOnly for places in the table.",
+    )
+    schema = declared.parameters
+    assert schema is not None
+    assert schema["required"] == ["city", "places"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"] == {
+        "city": {"type": "string", "description": "The name in English: Oslo."},
+        "places": {"type": "array", "items": {"$ref": "#/$defs/Place"}},
+        "days": {"type": "integer", "description": "How many days."},
+        "unit": {"$ref": "#/$defs/Unit"},
+        "kind": {"enum": ["long", "short"]},
+        "within": {"anyOf": [{"$ref": "#/$defs/Span"}, {"type": "null"}]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3, "description": "At most three."},
+        "options": {"$ref": "#/$defs/Options"},
+    }
+    assert set(schema["$defs"]) == {"Place", "Unit", "Span", "Options"}
+
+
+def test_arguments_come_as_their_types() -> None:
+    """A function that is given a dict where it wants an object fails on the first attribute."""
+    tool = FunctionTool(forecast)
+    given_ = {"city": "Oslo", "places": [{"name": "Hill"}], "unit": "fahrenheit", "within": {"first": 1}, "days": "3"}
+    read = tool.read(ToolCall("a", "forecast", given_))
+    assert read == {"city": "Oslo", "places": [Place("Hill")], "unit": Unit.F, "within": Span(1), "days": 3}
+    assert tool(**read) == f"Oslo {[Place('Hill')]} 3 {Unit.F} short {Span(1)} ['a'] {{}}"
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        ({"city": "Oslo"}, "missing required field `places`"),
+        ({"city": 1.5, "places": []}, r"Expected `str`, got `float` - at `\$.city`"),
+        ({"city": "", "places": [], "kind": "odd"}, "Invalid enum value 'odd'"),
+        ({"city": "", "places": [], "tags": list("abcd")}, "Expected `array` of length <= 3"),
+        ({"city": "", "places": [], "town": 1}, "unknown field `town`"),
+        ([], "Expected `object`, got `array`"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told(arguments: Any, says: str) -> None:
+    """The model has to read what is wrong in order to mend it."""
+    with pytest.raises(InputError, match="The tool was not run, as its arguments do not fit: .*" + says):
+        FunctionTool(forecast).read(ToolCall("a", "forecast", arguments or [1]))
+    with pytest.raises(InputError, match="The tool was not run: the model wrote arguments that are no JSON"):
+        FunctionTool(forecast).read(to_run(ToolCall("a", "forecast", raw="{")))
+
+
+class Model:
+    """As pydantic's: it has a schema and a validator of its own."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """The schema."""
+        return {"type": "object", "properties": {"x": {"type": "integer"}}}
+
+    @classmethod
+    def model_validate(cls, value: Any) -> Model:
+        """Read it."""
+        if "x" not in value:
+            raise ValueError("no x")
+        return cls(**value)
+
+    def model_dump(self, mode: str) -> dict[str, Any]:
+        """Write it."""
+        return self.fields
+
+
+def test_models_with_a_schema_of_their_own_are_taken() -> None:
+    """Many programs describe their tools' arguments with pydantic."""
+
+    def add(model: Model) -> Model:
+        return model
+
+    tool = FunctionTool(add)
+    assert tool.declaration.parameters is not None
+    assert tool.declaration.parameters["properties"] == {"model": Model.model_json_schema()}
+    read = tool.read(ToolCall("a", "add", {"model": {"x": 1}}))
+    assert asyncio.run(tool.run(read)) == '{"x":1}'
+    with pytest.raises(InputError, match="no x"):
+        tool.read(ToolCall("a", "add", {"model": {}}))
+
+
+class Callables:
+    """Functions of other forms."""
+
+    def __call__(self, x: int) -> int:
+        """Double it."""
+        return 2 * x
+
+    async def later(self, x: int) -> int:
+        """Later."""
+        return x
+
+
+def test_methods_and_objects_are_functions_too() -> None:
+    """Tools often have a state."""
+    made = agent.tool(name="double")(Callables())
+    assert (made.name, made.declaration.description, made(2)) == ("double", "Double it.", 4)
+    later = agent.tool(Callables().later)
+    assert asyncio.run(later.run({"x": 3})) == "3"
+
+
+def test_what_no_model_could_call_is_refused() -> None:
+    """Better when the program starts than in the middle of its work."""
+
+    def several(*numbers: int) -> None: ...
+
+    def untyped(x) -> None: ...  # type: ignore[no-untyped-def]
+
+    def of_set(x: complex) -> None: ...
+
+    def positional(x: int, /) -> None: ...
+
+    wrong = {
+        "parameter \\*numbers.* cannot be given by name": several,
+        "parameter 'x' has no type hint": untyped,
+        "has a type that JSON has no form for": of_set,
+        "parameter x.* cannot be given by name": positional,
+        "has no name": Callables(),
+    }
+    for says, function in wrong.items():
+        with pytest.raises(InputError, match=says):
+            FunctionTool(function)
+
+
+NUMPY = """Do it.
+
+Parameters
+----------
+city : str
+    The name
+    of it.
+days
+    How many.
+
+Returns
+-------
+str
+"""
+SPHINX = """Do it.
+
+:param str city: The name
+    of it.
+:param days: How many.
+:returns: it
+"""
+GOOGLE = """Do it.
+
+Args:
+  city (str): The name
+    of it.
+  days: How many.
+
+Raises:
+  OSError: if not
+"""
+
+
+@pytest.mark.parametrize("text", [NUMPY, SPHINX, GOOGLE])
+def test_docstrings_of_three_styles_are_read(text: str) -> None:
+    """A parameter that is described in the docstring and not in the declaration is a guess for the model."""
+
+    def function() -> None: ...
+
+    function.__doc__ = text
+    assert described(function) == ("Do it.", {"city": "The name of it.", "days": "How many."})
+
+
+@given(st.text(alphabet="Args: \n-x:paramReturns()", max_size=200))
+def test_any_docstring_is_read(text: str) -> None:
+    """A docstring is prose: no form of it may stop a program."""
+
+    def function() -> None: ...
+
+    function.__doc__ = text
+    said, parameters = described(function)
+    assert isinstance(said, str) and all(isinstance(one, str) for one in parameters.values())
+
+
+@pytest.mark.parametrize(
+    "value, content",
+    [
+        (None, ""),
+        ("text", "text"),
+        (Text("part"), Text("part")),
+        ([Text("a"), 1], [Text("a"), "1"]),
+        ([1, 2], "[1,2]"),
+        (Place("Hill"), '{"name":"Hill","height":0}'),
+        (Unit.C, '"celsius"'),
+        (3 + 1j, '"(3+1j)"'),
+        (Media("image", url="https://x/y"), Media("image", url="https://x/y")),
+    ],
+)
+def test_results_are_text_or_parts(value: Any, content: Any) -> None:
+    """What a function returns has to become what a model can read."""
+    assert content_of(value) == content
+
+
+def test_a_tool_that_takes_too_long_is_ended() -> None:
+    """One call that hangs holds up the agent for ever."""
+
+    @agent.tool(seconds=0.01)
+    async def hangs() -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(hangs.run({}))

@@ -1,0 +1,395 @@
+"""The loop: it asks, runs tools side by side, asks people, stops at limits, and goes on wherever it was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import turnlog
+from turnlog import ToolCall, agent
+from turnlog.agent import AgentEvent, Question
+from turnlog.errors import InputError, RateLimited
+from turnlog.log.messages import Message, ToolResult, text_of
+from turnlog.log.records import MessageRecord, Record, ToolStarted
+from turnlog.log.store import Draft
+from turnlog.requests.request import Request
+from turnlog.runners import DEMO_MODEL, ScriptedRunner
+from turnlog.session.session import Session
+from turnlog.stores import MemoryStore
+
+CHAT = turnlog.target("openai-chat", "gpt-4o")
+PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google", "google-interactions")
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    """A store in memory."""
+    made = MemoryStore()
+    yield made
+    made.close()
+
+
+def opened(store: MemoryStore, provider: str = "openai-chat") -> Session:
+    """The session of these tests."""
+    return turnlog.open("s", store=store, target=turnlog.target(provider, DEMO_MODEL))
+
+
+class Shop:
+    """Tools with effects, and who was asked about them."""
+
+    def __init__(self, answer: bool | str = True) -> None:
+        self.paid: list[int] = []
+        self.looked: list[str] = []
+        self.asked: list[Question] = []
+        self._answer = answer
+        self.tools: list[Any] = [
+            self.pay,
+            agent.tool(repeatable=True)(self.look),
+            agent.tool(needs_approval=True)(self.burn),
+        ]
+
+    def pay(self, amount: int) -> str:
+        """Pay."""
+        self.paid.append(amount)
+        return f"paid {amount}"
+
+    def look(self, at: str) -> dict[str, str]:
+        """Look."""
+        self.looked.append(at)
+        return {"seen": at}
+
+    async def burn(self, what: str) -> None:
+        """Burn."""
+        self.looked.append(what)
+
+    def approve(self, question: Question) -> bool | str:
+        """Whether a call may run."""
+        self.asked.append(question)
+        return self._answer
+
+
+def model(request: Request) -> Any:
+    """A model that goes by how many results it sees, so that it says the same after a crash."""
+    match sum(isinstance(part, ToolResult) for shown in request.view for part in shown.message.parts):
+        case 0:
+            pay = [ToolCall(f"p{n}", "pay", {"amount": n}) for n in (1, 2)]
+            return ["At once.", *pay, ToolCall("l1", "look", {"at": "x"}), ToolCall("b1", "burn", {"what": "letters"})]
+        case 4:
+            return [ToolCall("p3", "pay", {"amount": 3})]
+        case _:
+            return "All paid."
+
+
+def shopper() -> ScriptedRunner:
+    """The model, for as many requests as there may be."""
+    return ScriptedRunner([model] * 9)
+
+
+def results(session: Session) -> dict[str, ToolResult]:
+    """The newest result of each call."""
+    parts = [part for record in session.history() if record.message for part in record.message.parts]
+    return {part.call_id: part for part in parts if isinstance(part, ToolResult)}
+
+
+def killed_after(records: list[Record], n: int) -> Session:
+    """The session as whoever comes after a kill opens it: only the first `n` records were written."""
+    store = MemoryStore()
+    store.create("s")
+    store.append("s", [Draft.of(record) for record in records[:n]])
+    return turnlog.open("s", store=store, target=CHAT)
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_it_runs_tools_until_there_is_an_answer(store: MemoryStore, provider: str) -> None:
+    """An agent that loses a result, an argument or the answer on the way, with whatever provider."""
+    session, shop = opened(store, provider), Shop()
+    result = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=shop.approve)
+    assert (result.text, result.stop, result.steps, result.turn.status) == ("All paid.", "end", 3, "completed")
+    assert (sorted(shop.paid), sorted(shop.looked)) == ([1, 2, 3], ["letters", "x"])
+    assert [question.call.name for question in shop.asked] == ["burn"]
+    said = {text_of(Message("user", one.parts)) for one in results(session).values()}
+    assert said == {"paid 1", "paid 2", "paid 3", '{"seen":"x"}', ""}
+    assert session.log.validate() == []
+    assert (result.usage.output > 0, result.usage) == (True, session.usage)
+
+
+def test_what_a_tool_cannot_do_is_told_to_the_model(store: MemoryStore) -> None:
+    """Wrong arguments, no such tool, an exception: an agent that dies of them, or a model that never learns of them."""
+
+    def breaks() -> str:
+        """Break."""
+        raise OSError("no disk")
+
+    calls = [
+        ToolCall("a", "breaks", {}),
+        ToolCall("b", "breaks", {"x": 1}),
+        ToolCall("c", "mend", {}),
+        ToolCall("d", "breaks", raw="{no"),
+    ]
+    session = opened(store)
+    assert agent.run(session, "go", ScriptedRunner([calls, "so"]), tools=[breaks]).text == "so"
+    said = {key: (one.outcome, text_of(Message("user", one.parts))) for key, one in results(session).items()}
+    assert {key: outcome for key, (outcome, _) in said.items()} == dict.fromkeys("abcd", "failed")
+    assert said["a"][1] == "The tool failed: OSError: no disk"
+    assert said["b"][1].startswith(
+        "The tool was not run, as its arguments do not fit: Object contains unknown field `x`"
+    )
+    assert said["c"][1] == "There is no tool 'mend'; the tools are: breaks."
+    assert said["d"][1].startswith("The tool was not run: the model wrote arguments that are no JSON")
+    assert [r.body.call_id for r in session.history() if isinstance(r.body, ToolStarted)] == ["a"]
+
+
+def test_calls_of_one_answer_run_at_the_same_time(store: MemoryStore) -> None:
+    """Each tool waits for the other here: one after the other, neither would end. With `parallel=1` they take turns."""
+    meeting = threading.Barrier(2, timeout=30)
+    running: list[int] = []
+
+    def meet() -> str:
+        """Meet."""
+        meeting.wait()
+        return "met"
+
+    async def alone() -> int:
+        """Be alone."""
+        running.append(1)
+        await asyncio.sleep(0)
+        running.pop()
+        return len(running)
+
+    both = [ToolCall("a", "meet", {}), ToolCall("b", "meet", {})]
+    agent.run(opened(store), "go", ScriptedRunner([both, "so"]), tools=[meet])
+    assert {one.outcome for one in results(opened(store)).values()} == {"ok"}
+    calls = [ToolCall(name, "alone", {}) for name in "cdef"]
+    agent.run(opened(store), "more", ScriptedRunner([calls, "so"]), tools=[alone], parallel=1)
+    assert {text_of(Message("user", results(opened(store))[name].parts)) for name in "cdef"} == {"0"}
+
+
+def test_every_event_is_told(store: MemoryStore) -> None:
+    """A display shows an agent by its events alone."""
+    session, shop = opened(store), Shop("Not the letters.")
+    heard = list(agent.stream(session, "Pay all", shopper(), tools=shop.tools, approve=shop.approve))
+    text = "".join(event.text for event in heard if event.kind == "text")
+    assert text == "At once.All paid."
+    assert [event.kind for event in heard].count("tool_call") == 5
+    assert [event.kind for event in heard].count("tool_started") == 4
+    ends = {event.call.id: (event.outcome, event.text) for event in heard if event.kind == "tool_result" and event.call}
+    assert ends["b1"] == ("canceled", "The user did not allow this call; it did not run. Not the letters.")
+    assert ends["p3"] == ("ok", "paid 3")
+    result = heard[-1].result
+    assert (heard[-1].kind, result is not None and result.text) == ("done", "All paid.")
+
+
+def test_an_iterator_that_is_closed_ends_the_turn(store: MemoryStore) -> None:
+    """A browser goes away: nothing is left running, and what had come stays."""
+
+    async def main() -> list[AgentEvent]:
+        heard = []
+        stream = agent.astream(opened(store), "Say it", ScriptedRunner(["One two three four."], pause=0.001))
+        async for event in stream:
+            heard.append(event)
+            if len(heard) == 2:
+                break
+        await stream.aclose()  # type: ignore[attr-defined]
+        assert len(asyncio.all_tasks()) == 1
+        return heard
+
+    assert [event.text for event in asyncio.run(main())] == ["One ", "two "]
+    (turn,) = opened(store).log.turns()
+    assert (turn.status, turn.answer) == ("cancelled", "One two ")
+
+
+@pytest.mark.parametrize(
+    "options, stop, reason",
+    [
+        ({"max_steps": 2}, "steps", "stopped at the limit of steps: 2"),
+        ({"max_seconds": 0.05}, "seconds", "stopped at the limit of seconds: 0.05"),
+        ({"max_cost": 0.0000001}, "cost", "stopped at the limit of cost: 1E-7"),
+    ],
+)
+def test_limits_end_a_turn_that_can_go_on(store: MemoryStore, options: dict[str, Any], stop: str, reason: str) -> None:
+    """An agent in a circle spends without end; one that was stopped could not be told to go on."""
+
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(60 if stop == "seconds" else 0)
+        return "waited"
+
+    session = turnlog.open("s", store=store, target=CHAT)
+    circle = ScriptedRunner([ToolCall(f"c{n}", "wait", {}) for n in range(5)])
+    result = agent.run(session, "go", circle, tools=[wait], **options)
+    assert (result.stop, result.turn.status, result.turn.reason) == (stop, "cancelled", reason)
+    assert result.steps == {"steps": 2, "seconds": 1, "cost": 1}[stop]
+    again = agent.run(session, "go", ScriptedRunner(["Enough."]), tools=[wait])
+    assert (again.text, again.turn.id, len(session.log.turns())) == ("Enough.", result.turn.id, 1)
+    assert session.log.unfinished() == []
+
+
+def test_a_price_that_is_not_known_is_said(store: MemoryStore) -> None:
+    """A limit of money that nobody can hold would be a promise that is not kept."""
+    runner = ScriptedRunner([ToolCall("a", "rest", {}), "so"])
+
+    def rest() -> None:
+        """Rest."""
+
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "of-my-own"))
+    with pytest.raises(InputError, match="max_cost: the price of of-my-own is not known"):
+        agent.run(session, "go", runner, tools=[rest], max_cost=Decimal(1))
+
+
+def test_an_error_of_the_runner_can_be_gone_on_from(store: MemoryStore) -> None:
+    """A rate limit in the middle costs what was done so far, or pays twice."""
+    session, shop = opened(store), Shop()
+    once = ScriptedRunner([model, RateLimited("openai", retry_after=2.0)])
+    with pytest.raises(RateLimited):
+        agent.run(session, "Pay all", once, tools=shop.tools, approve=shop.approve)
+    assert session.log.turns()[0].status == "failed"
+    result = agent.run(session, None, shopper(), tools=shop.tools, approve=shop.approve)
+    assert (result.text, sorted(shop.paid), len(session.log.turns())) == ("All paid.", [1, 2, 3], 1)
+
+
+def test_ready_tools_are_answered(store: MemoryStore) -> None:
+    """A session with tools on demand, and with the tool that reads back, needs them answered by the loop as well."""
+    session, shop = opened(store), Shop()
+    calls = [
+        ToolCall("a", "find_tools", {"names": ["send_mail"]}),
+        ToolCall("b", turnlog.session.READ_BACK.name, {"record": 1}),
+    ]
+
+    @agent.tool(on_demand=True)
+    def send_mail() -> str:
+        """Send a mail."""
+        return "sent"
+
+    runner = ScriptedRunner([calls, ToolCall("c", "send_mail", {}), "Sent."])
+    result = agent.run(session, "go", runner, tools=[send_mail, turnlog.session.READ_BACK, shop.look])
+    assert result.text == "Sent."
+    assert set(results(session)) == {"a", "b", "c"}
+    assert results(session)["a"].outcome == "ok"
+
+
+# -- killed and started again ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [True, "Not twice."])
+def test_killed_at_any_record_it_goes_on(store: MemoryStore, answer: bool | str) -> None:
+    """An agent that starts afresh, pays twice without asking, or forgets what it did."""
+    session, shop = opened(store), Shop()
+    agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=lambda question: True)
+    records = session.history()
+    first = next(r.n for r in records if isinstance(r.body, MessageRecord) and r.body.message.role == "user")
+    for n in range(first, len(records)):
+        before, shop = started(records[:n]), Shop(answer)
+        again = killed_after(records, n)
+        result = agent.run(again, "Pay all", shopper(), tools=shop.tools, approve=shop.approve)
+        assert (result.text, len(again.log.turns()), again.log.validate()) == ("All paid.", 1, [])
+        done = {r.call_id for r in results(killed_after(records, n)).values()}
+        asked = {question.call.id for question in shop.asked if question.may_have_run}
+        assert asked == {one for one in before if one not in done and one != "l1"}
+        paid = {f"p{amount}" for amount in shop.paid}
+        assert len(shop.paid) == len(paid)
+        assert paid == {"p1", "p2", "p3"} - before | (asked - {"b1"} if answer is True else set())
+        told = {key: one.outcome for key, one in results(again).items()}
+        if answer is not True:
+            assert all(told[one] == "aborted" for one in asked)
+        assert set(told) == {"p1", "p2", "p3", "l1", "b1"}
+
+
+def started(records: list[Record]) -> set[str]:
+    """The calls that began."""
+    return {record.body.call_id for record in records if isinstance(record.body, ToolStarted)}
+
+
+def test_without_anybody_to_ask_nothing_runs_twice(store: MemoryStore) -> None:
+    """The model is told that it may have run, and decides."""
+    session = opened(store)
+    turn = session.turn("Pay all").__enter__()
+    runner = ScriptedRunner([[ToolCall("p1", "pay", {"amount": 1}), ToolCall("l1", "look", {"at": "x"})], "Checked."])
+    request = turn.request()
+
+    async def take() -> None:
+        answer = await turn.areceive(runner.stream(request), request)
+        for call in answer.tool_calls:
+            turn.tool_started(call)
+
+    asyncio.run(take())
+    again, shop = opened(store), Shop()
+    result = agent.run(again, "Pay all", runner, tools=shop.tools[:2])
+    assert (result.text, shop.paid, shop.looked) == ("Checked.", [], ["x"])
+    assert results(again)["p1"].outcome == "aborted"
+
+
+def test_another_text_begins_another_turn(store: MemoryStore) -> None:
+    """A user who says something else after a crash does not want the old question answered."""
+    session = opened(store)
+    session.turn("Pay all").__enter__()
+    again = opened(store)
+    assert agent.run(again, "Never mind.", ScriptedRunner()).text == "You said: Never mind."
+    assert [turn.status for turn in again.log.turns()] == ["failed", "completed"]
+    with pytest.raises(InputError, match="there is no turn to go on with"):
+        agent.run(again, None, ScriptedRunner())
+
+
+def test_a_text_with_a_secret_is_known_again(store: MemoryStore) -> None:
+    """The log has a mark in place of the secret: the same words would begin a second turn."""
+    text = "Use npm_" + "a1B2" * 9 + " and go."
+    settings = turnlog.Settings(redact=True)
+    session = turnlog.open("s", store=store, target=CHAT, settings=settings)
+    session.turn(text).__enter__()
+    again = turnlog.open("s", store=store, target=CHAT, settings=settings)
+    assert "npm_" not in again.log.turns()[0].input
+    agent.run(again, text, ScriptedRunner(["Done."]))
+    assert len(again.log.turns()) == 1
+
+
+# -- mistakes --------------------------------------------------------------------------------------
+
+
+def _wrong(question: Question) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"tools": [Shop().pay, Shop().pay]}, "two tools are called 'pay'"),
+        ({"tools": [agent.tool(needs_approval=True)(Shop().pay)]}, "tool 'pay' needs approval: give approve="),
+        ({"max_steps": 0}, "max_steps must be a whole number from 1 on, not 0"),
+        ({"max_seconds": -1}, "max_seconds must be a number above 0, not -1"),
+        (
+            {"tools": [agent.tool(needs_approval=True)(Shop().pay)], "approve": _wrong},
+            "approve must return True, False",
+        ),
+        ({"tools": [7]}, "a tool is a function, a turnlog.Tool or a declaration, not int"),
+    ],
+)
+def test_mistakes_say_what_to_do(store: MemoryStore, options: dict[str, Any], says: str) -> None:
+    """A mistake that shows only when the agent is at work, or that says nothing of what to do."""
+    with pytest.raises(InputError, match=says):
+        agent.run(opened(store), "go", ScriptedRunner([ToolCall("a", "pay", {"amount": 1}), "so"]), **options)
+
+
+def test_what_is_no_runner_is_said(store: MemoryStore) -> None:
+    """An SDK's client is what people have at hand."""
+    with pytest.raises(InputError, match=r"runner must be a runner, such as turnlog.runners.SdkRunner"):
+        agent.run(opened(store), "go", object())  # type: ignore[arg-type]
+
+
+def test_it_works_where_an_event_loop_runs(store: MemoryStore) -> None:
+    """A notebook has an event loop of its own in the same thread."""
+
+    async def main() -> list[str]:
+        session = opened(store)
+        return [
+            agent.run(session, "one", ScriptedRunner()).text,
+            (await agent.arun(session, "two", ScriptedRunner())).text,
+        ]
+
+    assert asyncio.run(main()) == ["You said: one", "You said: two"]
