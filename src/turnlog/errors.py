@@ -204,6 +204,9 @@ class RunnerError(TurnlogError):
     """A model did not answer a request. `runner` names the SDK or the program that was to ask it; `message` is what
     the provider or the program said, "" if nothing."""
 
+    sent = 0
+    """The tokens that were sent, as turnlog counts them, if not the request itself was sent but a prompt made of it."""
+
     def __init__(self, text: str, *, runner: str = "", message: str = "") -> None:
         super().__init__(text)
         self.runner = runner
@@ -257,13 +260,17 @@ class RequestTooLong(RunnerError):
 
 
 class RunnerTimedOut(RunnerError):
-    """No answer in time. `seconds` is the limit, None if it is the SDK's own."""
+    """No answer in time. `seconds` is the limit, None if it is the SDK's own. `smaller`: a smaller request was sent
+    after the first, and got none either."""
 
-    def __init__(self, runner: str, seconds: float | None = None, *, message: str = "") -> None:
+    def __init__(self, runner: str, seconds: float | None = None, *, message: str = "", smaller: bool = False) -> None:
         within = "in time" if seconds is None else f"in {seconds:g} s"
-        super().__init__(
-            f"{runner} gave no answer {within}; send the request again, or set a longer timeout", runner=runner
-        )
+        advice = "send the request again, or set a longer timeout"
+        if smaller:
+            within += ", nor to a smaller request"
+            advice = "set a longer timeout, make the conversation smaller (session.compact), begin afresh "
+            advice += "(session.clear), or switch to another model"
+        super().__init__(f"{runner} gave no answer {within}; {advice}", runner=runner)
         self.message = message
         self.seconds = seconds
 

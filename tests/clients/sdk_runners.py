@@ -9,8 +9,7 @@ import openai
 from google import genai
 
 import turnlog
-from turnlog.errors import RequestTooLong
-from turnlog.runners import SdkRunner
+from turnlog.runners import RetryingRunner, SdkRunner
 from turnlog.session import Answer
 
 __all__ = ["answered", "converse", "sdk_runner"]
@@ -28,17 +27,10 @@ def sdk_runner(url: str, **options: Any) -> SdkRunner:
 
 async def answered(session: turnlog.Session, runner: SdkRunner, *, whole: bool = False) -> Answer:
     """The next answer, recorded. A request that is too long is made smaller, once, and sent again."""
-    for last in (False, True):
-        request = session.request()
-        try:
-            if whole:
-                return session.receive(await runner.ask(request), request)
-            return await session.areceive(runner.stream(request), request)
-        except RequestTooLong:
-            if last:
-                raise
-            session.compact()
-    raise AssertionError
+    retrying, request = RetryingRunner(runner, session), session.request()
+    if whole:
+        return session.receive(await retrying.ask(request), request)
+    return await session.areceive(retrying.stream(request), request)
 
 
 async def converse(

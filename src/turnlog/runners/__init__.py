@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .blocking import BlockingRunner
     from .programs import PROGRAMS, ProgramRunner
     from .protocol import Runner
+    from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
 else:
@@ -25,6 +26,7 @@ else:
             "blocking": "BlockingRunner",
             "programs": "PROGRAMS ProgramRunner",
             "protocol": "Runner",
+            "retrying": "RetryingRunner mended",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",
         },
@@ -35,9 +37,11 @@ __all__ = [
     "DEMO_MODEL",
     "PROGRAMS",
     "ProgramRunner",
+    "RetryingRunner",
     "Runner",
     "RunnerEvent",
     "ScriptedRunner",
     "SdkRunner",
     "events",
+    "mended",
 ]

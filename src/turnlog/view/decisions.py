@@ -9,6 +9,7 @@ The `detail` of a decision has further entries if its action needs them:
 - `texts`: `[record, [part, inner part], text]` each: this text replaces that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
   and its end are shown. If several decisions cut the same text, the newest one applies;
+- `unsigned`: `[record, [part, inner part]]` each: reasoning that is left out, or a call whose signature is;
 - `late`, `late_cuts`, `loaded`: what becomes of late blocks and of tools on demand, see `late`;
 - `orders`: the user's orders that a replacement quotes, `[record, sentence]` each, and `more_orders`: ranges of records
   with orders that it only names;
@@ -28,7 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from ..log.codec import as_message
-from ..log.messages import Message, Part, Text, ToolResult
+from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Decision, Record
 from .late import Late
 from .provider_compaction import PROVIDER, as_recorded
@@ -103,6 +104,7 @@ class _Change(Struct, frozen=True):
     text: str | None = None
     head: int = 0
     tail: int = 0
+    unsigned: bool = False
 
 
 class Effects(Struct, frozen=True):
@@ -126,6 +128,8 @@ class Effects(Struct, frozen=True):
                     changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
                 for record, path, head, tail in decision.detail.get("cuts", ()):
                     changes.setdefault(record, {})[tuple(path)] = _Change(treatment, head=head, tail=tail)
+                for record, path in decision.detail.get("unsigned", ()):
+                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, unsigned=True)
         late = Late.of(decisions)
         for record, head in late.cuts:
             changes.setdefault(record, {})[(0,)] = _Change("cut", head=head)
@@ -161,14 +165,17 @@ class Effects(Struct, frozen=True):
         if not changes:
             return shown
         n = shown.records[0]
-        parts = list(shown.message.parts)
+        parts: list[Part | None] = list(shown.message.parts)
         said = (raw or shown).message.parts
         for path, change in sorted(changes.items()):
             whole_changed = len(path) > 1 and path[:1] in changes
             if path and path[0] < len(parts) and not whole_changed:
-                parts[path[0]] = _changed(parts[path[0]], said[path[0]], path[1:], change, n)
+                part = shown.message.parts[path[0]] if change.unsigned else parts[path[0]]
+                if part is not None:
+                    parts[path[0]] = _changed(part, said[path[0]], path[1:], change, n)
         treatment = next(iter(changes.values())).treatment
-        return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
+        kept = tuple(part for part in parts if part is not None)
+        return Shown(msgspec.structs.replace(shown.message, parts=kept), shown.records, treatment)
 
 
 class Rewinds(Struct, frozen=True):
@@ -221,8 +228,13 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
     return found
 
 
-def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part:
-    """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record."""
+def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part | None:
+    """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record. None if the
+    part is left out."""
+    if change.unsigned:
+        if isinstance(part, Reasoning):
+            return None
+        return msgspec.structs.replace(part, signature="") if isinstance(part, ToolCall) else part
     if path and isinstance(part, ToolResult) and isinstance(said, ToolResult) and path[0] < len(part.parts):
         inner = list(part.parts)
         inner[path[0]] = _shortened(inner[path[0]], said.parts[path[0]], change, n)
@@ -296,7 +308,7 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
                 continue
             later.append(hiding)
         elif decision.action in TREATMENT:
-            changed = {entry[0] for key in ("texts", "cuts") for entry in decision.detail.get(key, ())}
+            changed = {entry[0] for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ())}
             stays = n == late or not changed.isdisjoint(system)
             if not stays and all(any(one.covers(n) for one in later) for n in changed):
                 continue

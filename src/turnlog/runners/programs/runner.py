@@ -18,7 +18,7 @@ from ...log.messages import Message, Text, sha256_hex
 from ...log.usage import Usage
 from ...requests.request import Request
 from ...summarize.transcript import entries_of
-from ...text_history import HistoryPrompt
+from ...text_history import BuiltPrompt, HistoryPrompt
 from ...view.types import Shown
 from ..chunks import chunk_writer, ran_tool
 from ..refusals import refusal
@@ -126,7 +126,8 @@ class ProgramRunner:
         run = _Run(self._program, self.name)
         resumed, billed = known or ("", Usage())
         writer = chunk_writer(target.provider, target.model, f"{self.name}_{sha256_hex(request.json())[:12]}")
-        child = await self._start(request, resumed)
+        built = self._prompt(request, resumed)
+        child = await self._start(request, built.prompt, resumed)
         try:
             try:
                 async for line in child.lines():
@@ -139,10 +140,10 @@ class ProgramRunner:
                     if run.ended:
                         break
             except TimeoutError:
-                raise RunnerTimedOut(self.name, self._timeout, message=run.last or child.stderr) from None
+                raise _sent(RunnerTimedOut(self.name, self._timeout, message=run.last or child.stderr), built) from None
             if not run.done:
                 await child.finish()
-                raise run.error(child)
+                raise _sent(run.error(child), built)
             usage = run.usage
             if usage is not None and self._program.sums and resumed:
                 usage = _less(usage, billed)
@@ -153,11 +154,15 @@ class ProgramRunner:
         finally:
             await child.end()
 
-    async def _start(self, request: Request, resumed: str) -> Child:
-        """Start the program with its prompt. Raises RunnerNotFound, RunnerFailed."""
+    def _prompt(self, request: Request, resumed: str) -> BuiltPrompt:
+        """What the program is told: what was said last if it resumes its conversation, else everything."""
         view = request.view[_newest(request.view) :] if resumed else request.view
         target = request.target
-        history = self._history or HistoryPrompt(model=target.model, provider=target.provider)
+        return (self._history or HistoryPrompt(model=target.model, provider=target.provider)).prompt_of(view)
+
+    async def _start(self, request: Request, prompt: str, resumed: str) -> Child:
+        """Start the program with its prompt. Raises RunnerNotFound, RunnerFailed."""
+        target = request.target
         model = self._model or (target.model if target.provider in self._program.makers else "")
         found = shutil.which(self._command or self._program.command)
         if found is None:
@@ -167,7 +172,7 @@ class ProgramRunner:
         if self._extra and command[-len(self._extra) - 1] == "-":  # the prompt stays last
             command = [*command[: -len(self._extra) - 1], *self._extra, "-"]
         try:
-            return await start(command, history.prompt_of(view).prompt, self._timeout, cwd=self._cwd, env=self._env)
+            return await start(command, prompt, self._timeout, cwd=self._cwd, env=self._env)
         except OSError as error:
             raise RunnerFailed(self.name, f"it cannot be started: {error}") from error
 
@@ -264,6 +269,14 @@ class _Run:
         return (
             f"it printed none of its JSON events; is `{command}` the right program, and new enough?" if not code else ""
         )
+
+
+def _sent(error: Exception, built: BuiltPrompt) -> Exception:
+    """The error, with the size of the prompt to which it is the answer."""
+    failed = error.failed if isinstance(error, _Lost) else error
+    if isinstance(failed, RunnerError):
+        failed.sent = built.tokens
+    return error
 
 
 def _lenient(line: bytes) -> Any:
