@@ -13,7 +13,7 @@ import pytest
 import turnlog
 from turnlog import ToolCall, agent
 from turnlog.agent import AgentEvent, Question
-from turnlog.errors import InputError, RateLimited
+from turnlog.errors import InputError, RateLimited, RequestTooLong
 from turnlog.log.messages import Message, ToolResult, text_of
 from turnlog.log.records import MessageRecord, Record, ToolStarted
 from turnlog.log.store import Draft
@@ -96,12 +96,12 @@ def results(session: Session) -> dict[str, ToolResult]:
     return {part.call_id: part for part in parts if isinstance(part, ToolResult)}
 
 
-def killed_after(records: list[Record], n: int) -> Session:
+def killed_after(records: list[Record], n: int, **settings: Any) -> Session:
     """The session as whoever comes after a kill opens it: only the first `n` records were written."""
     store = MemoryStore()
     store.create("s")
     store.append("s", [Draft.of(record) for record in records[:n]])
-    return turnlog.open("s", store=store, target=CHAT)
+    return turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(**settings))
 
 
 # -- the loop --------------------------------------------------------------------------------------
@@ -165,11 +165,12 @@ def test_calls_of_one_answer_run_at_the_same_time(store: MemoryStore) -> None:
         return len(running)
 
     both = [ToolCall("a", "meet", {}), ToolCall("b", "meet", {})]
-    agent.run(opened(store), "go", ScriptedRunner([both, "so"]), tools=[meet])
-    assert {one.outcome for one in results(opened(store)).values()} == {"ok"}
+    session = opened(store)
+    agent.run(session, "go", ScriptedRunner([both, "so"]), tools=[meet])
+    assert {one.outcome for one in results(session).values()} == {"ok"}
     calls = [ToolCall(name, "alone", {}) for name in "cdef"]
-    agent.run(opened(store), "more", ScriptedRunner([calls, "so"]), tools=[alone], parallel=1)
-    assert {text_of(Message("user", results(opened(store))[name].parts)) for name in "cdef"} == {"0"}
+    agent.run(session, "more", ScriptedRunner([calls, "so"]), tools=[alone], parallel=1)
+    assert {text_of(Message("user", results(session)[name].parts)) for name in "cdef"} == {"0"}
 
 
 def test_every_event_is_told(store: MemoryStore) -> None:
@@ -190,9 +191,11 @@ def test_every_event_is_told(store: MemoryStore) -> None:
 def test_an_iterator_that_is_closed_ends_the_turn(store: MemoryStore) -> None:
     """A browser goes away: nothing is left running, and what had come stays."""
 
+    session = opened(store)
+
     async def main() -> list[AgentEvent]:
         heard = []
-        stream = agent.astream(opened(store), "Say it", ScriptedRunner(["One two three four."], pause=0.001))
+        stream = agent.astream(session, "Say it", ScriptedRunner(["One two three four."], pause=0.001))
         async for event in stream:
             heard.append(event)
             if len(heard) == 2:
@@ -202,7 +205,7 @@ def test_an_iterator_that_is_closed_ends_the_turn(store: MemoryStore) -> None:
         return heard
 
     assert [event.text for event in asyncio.run(main())] == ["One ", "two "]
-    (turn,) = opened(store).log.turns()
+    (turn,) = session.log.turns()
     assert (turn.status, turn.answer) == ("cancelled", "One two ")
 
 
@@ -253,6 +256,18 @@ def test_an_error_of_the_runner_can_be_gone_on_from(store: MemoryStore) -> None:
     assert session.log.turns()[0].status == "failed"
     result = agent.run(session, None, shopper(), tools=shop.tools, approve=shop.approve)
     assert (result.text, sorted(shop.paid), len(session.log.turns())) == ("All paid.", [1, 2, 3], 1)
+
+
+def test_a_request_that_is_too_long_is_mended(store: MemoryStore) -> None:
+    """An agent that reads much would end at the first refusal."""
+    session = turnlog.open("s", store=store, target=CHAT)
+    for n in range(20):
+        session.user(f"Step {n}: " + "look at one more file. " * 40)
+        session.assistant("Done.")
+    size = session.request().tokens
+    runner = ScriptedRunner([RequestTooLong("openai", tokens=size, limit=size // 2), "Nothing is left."])
+    assert agent.run(session, "What is left?", runner).text == "Nothing is left."
+    assert runner.requests[1].tokens <= size // 2
 
 
 def test_ready_tools_are_answered(store: MemoryStore) -> None:
@@ -320,7 +335,7 @@ def test_without_anybody_to_ask_nothing_runs_twice(store: MemoryStore) -> None:
             turn.tool_started(call)
 
     asyncio.run(take())
-    again, shop = opened(store), Shop()
+    again, shop = killed_after(session.history(), len(session.history())), Shop()
     result = agent.run(again, "Pay all", runner, tools=shop.tools[:2])
     assert (result.text, shop.paid, shop.looked) == ("Checked.", [], ["x"])
     assert results(again)["p1"].outcome == "aborted"
@@ -330,7 +345,7 @@ def test_another_text_begins_another_turn(store: MemoryStore) -> None:
     """A user who says something else after a crash does not want the old question answered."""
     session = opened(store)
     session.turn("Pay all").__enter__()
-    again = opened(store)
+    again = killed_after(session.history(), len(session.history()))
     assert agent.run(again, "Never mind.", ScriptedRunner()).text == "You said: Never mind."
     assert [turn.status for turn in again.log.turns()] == ["failed", "completed"]
     with pytest.raises(InputError, match="there is no turn to go on with"):
@@ -340,10 +355,10 @@ def test_another_text_begins_another_turn(store: MemoryStore) -> None:
 def test_a_text_with_a_secret_is_known_again(store: MemoryStore) -> None:
     """The log has a mark in place of the secret: the same words would begin a second turn."""
     text = "Use npm_" + "a1B2" * 9 + " and go."
-    settings = turnlog.Settings(redact=True)
-    session = turnlog.open("s", store=store, target=CHAT, settings=settings)
+    session = turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(redact=True))
     session.turn(text).__enter__()
-    again = turnlog.open("s", store=store, target=CHAT, settings=settings)
+    records = list(session.log.on_disk.records())
+    again = killed_after(records, len(records), redact=True)
     assert "npm_" not in again.log.turns()[0].input
     agent.run(again, text, ScriptedRunner(["Done."]))
     assert len(again.log.turns()) == 1

@@ -12,6 +12,7 @@ from ..log.messages import Tool
 from ..providers.tool_declarations import read_tools
 from ..runners.blocking import LoopThread
 from ..runners.protocol import Runner
+from ..runners.retrying import RetryingRunner
 from ..session.going_on import interrupted_turn
 from ..session.inputs import Content
 from ..session.session import Session
@@ -43,7 +44,8 @@ async def arun(session: Session, text: Content | None, runner: Runner, **options
 
     `runner` asks the model of the session's target. `tools` are functions: their declarations are made of type hints
     and docstrings; plain functions run in threads, calls of one answer at the same time, at most `parallel` (8). An
-    exception of a tool is told to the model. `approve` is called with a `turnlog.agent.Question` before a tool that
+    exception of a tool is told to the model. A request that is refused is mended and sent once more, as by
+    `turnlog.runners.RetryingRunner`. `approve` is called with a `turnlog.agent.Question` before a tool that
     needs approval runs, and before a call runs again that may have run; it returns True, False, or the reason why not.
 
     If the newest turn of the session began with the same text and did not come to its end (a crash, an error, a
@@ -104,7 +106,8 @@ async def _run(
     functions = _declared(session, options.get("tools", ()), approve)
     left = interrupted_turn(session)
     goes_on = text is None or (left is not None and same_words(session, text, left.input))
-    loop = Loop(session, runner, functions, approve, limits, tell)
+    retrying = runner if isinstance(runner, RetryingRunner) else RetryingRunner(runner, session)
+    loop = Loop(session, retrying, functions, approve, limits, tell)
     stop: RunStop = "interrupted"  # if somebody cancels the turn
     async with session.turn(None if goes_on else text, calls="run") as turn:
         stop = await loop.live(turn)
