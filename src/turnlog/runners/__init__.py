@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
+    from .summarizing import CHEAP_MODELS, RunnerSummarizer
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -29,17 +30,20 @@ else:
             "retrying": "RetryingRunner mended",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",
+            "summarizing": "CHEAP_MODELS RunnerSummarizer",
         },
     )
 
 __all__ = [
     "BlockingRunner",
+    "CHEAP_MODELS",
     "DEMO_MODEL",
     "PROGRAMS",
     "ProgramRunner",
     "RetryingRunner",
     "Runner",
     "RunnerEvent",
+    "RunnerSummarizer",
     "ScriptedRunner",
     "SdkRunner",
     "events",

@@ -18,6 +18,7 @@ from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
 from ..summarize import Background, Digest, LogLedger, Material, Memory, attempt, ladder_of
+from ..summarize.protocol import beside
 from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
@@ -263,7 +264,8 @@ class Compactor:
         if found is not None:
             ahead, wanted = found
             material = Material.of(wanted, self._context.counter.text)
-            self._background.start(material, self._models[0], self._ledger)
+            model = beside(self._models[0], lambda: self._context.request(aim, sent=False, marks=strategy))
+            self._background.start(material, model, self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
 

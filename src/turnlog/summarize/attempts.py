@@ -11,7 +11,7 @@ from ..errors import TurnlogError, described
 from ..log.records import SummaryRecord
 from .background import Background
 from .digest import Digest
-from .ledger import Ledger, MemoryLedger, claim, key_of, settle
+from .ledger import Ledger, MemoryLedger, claim, key_of, outcome_of, settle
 from .protocol import Material, Summarizer
 from .running import Run
 from .verdict import SummaryFailure, fault_of
@@ -94,7 +94,12 @@ def _asked(
     try:
         key = key_of(summarizer.id, material)
         run = None if ahead is None else ahead.running(key)
-        known = None if run is not None else claim(ledger, key, summarizer.id)
+        known = None
+        waits = getattr(summarizer, "patience", None) != 0
+        if run is None:
+            known = claim(ledger, key, summarizer.id) if waits else outcome_of(ledger.find(key))
+            if known is None and not waits:
+                return SummaryFailure(summarizer.id, "timeout", "it was not asked ahead, and no request waits for it")
     except (TurnlogError, OSError) as error:
         return SummaryFailure(summarizer.id, "ledger", str(error))
     if known is not None:
@@ -106,12 +111,12 @@ def _asked(
         return settle(ledger, key, failure) or failure
     # Records of the attempt make the decision be made again for the same content. The run has had its time by then.
     try:
-        ended = run.wait(0 if run.given_up else timeout)
+        ended = run.wait(0 if run.given_up or not waits else timeout)
     except BaseException:  # Ctrl-C: the call goes on and is paid for, and its result may be used later
         if ahead is not None:
             ahead.keep(run)
         raise
-    text, failed = run.settle(ledger, unfinished=f"no answer in {timeout:g} s")
+    text, failed = run.settle(ledger, unfinished=f"no answer in {timeout if waits else 0:g} s")
     if ahead is not None:
         (ahead.release if ended else ahead.keep)(run)
     if failed is None or text:

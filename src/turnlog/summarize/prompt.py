@@ -60,6 +60,12 @@ user's own words, with every constraint and exact name, id, path and number in i
 came of it; in at most {tokens} tokens (about {words} words). Give the number of the record of each, as #12. Add no \
 advice, no plan and no judgement.{merge} Answer with the list and nothing else."""
 
+_NUMBERED = (
+    "Give the numbers of records, as #12, wherever somebody may want to look up the whole. Say nothing that does not "
+)
+_IN_QUOTATION = f"{_NUMBERED}stand in the quotation."
+_IN_CONVERSATION = "Say nothing that does not stand in this conversation."
+
 _MERGE = " The earlier notes, quoted first, stand for what came before: keep what still holds, in their words."
 
 
@@ -75,12 +81,7 @@ def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> s
     if not entries:
         raise InputError("there is nothing to summarise")
     mark = _mark(entries)
-    asked = max(1, int(material.target * _ASKED_SHARE))
-    ask = (_REFLECTIVE if reflective else _FULL).format(
-        tokens=asked,
-        words=max(1, int(asked * _WORDS_PER_TOKEN)),
-        merge=_MERGE if material.previous else "",
-    )
+    ask = _asked(_REFLECTIVE if reflective else _FULL, material, _MERGE if material.previous else "")
     head, tail = _HEAD.format(mark=mark), _TAIL + ask
     count = material.count
     room = limit - count(_joined(head, [], tail, mark))
@@ -95,6 +96,16 @@ def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> s
             return prompt
         room = min(room - excess, room * 3 // 4)  # texts joined can count more than one by one
     raise InputError(f"input_limit: {limit:,} tokens are too few for the instruction and a transcript; give more")
+
+
+def instruction_for(material: Material) -> str:
+    """What is asked of a model that has the messages before it already, at the end of the conversation."""
+    return _asked(_FULL, material, "").replace(_IN_QUOTATION, _IN_CONVERSATION)
+
+
+def _asked(words: str, material: Material, merge: str) -> str:
+    asked = max(1, int(material.target * _ASKED_SHARE))
+    return words.format(tokens=asked, words=max(1, int(asked * _WORDS_PER_TOKEN)), merge=merge)
 
 
 def _mark(entries: Sequence[Entry]) -> str:

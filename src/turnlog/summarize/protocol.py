@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -43,8 +43,18 @@ class Material(Struct, frozen=True, kw_only=True):
         )
 
 
+def beside(summarizer: Summarizer, request: Callable[[], Any]) -> Summarizer:
+    """The summarizer for a summary that is made while `request` is sent. One with a method `for_request` is given the
+    request: it may ask the session's own model, which has read all of it."""
+    for_request = getattr(summarizer, "for_request", None)
+    made: Summarizer = summarizer if for_request is None else for_request(request())
+    return made
+
+
 class Summarizer(Protocol):
-    """Writes a summary of messages. It may raise any exception: the caller has other ways to make room."""
+    """Writes a summary of messages. It may raise any exception: the caller has other ways to make room.
+
+    One with an attribute `patience` of 0 is asked ahead of need only: no request waits for it."""
 
     @property
     def id(self) -> str:

@@ -1,0 +1,235 @@
+"""Summaries by a runner: any model that a runner reaches, bounded in time and money, and never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut
+from ..log.messages import Message, Text, text_of
+from ..log.usage import Usage
+from ..models.pricing import cost
+from ..models.target import Target, target
+from ..requests.request import Request
+from ..session.session import Session
+from ..stores import MemoryStore
+from ..summarize import TIMEOUT, Material
+from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
+from ..tokens.counters import counter_for
+from ..view.types import Shown
+from .answer_events import events
+from .programs import ProgramRunner
+from .protocol import Runner
+
+CHEAP_MODELS = {
+    "anthropic": "claude-haiku-4-5",
+    "google": "gemini-2.5-flash-lite",
+    "google-interactions": "gemini-2.5-flash-lite",
+    "openai-chat": "gpt-5-mini",
+    "openai-responses": "gpt-5-mini",
+}
+"""The model of each provider that writes summaries if none is named: the smallest that keeps names and numbers."""
+
+_PER_SECOND = 150
+"""Tokens that a model writes in a second: a judgement. A longer summary is not asked for: it would not come in time."""
+
+_QUOTED = 120
+"""Characters of the last message that a summary covers, by which a model finds it."""
+
+_RIDING = """\
+This conversation is about to be shortened. Everything up to and including the message that begins with {end} is going \
+to leave it, and notes by you will stand in its place. Do not go on with the task, call no tool, and answer nothing \
+that was asked before.
+
+{instruction}"""
+
+_CONVERSATION = {
+    "openai-chat": "messages",
+    "openai-responses": "input",
+    "anthropic": "messages",
+    "google": "contents",
+    "google-interactions": "input",
+}
+
+
+class RunnerSummarizer:
+    """Has a runner write the summaries of a session.
+
+        settings = turnlog.load_settings(summarizer=RunnerSummarizer(SdkRunner()))
+
+    Give it a runner of its own: it works in a thread, and closes what the runner has opened after each summary. The
+    model is that of `target`; without one, a cheap model of the provider that the session talks to (`CHEAP_MODELS`).
+
+    If that costs less, the session's own model is asked instead, with the session's own request and the question at its
+    end: the provider has read almost all of it before, and bills it as read from its prompt cache. `rides` says always
+    (True) or never (False); programs get a prompt.
+
+    It is asked ahead of need, while the conversation goes on (docs/summaries.md, In advance), for at most `timeout`
+    seconds. No request waits: one that needs room before the summary has come uses the digest. A summary that would
+    cost more than `max_cost` US dollars at list prices is not asked for, nor any more when all together have cost
+    `max_total`; `spent` is what they cost. Models without a price are not limited.
+    """
+
+    patience = 0.0
+    """Seconds that a request waits for a summary."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        target: Target | None = None,
+        rides: bool | None = None,
+        timeout: float = TIMEOUT,
+        max_cost: Decimal | float = 0.10,
+        max_total: Decimal | float = 1.0,
+        input_limit: int = 0,
+    ) -> None:
+        """`input_limit` is the most tokens of a prompt; 0: 100,000, and 15,000 for programs. Raises InputError for
+        values that are not positive."""
+        for name, value in (("timeout", timeout), ("max_cost", max_cost), ("max_total", max_total)):
+            if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not value > 0:
+                raise InputError(f"{name} must be a number, more than 0, not {value!r}")
+        if not hasattr(runner, "stream"):
+            raise InputError(f"runner: give a runner, such as SdkRunner(), not {type(runner).__name__}")
+        self._runner = runner
+        self._target = target
+        self._program = isinstance(runner, ProgramRunner)
+        self._rides = False if self._program else rides
+        self._timeout = timeout
+        self._most, self._total = Decimal(str(max_cost)), Decimal(str(max_total))
+        self._limit = input_limit or (15_000 if self._program else 100_000)
+        self._spent = _Spent()
+        self._living: tuple[Target, bytes, int, tuple[Shown, ...]] | None = None
+        named = target.model if target is not None else "cheap"
+        self._id = f"runner/{named}/prompt-{PROMPT_VERSION}/{self._limit}"
+
+    @property
+    def id(self) -> str:
+        """The model, the prompt's version and the input limit."""
+        return self._id
+
+    @property
+    def spent(self) -> Decimal:
+        """What all summaries have cost, in US dollars at list prices."""
+        return self._spent.dollars
+
+    def for_request(self, request: Request, /) -> RunnerSummarizer:
+        """The same summarizer for the conversation of a request that is being sent."""
+        made = RunnerSummarizer(self._runner, target=self._target, rides=self._rides, timeout=self._timeout)
+        made._most, made._total, made._limit = self._most, self._total, self._limit
+        made._spent, made._id = self._spent, self._id
+        made._living = request.target, request.json(), request.tokens, request.view
+        return made
+
+    def summarize(self, material: Material, /) -> str:
+        """The summary. Raises RunnerError, and InputError without a target or for an input limit that is too small."""
+        in_time = max(1, int(self._timeout * _PER_SECOND))
+        material = msgspec.structs.replace(material, target=min(material.target, in_time))
+        request, expected = self._cheapest(material)
+        price = cost(expected, request.target.model).total
+        if price is not None and (price > self._most or self._spent.dollars + price > self._total):
+            raise RunnerFailed("summarizer", f"a summary would cost about ${price:.4f}, more than it may")
+        text, usage = asyncio.run(self._asked(request))
+        self._spent.add(cost(usage or expected, request.target.model).at_least)
+        return text
+
+    def _cheapest(self, material: Material) -> tuple[Request, Usage]:
+        """The request for a summary that costs least, and what it is going to be billed."""
+        aim = self._aim()
+        prompt = prompt_for(material, limit=self._limit)
+        count = counter_for(aim.provider, aim.model).text
+        plain = Usage(input=count(prompt), output=material.target)
+        riding = self._riding(material)
+        if riding is not None:
+            own, beside = cost(riding[1], riding[0].target.model).total, cost(plain, aim.model).total
+            if self._rides or (own is not None and beside is not None and own <= beside):
+                return riding
+        with Session(store := MemoryStore(), store.create("summary")) as asked:
+            asked.user(prompt)
+            return asked.request(aim), plain
+
+    def _aim(self) -> Target:
+        if self._target is not None:
+            return self._target
+        if self._living is None:
+            raise InputError("RunnerSummarizer needs target=turnlog.target(...) where it has no session to go by")
+        own = self._living[0]
+        return own if own.base_url or own.compatible else target(own.provider, CHEAP_MODELS[own.provider])
+
+    def _riding(self, material: Material) -> tuple[Request, Usage] | None:
+        """The session's own request, with the question at its end; None if that is not wanted or there is none."""
+        if self._living is None or self._rides is False or not material.messages:
+            return None
+        own, body, tokens, view = self._living
+        last = next((text for shown in reversed(material.messages) if (text := _beginning(shown))), "")
+        asked = _RIDING.format(end=json.dumps(last, ensure_ascii=False), instruction=instruction_for(material))
+        message = Shown(Message("user", (Text(asked),)), ())
+        count = counter_for(own.provider, own.model).text(asked)
+        request = Request(
+            target=own,
+            body=lambda: _with_question(msgspec.json.decode(body), own.provider, asked),
+            edits=tuple,
+            losses=tuple,
+            tokens=lambda: tokens + count,
+            view=(*view, message),
+        )
+        return request, Usage(input=tokens + count, cached=tokens, output=material.target)
+
+    async def _asked(self, request: Request) -> tuple[str, Usage | None]:
+        """The text of the answer, and what was billed. Raises RunnerError."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await _text(self._runner, request)
+        except TimeoutError:
+            raise RunnerTimedOut("summarizer", self._timeout) from None
+        finally:
+            await self._runner.aclose()
+
+
+class _Spent:
+    """Money spent by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.dollars = Decimal(0)
+
+    def add(self, dollars: Decimal) -> None:
+        """Count what was spent."""
+        with self._lock:
+            self.dollars += dollars
+
+
+async def _text(runner: Runner, request: Request) -> tuple[str, Usage | None]:
+    pieces: list[str] = []
+    usage = None
+    async for event in events(runner, request):
+        if event.kind == "text":
+            pieces.append(event.text)
+        elif event.kind == "usage":
+            usage = event.usage
+        elif event.kind == "error":
+            raise event.error if isinstance(event.error, RunnerError) else RunnerFailed("summarizer", event.text)
+    return "".join(pieces), usage
+
+
+def _beginning(shown: Shown) -> str:
+    """The first characters of a message's text, on one line."""
+    return " ".join(text_of(shown.message).split())[:_QUOTED]
+
+
+def _with_question(body: dict[str, Any], provider: str, text: str) -> dict[str, Any]:
+    """A body with one more message of the user. Nothing before it changes, so it is read from the prompt cache."""
+    match provider:
+        case "google":
+            asked: dict[str, Any] = {"role": "user", "parts": [{"text": text}]}
+        case "google-interactions":
+            asked = {"type": "user_input", "content": [{"type": "text", "text": text}]}
+        case _:
+            asked = {"role": "user", "content": text}
+    key = _CONVERSATION[provider]
+    return {**body, key: [*body[key], asked]}
