@@ -40,6 +40,6 @@ def chunks(*texts: str) -> Iterator[dict[str, Any]]:
         yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]}
 
 
-def session_in(store: MemoryStore, name: str = "s") -> Session:
+def session_in(store: MemoryStore, name: str = "s", *, shared: bool = False) -> Session:
     """A session of a store, opened as a user would, for OpenAI Chat."""
-    return turnlog.open(name, target=CHAT, store=store)
+    return turnlog.open(name, target=CHAT, store=store, shared=shared)

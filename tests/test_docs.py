@@ -3,8 +3,9 @@
 A ```python block is executed; blocks of one file share a namespace and a temporary directory, and
 run in the order they stand in. In a ```console block every `$ turnlog ...` and `$ python ...` command
 runs, in the same directory; output shown under it is compared, a line `...` standing for any lines. A
-comment on the line above a block says otherwise: `<!-- no-run -->` leaves it alone, and
-`<!-- file NAME -->` writes it to a file of that name in the directory.
+comment on the line above a block says otherwise: `<!-- no-run -->` leaves it alone,
+`<!-- file NAME -->` writes it to a file of that name in the directory, and ahead of `<!-- killed -->`
+the process of the blocks before is killed: sessions that they opened have no owner any more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pytest
 
 import turnlog
 from turnlog import errors
+from turnlog.testing import crash
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -115,6 +117,9 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if block.words[:1] == ("file",):
             (tmp_path / block.words[1]).write_text(block.text, "utf-8")
         elif block.language == "python":
+            if "killed" in block.words:
+                for session in [each for each in namespace.values() if isinstance(each, turnlog.Session)]:
+                    crash(session)
             # the line feeds in front make tracebacks name the page's own lines
             code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
             exec(code, namespace)

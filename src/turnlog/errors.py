@@ -9,6 +9,7 @@
     ├── StoreError                the store could not do what was asked
     │   ├── SessionNotFound
     │   ├── SessionExists
+    │   ├── SessionBusy           somebody else has the session, or its turn
     │   ├── Conflict              somebody else appended first
     │   ├── CorruptRecord         bytes on disk differ from those that were written
     │   ├── BlobMissing           the store does not have media bytes that a record refers to
@@ -50,6 +51,7 @@ __all__ = [
     "RunnerFailed",
     "RunnerNotFound",
     "RunnerTimedOut",
+    "SessionBusy",
     "SessionExists",
     "SessionIdError",
     "SessionNotFound",
@@ -122,6 +124,20 @@ class SessionNotFound(StoreError):
 
 class SessionExists(StoreError):
     """There already is a session with that id."""
+
+
+class SessionBusy(StoreError):
+    """Somebody else has the session open for work, or a turn is open in it, and did not end in time.
+
+    `process`, `host` and `thread` say who, `since` since when (UTC, ISO 8601); 0 or empty if it is not known.
+    """
+
+    def __init__(self, message: str, *, process: int = 0, host: str = "", thread: str = "", since: str = "") -> None:
+        super().__init__(message)
+        self.process = process
+        self.host = host
+        self.thread = thread
+        self.since = since
 
 
 class Conflict(StoreError):

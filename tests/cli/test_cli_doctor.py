@@ -14,6 +14,7 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
+from turnlog.testing import crash
 
 CALLS = (ToolCall("c1", "ls"), ToolCall("c2", "rm\x1b[2J"))
 
@@ -27,6 +28,7 @@ def crashed(tmp_path: Path) -> None:
     session.add(Message("assistant", CALLS))
     session.tool_started(CALLS[0])
     session.add(Message("user", (ToolResult("c9", "ls", (Text("x"),)),)))
+    crash(session)
     store.close()
 
 
@@ -103,7 +105,8 @@ def test_what_is_set_before_the_first_message_is_no_change(turnlog: Command, tmp
 def test_a_stream_that_was_cut_off(turnlog: Command, tmp_path: Path) -> None:
     """What had come of an answer is found before anybody opens the session, and kept by `--fix`."""
     store = SqliteStore(tmp_path / "log.db")
-    package.open("s", store=store).user("go")
+    with package.open("s", store=store) as session:
+        session.user("go")
     store.append("s", [Draft(StreamCheckpoint(Message("assistant", (Text("I go "),))))])
     store.close()
     assert "record 2: stream: an answer was being streamed; this is what had arrived\n" in turnlog("doctor", "s").out
@@ -121,7 +124,10 @@ def test_files_that_changed_without_a_record(turnlog: Command, tmp_path: Path) -
     session = package.open("s", store=tmp_path / "log.db")
     session.turn("go", watch=tmp_path / "work").__enter__()
     (tmp_path / "work" / "half.txt").write_text("half")
+    busy = turnlog("doctor", "s", "--fix")
+    assert (busy.code, busy.out, busy.err.count("\n")) == (3, "", 1)
+    assert busy.err.startswith("turnlog: session 's' is in use: this process has it open already (thread MainThread, ")
+    crash(session)
     told = "record 4: recovered: files: changed without a record: half.txt\n"
     assert turnlog("doctor", "s", "--fix").out.endswith(told)
     assert turnlog("doctor", "s").out.endswith(told)
-    session.close()

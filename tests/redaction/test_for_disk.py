@@ -22,9 +22,9 @@ CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
 NPM, HUB = SECRETS["npm"][0], SECRETS["github classic"][0]
 
 
-def opened(place: Any, redact: Any = True, target: Any = CHAT) -> Session:
+def opened(place: Any, redact: Any = True, target: Any = CHAT, *, shared: bool = False) -> Session:
     """The session `s`."""
-    return turnlog.open("s", store=place, target=target, settings=turnlog.Settings(redact=redact))
+    return turnlog.open("s", store=place, target=target, settings=turnlog.Settings(redact=redact), shared=shared)
 
 
 def decisions(session: Session) -> list[Decision]:
@@ -84,10 +84,10 @@ def test_redacting_for_the_model_too_is_a_choice() -> None:
 def test_who_lives_on_shows_marks_after_another_opening() -> None:
     """Two processes whose requests differ for the same log, after the record that says what they show."""
     home = MemoryStore()
-    first = opened(home)
+    first = opened(home, shared=True)
     first.user(f"My key is {NPM}.")
     assert NPM in str(first.request().body)
-    second = opened(home)
+    second = opened(home, shared=True)
     assert len(decisions(second)) == 1
     assert first.request().body == second.request().body and NPM not in str(first.request().body)
     first.user(f"Again: {HUB}.")

@@ -22,6 +22,7 @@ from turnlog.log.messages import Message, Text
 from turnlog.session.events import Appended, Event, EventKind, Events, follow_records
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.testing import crash
 
 OTHER = turnlog.target("anthropic", "claude-sonnet-4-5")
 
@@ -163,9 +164,9 @@ def told(event: Event) -> tuple[str, str, str]:
 def test_the_end_of_a_tool_is_told_with_its_name(store: MemoryStore) -> None:
     """Ids of calls say nothing to people. No record of an end has the name, nor has a process that saw no start; the
     message with the call may have left the view since."""
-    first = session_in(store)
-    first.user("go")
-    calls = first.receive(says("", "c1")).tool_calls
+    with session_in(store) as first:
+        first.user("go")
+        calls = first.receive(says("", "c1")).tool_calls
     again, heard = session_in(store), list[str]()
     again.on_event(lambda event: heard.append(event.text))
     again.tool_finished(calls[0], "failed", reason="no route")
@@ -233,14 +234,17 @@ def test_an_asynchronous_listener_is_refused(follow: Any, store: MemoryStore) ->
     class Heard:
         async def __call__(self, event: Any) -> None: ...
 
+    session = session_in(store)
     for listener in (heard, Heard()):
         with pytest.raises(InputError, match="asynchronous functions are not called: give a plain function"):
-            follow(session_in(store), listener)
+            follow(session, listener)
 
 
 def test_resuming_is_told_with_what_was_left_open(store: MemoryStore) -> None:
     """Whoever opens a session after a crash hears of it, though it happened before anybody could listen."""
-    session_in(store).turn("go").__enter__()
+    killed = session_in(store)
+    killed.turn("go").__enter__()
+    crash(killed)
     session = session_in(store)
     feed = session.events()
     assert [event.kind for event in feed.waiting()] == ["session_resumed", "turn_failed"]

@@ -18,6 +18,7 @@ from turnlog.session.recovery import Recovered
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore
+from turnlog.testing import crash
 
 CHOICES: tuple[Calls, ...] = ("answer", "run", "ask")
 TASK = "Sweep, mop, burn the letters."
@@ -94,6 +95,7 @@ def check(session: Session, turn: Turn) -> None:
     assert info.answer in ("Done after all.", "All done.")
     assert session.log.validate() == []
     assert session.log.unfinished() == []
+    session.close()
     assert turnlog.open("s", store=session._store).resumed.recovered == Recovered()  # type: ignore[union-attr]
 
 
@@ -170,6 +172,7 @@ def test_late_results_hold(store: MemoryStore) -> None:
     turn = session.turn("go").__enter__()
     (call,) = turn.receive(says("", "c1")).tool_calls
     turn.tool_started(call)
+    crash(session)
     again = turnlog.open("s", store=store)
     with again.turn() as turn:
         assert "may have run" in turn.request().body["messages"][-1]["content"]
@@ -184,6 +187,7 @@ def test_an_answer_that_was_streamed_goes_on(store: MemoryStore) -> None:
     turn = session.turn("go").__enter__()
     with pytest.raises(ConnectionError):
         turn.receive(broken())
+    crash(session)
     again = turnlog.open("s", store=store)
     with again.turn() as turn:
         assert "Half of" in str(turn.request().body)
@@ -275,6 +279,7 @@ def test_a_call_that_may_not_run_again_is_not_said_to_have_not_run(store: Memory
     turn = session.turn("go").__enter__()
     (call,) = turn.receive(says("", "c1")).tool_calls
     turn.tool_started(call)
+    crash(session)
     again = turnlog.open("s", store=store)
     with again.turn(calls="ask") as turn:
         (info,) = turn.awaiting

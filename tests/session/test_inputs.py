@@ -33,7 +33,7 @@ def result(*parts: Any) -> ToolResult:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    return turnlog.open("trip", target=CHAT, store=tmp_path / "a.db")
+    return turnlog.open("trip", target=CHAT, store=tmp_path / "a.db", shared=True)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,7 @@ def test_settings_add_up_and_survive_opening_with_the_same_target(session: Sessi
     session.configure(max_completion_tokens=10)
     session.configure(temperature=0.5)
     records = len(session.history())
+    session.close()
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as again:
         request = again.request().body
         assert (request["max_completion_tokens"], request["temperature"]) == (10, 0.5)
@@ -184,7 +185,7 @@ def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -
 
 def test_another_process_switches(session: Session, tmp_path: Path) -> None:
     """Going on with the old provider and the new one's settings would be refused."""
-    with turnlog.open("trip", store=tmp_path / "a.db") as other:
+    with turnlog.open("trip", store=tmp_path / "a.db", shared=True) as other:
         other.user("hello")
         session.switch(CLAUDE)
         assert other.request().body["model"] == "claude-sonnet-4-5"
@@ -194,7 +195,7 @@ def test_another_process_switches(session: Session, tmp_path: Path) -> None:
 def test_another_process_records_the_call(session: Session, tmp_path: Path) -> None:
     """A worker that runs tools is not always the process that asked the model."""
     call = ToolCall("call_1", "weather", arguments={})
-    with turnlog.open("trip", store=tmp_path / "a.db") as worker:
+    with turnlog.open("trip", store=tmp_path / "a.db", shared=True) as worker:
         session.user("hello")
         number = session.add(Message("assistant", (call,))).n
         worker.tool_started(call)

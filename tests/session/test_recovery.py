@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -36,6 +37,7 @@ from turnlog.session.checkpoint import KILLED, Checkpoints
 from turnlog.session.recovery import Change, Recovered, Resumed, changes_between, changes_since
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.testing import crash
 from turnlog.view.fold import INTERRUPTED
 from turnlog.workspace.watch import FileRecorder
 
@@ -53,10 +55,17 @@ def store() -> Iterator[MemoryStore]:
     made.close()
 
 
+_owners: WeakKeyDictionary[MemoryStore, Session] = WeakKeyDictionary()
+
+
 def opened(store: MemoryStore, **arguments: Any) -> Session:
-    """The session of these tests, opened with these arguments and settings."""
+    """The session of these tests, opened with these arguments and settings; whoever had it before is killed first."""
     given = {name: arguments.pop(name) for name in ("strategy", "system", "checkpoint") if name in arguments}
-    return turnlog.open("s", store=store, settings=turnlog.Settings(**given), **arguments)
+    if store in _owners:
+        crash(_owners[store])
+    session = turnlog.open("s", store=store, settings=turnlog.Settings(**given), **arguments)
+    _owners[store] = session
+    return session
 
 
 def told(session: Session) -> list[str]:
@@ -279,8 +288,8 @@ def test_calls_are_told_where_no_turn_was_recorded(store: MemoryStore) -> None:
         resumed = opened(store).resumed
         assert resumed is not None
         assert [info.call.id for info in resumed.recovered.calls] == ["new"]
-    session.tool_result(call, "4 degrees")
-    assert opened(store).resumed == Resumed(session.history()[-1].n)
+    opened(store).tool_result(call, "4 degrees")
+    assert opened(store).resumed == Resumed(store.info("s").records)
 
 
 def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
@@ -311,7 +320,8 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
 
 
 def test_of_two_who_open_a_session_one_tells_what_was_left(store: MemoryStore) -> None:
-    """Workers that are started again all at once: a model is told the same half of an answer by each of them."""
+    """Workers that are started again all at once, on a disk without locks: a model is told the same half of an answer
+    by each of them."""
 
     class Raced(MemoryStore):
         """A store in which another opens the session just when this one is about to say what it found."""
@@ -323,7 +333,7 @@ def test_of_two_who_open_a_session_one_tells_what_was_left(store: MemoryStore) -
         ) -> tuple[Record, ...]:
             if self.others and isinstance(drafts[0].body, (PartialAnswer, TurnClosed)):
                 self.others -= 1
-                opened(self).close()
+                recovery.begin(Session(self, self.info("s")))
             return super().append(session_id, drafts, expected=expected)
 
     for left in ([TurnOpened("1"), MessageRecord(Message("user", (Text("go"),)))], []):
@@ -445,7 +455,7 @@ def test_what_was_cleared_or_taken_back_is_not_recovered(store: MemoryStore) -> 
     session = half_streamed(store)
     session.clear()
     assert recovered_answer(store) == ""
-    session.user("anew")
+    opened(store).user("anew")
     session = half_streamed(store)
     session.rewind(turns=1)
     assert recovered_answer(store) == ""
@@ -631,7 +641,7 @@ def test_a_fork_does_not_tell_what_its_parent_has_on_record(store: MemoryStore, 
     own = fork.turn("Write more", watch=tmp_path)
     own.__enter__()
     (tmp_path / "own").write_text("half")
+    crash(fork)
     again = turnlog.open("two", store=store)
     assert again.resumed is not None and "own" in again.resumed.recovered.files
-    for each in (session, fork):
-        each.close()
+    session.close()

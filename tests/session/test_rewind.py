@@ -464,7 +464,8 @@ def test_what_was_not_done_is_not_undone(
     store: MemoryStore, what: Literal["", "compaction", "exclusion", "rewind"]
 ) -> None:
     """An undo that does nothing would be taken for one that did."""
+    session = session_in(store)
     with pytest.raises(InputError, match=r"no .* taken back"):
-        session_in(store).undo(what)
+        session.undo(what)
     with pytest.raises(InputError, match="undo takes 'compaction', 'exclusion' or 'rewind', not 'pin'"):
-        session_in(store).undo("pin")  # type: ignore[arg-type]
+        session.undo("pin")  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ CALLING: dict[str, Any] = {
     "usage": {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}},
 }
 CALL = ToolCall("call_1", "weather", arguments={"city": "Oslo"})
+
+
+@contextmanager
+def both(path: Path) -> Iterator[tuple[Session, Session]]:
+    """A session, shared by two writers on purpose."""
+    with (
+        turnlog.open("trip", target=CHAT, store=path, shared=True) as one,
+        turnlog.open("trip", store=path, shared=True) as other,
+    ):
+        yield one, other
 
 
 def asked(session: Session) -> Session:
@@ -207,7 +218,7 @@ def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
 def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
     """Two processes on one session: each must see what the other said."""
     path = tmp_path / "a.db"
-    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+    with both(path) as (one, other):
         one.user("from one")
         other.user("from the other")
         one.user("from one again")
@@ -219,7 +230,7 @@ def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
 def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
     """A process that had not seen the other's system text put its own behind it: the model was told both."""
     path = tmp_path / "a.db"
-    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+    with both(path) as (one, other):
         one.system("Answer in French.")
         one.user("Hello!")
         other.system("Answer in German.", replace=True)
@@ -291,7 +302,7 @@ def test_what_is_looked_at_is_for_the_target_of_now(look: Callable[[Session], An
     """Where another process had switched the model, the first look was at a request for the model of before; and a
     compaction would have been decided for its window."""
     path = tmp_path / "a.db"
-    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+    with both(path) as (one, other):
         for n in range(12):
             one.user(f"Question {n}? " * 20)
             one.assistant(f"Answer {n}. " * 20)

@@ -27,6 +27,7 @@ from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore, open_store
+from turnlog.testing import crash
 from turnlog.view.turns import TurnInfo, turn_spans, turns_of
 from turnlog.workspace.watch import FileRecorder
 
@@ -502,7 +503,7 @@ def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: Memo
     (call,) = turn.receive(says("", "c1")).tool_calls
     turn.tool_started(call)
     assert turn.status == "awaiting_tool_result"
-    del turn, killed
+    crash(killed)
     session = session_in(store)
     (told,) = session.log.turns()
     assert (told.status, told.id) == ("failed", "2")
@@ -511,22 +512,22 @@ def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: Memo
         "without a result: weather (c1: started and never ended: it may have run)"
     )
     records = len(session.history())
+    session.close()
     assert len(session_in(store).history()) == records  # closed once
 
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_long_turn_that_was_left_open_is_found(store: MemoryStore, closed: bool) -> None:
     """Its opening may lie far behind the newest records; one that was closed long ago is left alone."""
-    turn = session_in(store).turn("go").__enter__()
-    killed = turnlog.open("s", store=store) if closed else session_in(store)
-    assert turn.info.status == "failed"
-    if not closed:
+    killed = session_in(store)
+    turn = killed.turn("go").__enter__()
+    if closed:
         turn.__exit__(None, None, None)
-        turn = session_in(store).turn("more").__enter__()
     killed.extend([Message("assistant", (Text("so"),))] * 600)
     records = len(killed.history())
+    crash(killed)
     session = turnlog.open("s", store=store)
-    assert [told.status for told in session.log.turns()] == (["failed"] if closed else ["completed", "failed"])
+    assert [told.status for told in session.log.turns()] == ["completed" if closed else "failed"]
     assert len(session.history()) == records + (not closed)
 
 
@@ -565,15 +566,18 @@ def test_a_fork_from_the_midst_of_a_turn_may_open_its_own(session: Session) -> N
     ]
 
 
-def test_a_turn_closed_by_another_process_goes_on(store: MemoryStore) -> None:
-    """Whoever opens a session takes a turn of a living process for one left by a crash; the turn's own end holds."""
-    session = session_in(store)
+def test_nobody_closes_the_turn_of_another(store: MemoryStore) -> None:
+    """Whoever shares a session takes a turn of a living process for one left by a crash, and the model is told that a
+    tool which still runs was interrupted."""
+    session = session_in(store, shared=True)
     with session.turn("go") as turn:
-        session_in(store)
-        assert turn.info.status == "failed"
+        with session_in(store, shared=True) as other:
+            assert other.resumed is not None and not other.resumed.recovered
+            with other.turn("me too"):
+                assert ends(session) == []
         session.user("and hurry")
         turn.receive(says("done"))
-    assert [(told.status, told.first, told.last) for told in session.log.turns()] == [("completed", 2, 8)]
+    assert ends(session) == [TurnClosed("4", "completed"), TurnClosed("2", "completed")]
 
 
 # -- told from the log -----------------------------------------------------------------------------
@@ -688,7 +692,8 @@ def test_a_call_that_has_not_begun_did_not_run(
         prepared = turn.request()
         assert prepared.body["messages"][-1]["content"] == said
         assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result on record: {standing}"
-    assert session_in(store).request().json() == session.request().json() == prepared.json()
+    again = turnlog.open("s", store=store, read_only=True)
+    assert again.request().json() == session.request().json() == prepared.json()
     answer_unfinished(session)
     assert (session.request().json(), session.log.calls()[0].outcome) == (prepared.json(), outcome)
 
@@ -708,7 +713,8 @@ def test_what_is_said_of_a_call_follows_what_became_of_it(store: MemoryStore) ->
         ):
             step(call)
             told.append(turn.request().body["messages"][-1]["content"])
-            assert session_in(store).request().json() == turn.request().json()
+            again = turnlog.open("s", store=store, read_only=True)
+            assert again.request().json() == turn.request().json()
     assert told[:2] == [NEEDS, ALLOWED] and told[2].startswith("The call was interrupted.") and told[3] == "4 degrees"
 
 

@@ -40,7 +40,8 @@ def names(store: Store, **where: str) -> list[str]:
 def test_sessions_are_found_by_their_labels(store: Store) -> None:
     """A session that is not found by its user, is found by another, or loses a label when another is set."""
     for n, user in enumerate(("ann", "bob", "ann")):
-        turnlog.open(f"s{n}", store=store, labels={"user": user, "project": "x"}).user("hi")
+        with turnlog.open(f"s{n}", store=store, labels={"user": user, "project": "x"}) as session:
+            session.user("hi")
     turnlog.open("none", store=store).user("hi")
     assert names(store, user="ann") == ["s0", "s2"] and names(store, user="bob", project="x") == ["s1"]
     assert names(store, user="cy") == [] and names(store) == ["none", "s0", "s1", "s2"]

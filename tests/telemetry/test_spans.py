@@ -438,10 +438,11 @@ def test_mistakes_say_what_to_do(store: MemoryStore) -> None:
     """Wrong arguments are named."""
     with pytest.raises(InputError, match=r"session must be a turnlog\.Session, not str"):
         spans.attach("s")  # type: ignore[arg-type]
+    session = session_in(store)
     with pytest.raises(InputError, match=r"content must be True, False or a turnlog\.Redactor, not str"):
-        spans.attach(session_in(store), content="all")  # type: ignore[arg-type]
+        spans.attach(session, content="all")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"agent must be a string, not int"):
-        spans.attach(session_in(store), agent=5)  # type: ignore[arg-type]
+        spans.attach(session, agent=5)  # type: ignore[arg-type]
 
 
 def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 from .._platform.units import counted
 from ..log.records import Decision
 from ..session.compactor import Compaction
-from ..session.session import Session
 from ..view.decisions import SIZING
 from ..view.explain import Ruling
 from .arguments import WHOLE_ID, add_command, number
 from .decisions import decision_json, decision_lines, fates, saving, span
-from .stores import opened
+from .stores import opened_session
 from .targets import add_target, add_terms, target_of, usual_target
 from .terminal import out_json, out_line, out_lines, say
 
@@ -37,7 +36,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _compact(arguments: Namespace) -> int:
     dry = arguments.dry_run
-    with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
+    with opened_session(arguments, write=not dry) as session:
         target = target_of(session, arguments)
         before = session.window.breakdown(target).tokens  # a session reads no more records than a view can contain
         done = session.compact(
@@ -69,7 +68,7 @@ def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
 
 
 def _undo(arguments: Namespace) -> int:
-    with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
+    with opened_session(arguments, write=True) as session:
         target = usual_target(session)
         before, whole = session.explain(target=target), session.window.breakdown(target).tokens if target else None
         record = session.undo("compaction")

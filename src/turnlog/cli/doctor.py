@@ -10,7 +10,6 @@ from typing import Any
 
 from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
-from ..log.store import Store
 from ..session.checkpoint import KILLED, unfinished_stream
 from ..session.reader import SessionLog
 from ..session.recovery import TOUCHED, answer_unfinished, begin, changes_between, changes_since, environment_of
@@ -18,7 +17,7 @@ from ..session.session import Session
 from ..view.consistency import Inconsistency
 from ..view.turns import LEFT_OPEN
 from .arguments import ANY_ID, add_command
-from .stores import opened
+from .stores import opened, opened_session
 from .terminal import out_each, say
 
 
@@ -34,9 +33,10 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _doctor(arguments: Namespace) -> int:
-    with opened(arguments, write=arguments.fix) as store:
-        if arguments.fix:
-            _fix(store, arguments.id)
+    if arguments.fix:
+        with opened_session(arguments, write=True) as session:
+            _fix(session)
+    with opened(arguments) as store:
         log = SessionLog(store, arguments.id)
         found = _findings(log, strict=arguments.strict)
         history = _history(log)
@@ -109,8 +109,7 @@ def _first_message(log: SessionLog) -> int:
     return next(said, sys.maxsize)
 
 
-def _fix(store: Store, session_id: str) -> None:
-    session = Session(store, store.info(session_id))
+def _fix(session: Session) -> None:
     quiet = logging.NullHandler()  # recovery is reported below
     logging.getLogger("turnlog").addHandler(quiet)
     begin(session)

@@ -10,13 +10,12 @@ from .._platform.units import counted
 from ..errors import InputError
 from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
-from ..session.session import Session
 from ..view.explain import Explanation
 from .arguments import WHOLE_ID, add_command, number
 from .decisions import saving
 from .drawing import clipped
 from .request import gist
-from .stores import opened
+from .stores import opened_session
 from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
@@ -42,11 +41,11 @@ def _rewind(arguments: Namespace) -> int:
         return _undo(arguments)
     turns = 1 if arguments.turns is None and arguments.to is None else arguments.turns
     dry = arguments.dry_run
-    with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
+    with opened_session(arguments, write=not dry) as session:
         target = usual_target(session)
         before = session.explain(target=target)
         done = session.rewind(turns=turns, to=arguments.to, dry_run=dry)
-        after = session.explain({store.info(session.id).records + 1: done.decision} if dry else None, target)
+        after = session.explain({next(session.log.newest()).n + 1: done.decision} if dry else None, target)
         messages = {record.n: record for record in session.history() if record.message is not None}
     if arguments.json:
         out_json({**_row(done), "before": before.shown, "after": after.shown, "recorded": not dry})
@@ -106,7 +105,7 @@ def _undo(arguments: Namespace) -> int:
             "rewind: --undo cannot be combined with --dry-run; `turnlog show ID` shows which records the last rewind "
             "took back"
         )
-    with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
+    with opened_session(arguments, write=True) as session:
         target = usual_target(session)
         before = session.explain(target=target)
         record = session.undo("rewind")

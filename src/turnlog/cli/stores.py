@@ -14,8 +14,10 @@ from getpass import getpass
 from ..config.settings import Settings
 from ..errors import CorruptRecord, InputError, SessionNotFound, no_store
 from ..log.store import Problem, Store
+from ..session.session import Session
 from ..session.settings import load_settings
 from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
+from ..stores.leases import WAIT, ReadLease
 from .terminal import is_terminal, say
 
 VARIABLE = "TURNLOG_STORE"
@@ -102,6 +104,17 @@ def opened(
             say(f"{session} is damaged: {advice}")
     finally:
         store.close()
+
+
+@contextmanager
+def opened_session(arguments: Namespace, *, write: bool) -> Iterator[Session]:
+    """The session that a command names, open while it runs. Raises SessionBusy if it writes and another has the
+    session."""
+    with opened(arguments, write=write) as store:
+        info = store.info(arguments.id)
+        lease = store.lease(info.id, wait=WAIT) if write else ReadLease(info.id)
+        with Session(store, info, lease=lease) as session:
+            yield session
 
 
 def report(arguments: Namespace, problem: Problem) -> None:

@@ -135,6 +135,23 @@ class Held(Protocol):
         """Release the lock. A second call does nothing."""
 
 
+class Leased(Held, Protocol):
+    """The right to write to a session; see `turnlog.stores.leases.Lease`."""
+
+    session_id: str
+    alone: bool
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process may write."""
+
+    def check(self) -> None:
+        """Raises SessionBusy or StoreError if this process may not write."""
+
+    def share(self) -> None:
+        """Let others share the session. Raises SessionBusy."""
+
+
 class RecordStore(Protocol):
     """The records of sessions."""
 
@@ -269,6 +286,10 @@ class Store(RecordStore, Protocol):
         """Mark a session as in use, until the returned lock is closed or its process ends. The session need not exist
         yet. With `alone`, returns None if somebody else uses the session; otherwise others wait until the lock is
         closed."""
+
+    def lease(self, session_id: str, *, shared: bool = False, wait: float = 0.0) -> Leased:
+        """The right to write to a session, which one owner has, or several that all ask for it `shared`; until it is
+        closed or its process ends. It is `alone` if nobody else has it. Raises SessionBusy after `wait` seconds."""
 
     def keep(self, session_id: str, *, kept: bool = True) -> None:
         """Protect a session from `turnlog gc`, or unprotect it. Raises SessionNotFound."""

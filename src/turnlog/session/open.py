@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from ..config.settings import Settings
-from ..errors import BlobMissing, CorruptRecord, InputError, SessionExists, SessionNotFound, TurnlogError
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, SessionExists, SessionNotFound, TurnlogError
 from ..log.budget import Budget, read_budget, read_strategy
 from ..log.messages import Tool
 from ..log.records import Configuration
-from ..log.store import Draft, Held, SessionInfo, Store, utc_now
+from ..log.store import Draft, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
@@ -28,10 +28,13 @@ from ..redaction import RedactingStore
 from ..stores import MemoryStore, default_path, local_path, open_store, store_given
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
+from ..stores.leases import WAIT
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
 from .inputs import target_given
+from .locks import Locks, wait_given
+from .reading import opened_to_read
 from .recovery import Change, begin, changes_between
 from .session import Session
 from .settings import settings_for
@@ -50,6 +53,9 @@ def open(
     settings: Settings | None = None,
     override: bool = False,
     create: bool = True,
+    wait: float = WAIT,
+    shared: bool = False,
+    read_only: bool = False,
 ) -> Session:
     """Open a session, or create it if the store has no session with that id.
 
@@ -61,18 +67,24 @@ def open(
     lists how the arguments differ. With `override=True` they replace its own. `create=False` opens only a session that
     exists. `Session.resumed` also says what a crash left unfinished. `labels` are set as by `Session.label`.
 
+    One owner at a time has a session: who opens it while another has it waits for up to `wait` seconds, and so does a
+    turn while another is open. With `shared`, all who say so have it together; then no turn is closed but by its own
+    owner. With `read_only`, nothing is written and nobody is kept away, and reading goes on past damage.
+
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
-    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, SessionNotFound
-    with `create=False`, and StoreError if the store cannot be opened or written.
+    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, SessionBusy,
+    SessionNotFound with `create=False`, and StoreError if the store cannot be opened or written.
     """
     _check(session_id, store, target, budget, settings, create=create)
-    labels_given(labels or {})
+    _check_values(wait, labels)
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)
     if settings is not None and said.key is not None:
         _check_open(store)
     place = said.store or default_path() if store is None else store
+    if read_only:
+        return opened_to_read(place, session_id, said, target=target, tools=tools, budget=budget, labels=labels)
     home = _home(place, said, session_id, create=create) if said.save_history else _in_memory(place, session_id, said)
     with ExitStack() as opened:  # what is closed if the rest fails
         if owns := home is not place:
@@ -80,18 +92,12 @@ def open(
         home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
         opened.enter_context(_damage_named(home, session_id))
         _check_new(home, session_id, said, target, tools, budget, create=create)
-        info, created, hold = _found_or_made(home, session_id, said.title) if session_id else _made(home, said.title)
-        session = Session(home, info, said, owns_store=owns)
-        if hold is not None:
-            opened.callback(session.attach(hold).close)
-        kept: tuple[Change, ...] = ()
-        if not (created or override) and session.target is not None:
-            kept = _kept(session.configuration, target, budget, tools)
-            target = budget = tools = None
-        given = (said if created else Settings(), target, budget, tools, said.system)
-        begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
-        if labels:
-            session.label(labels)
+        locks = Locks(home, opened, shared=shared, wait=wait)
+        info, created = _found_or_made(home, session_id, said.title, locks) if session_id else _made(home, said, locks)
+        session = Session(home, info, said, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
+        _begin(session, said, target, tools, budget, labels, created=created, override=override)
+        if shared:
+            session._lease.share()
         opened.pop_all()
     if said.save_history and said.gc_on_open:
         _clear_up(home, limits_of(said))
@@ -122,6 +128,34 @@ def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any,
         target_given(target)
     if budget is not None:
         read_budget(budget)
+
+
+def _check_values(wait: Any, labels: Any) -> None:
+    """Raises InputError for a wrong number of seconds, and for wrong labels."""
+    wait_given(wait)
+    labels_given(labels or {})
+
+
+def _begin(
+    session: Session,
+    said: Settings,
+    target: Target | None,
+    tools: tuple[Tool, ...] | None,
+    budget: Budget | int | None,
+    labels: Mapping[str, str] | None,
+    *,
+    created: bool,
+    override: bool,
+) -> None:
+    """Record what the session starts with, and what was left unfinished in it."""
+    kept: tuple[Change, ...] = ()
+    if not (created or override) and session.target is not None:
+        kept = _kept(session.configuration, target, budget, tools)
+        target = budget = tools = None
+    given = (said if created else Settings(), target, budget, tools, said.system)
+    begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
+    if labels:
+        session.label(labels)
 
 
 def _check_open(store: Any) -> None:
@@ -269,30 +303,29 @@ def _clear_up(store: Store, limits: Limits) -> None:
         _LOG.warning("gc: %s", error)
 
 
-def _found_or_made(store: Store, session_id: str, title: str) -> tuple[SessionInfo, bool, Held | None]:
-    """The session of that id, whether it was made, and the hold on it."""
-    hold = store.hold(session_id)  # before it is looked for: `gc` must not come between
+def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> tuple[SessionInfo, bool]:
+    """The session of that id, and whether it was made."""
+    locks.take(session_id)
     try:
-        return store.info(session_id), False, hold
+        return store.info(session_id), False
     except SessionNotFound:
         pass
     try:
-        return store.create(session_id, title=title), True, hold
+        return store.create(session_id, title=title), True
     except SessionExists:  # another process was quicker, or an id that differs by case alone
-        return store.info(session_id), False, hold
+        return store.info(session_id), False
 
 
-def _made(store: Store, title: str) -> tuple[SessionInfo, bool, Held | None]:
+def _made(store: Store, said: Settings, locks: Locks) -> tuple[SessionInfo, bool]:
     """A session of its own, under an id that is made for it: two that are opened in the same moment are two."""
-    made, number = _new_id(store, title), 1
+    made, number = _new_id(store, said.title), 1
     while True:
         session_id = made if number == 1 else f"{made}-{number}"
-        hold = store.hold(session_id)
         try:
-            return store.create(session_id, title=title), True, hold
-        except SessionExists:
-            if hold is not None:
-                hold.close()
+            locks.take(session_id, wait=0)
+            return store.create(session_id, title=said.title), True
+        except (SessionBusy, SessionExists):
+            locks.release()
         number += 1
 
 

@@ -39,7 +39,7 @@ _RACES = 8
 class Journal:
     """The writing side of one session. `tell` is called with the records appended and, for an answer, its target;
     `checkpoint` is the number of seconds between two checkpoints of a stream; `by_lines` as in `Checkpoints`.
-    `warn` is called with warnings."""
+    `warn` is called with warnings; `check` raises an error if nothing may be written."""
 
     def __init__(
         self,
@@ -51,7 +51,9 @@ class Journal:
         *,
         by_lines: bool = False,
         warn: Callable[[str], None] = lambda text: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check = check
         self._store = store
         self._id = session_id
         self._context = context
@@ -99,6 +101,7 @@ class Journal:
         return records
 
     def _put(self, bodies: Sequence[Body], *, expected: int | None) -> tuple[Record, ...]:
+        self._check()
         drafts = [Draft(body) for body in self._counted([admitted(body) for body in bodies])]
         with self._context.lock:
             records = self._store.append(self._id, drafts, expected=expected)

@@ -304,8 +304,9 @@ _MARKS = ("turn_opened", "turn_closed", "turn_resumed")
 
 def recover(session: Session) -> Recovered:
     """Record the part of an unfinished answer as an interrupted answer, and close as failed a turn that was left open.
-    Returns what was found: if several processes open a session at the same time, one records it and the others find
-    nothing."""
+    Returns what was found. While others share the session, nothing in it is known to be left: nothing is recorded."""
+    if not session._lease.alone:
+        return Recovered()
     for _ in range(_RACES):
         with suppress(Conflict):
             return _recovered(session)

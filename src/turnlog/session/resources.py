@@ -83,6 +83,10 @@ class Services:
                 self._failed(closer, error, errors)
         _raise_first(errors)
 
+    def forget(self) -> None:
+        """Leave all as they are, as a process that is killed does."""
+        self._closers.clear()
+
     def _closable(self, service: Any) -> bool:
         """Add a service with a method to close it; False if it has none."""
         close = _method(service, "close")

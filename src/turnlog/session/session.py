@@ -8,6 +8,7 @@ session that is opened again after a crash makes the same request.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -19,7 +20,7 @@ from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall
 from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
-from ..log.store import SessionInfo, Store
+from ..log.store import Held, Leased, SessionInfo, Store
 from ..log.usage import Usage
 from ..memory import Memory
 from ..memory.recall import MAX_TOKENS
@@ -27,6 +28,7 @@ from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
 from ..stores.labels import labels_given, labels_note
+from ..stores.leases import WAIT, Lease, ReadLease
 from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
@@ -42,6 +44,7 @@ from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
 from .inspect import WindowUse, explained
 from .memory import SessionMemory
+from .open_turn import OpenTurn
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
@@ -51,21 +54,28 @@ from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
 from .resources import Services
 from .skills import SessionSkills
 from .state import Context
-from .turn import OpenTurn, Turn
+from .turn import Turn
 
 
 class Session:
     """One conversation, returned by `turnlog.open`; a context manager.
 
-    Threads may share a session, and several processes may append to the same one: records of other processes are seen
-    at the next request. `log` reads the records, `window` tells how full the model's window is, `cache` what requests
-    read from prompt caches, `prompt` has the system prompt in sections, `skills` what the model
-    loads on demand, `resumed` what opening an existing session
-    found.
+    Threads and tasks may share a session; their turns wait for each other. Records of other processes, if they share
+    it, are seen at the next request. `log` reads the records, `window` tells how full the model's window is, `cache`
+    what requests read from prompt caches, `prompt` has the system prompt in sections, `skills` what the model loads on
+    demand, `resumed` what opening an existing session found.
     """
 
     def __init__(
-        self, store: Store, info: SessionInfo, settings: Settings = Settings(), *, owns_store: bool = False
+        self,
+        store: Store,
+        info: SessionInfo,
+        settings: Settings = Settings(),
+        *,
+        owns_store: bool = False,
+        lease: Leased | None = None,
+        hold: Held | None = None,
+        wait: float = WAIT,
     ) -> None:
         self.id = info.id
         self.log = SessionLog(store, self.id)
@@ -77,10 +87,23 @@ class Session:
         self._services = Services(self._warn)
         if owns_store:
             self._services.on_close(store.close)
+        self._lease = Lease(self.id) if lease is None else lease
+        self._wait = wait
+        self._hold = hold
+        for lock in (self._lease, hold):
+            if lock is not None:
+                self._services.on_close(lock.close)
         self._services.on_close(self._events.close)
         tell, by_lines = self._events.tell, redactor is not None and redactor.spans_words
         self._journal = Journal(
-            store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines, warn=self._warn
+            store,
+            self.id,
+            self._context,
+            tell,
+            settings.checkpoint,
+            by_lines=by_lines,
+            warn=self._warn,
+            check=self._lease.check,
         )
         self._memory = SessionMemory(store, self.id)
         self._configurer = Configurer(self._context, self._journal)
@@ -88,7 +111,7 @@ class Session:
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)
         self._services.on_close(self._compactor.close)
-        self._turn = OpenTurn(lambda: recover(self), self._warn)
+        self._turn = OpenTurn(lambda: recover(self), self._warn, self._lease, wait)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
@@ -147,11 +170,15 @@ class Session:
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that begins with this one's records up to number `at` (None: all), also those that a rewind
         took back. It has the same summarizer and pause between checkpoints; a turn open at `at` is closed as failed."""
-        info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
-        made = Session(self._store, info, self._settings)
-        if (hold := self._store.hold(new_id)) is not None:
-            made.attach(hold)
-        begin(made)
+        self._lease.check()
+        with ExitStack() as taken:  # given back if the rest fails
+            if (hold := self._store.hold(new_id)) is not None:
+                taken.callback(hold.close)
+            lease = taken.enter_context(closing(self._store.lease(new_id, wait=self._wait)))
+            info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
+            made = Session(self._store, info, self._settings, lease=lease, hold=hold, wait=self._wait)
+            begin(made)
+            taken.pop_all()
         return made
 
     def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
@@ -167,7 +194,8 @@ class Session:
 
     def turn(self, content: Content | None = None, *, watch: str | Path | None = None, calls: Calls = "answer") -> Turn:
         """A turn that begins with a user message of `content`, for use in `with` or `async with`. With `watch`, changes
-        of files in that folder are recorded during the turn. Only one turn can be open at a time.
+        of files in that folder are recorded during the turn. Only one turn is open at a time: others wait for it, and
+        raise SessionBusy after the session's `wait` seconds.
 
         Without content, the newest turn goes on, if a crash, an error or a cancellation ended it. `calls` says what
         becomes of its calls without a result: `answer` records what is known of each as its result; with `run` they
@@ -338,12 +366,14 @@ class Session:
         """The next request: valid for its target and within the budget.
 
         If older messages must be left out, the strategy's decisions are recorded first, unless `target` differs from
-        the session's. With `compact`, it asks the provider to compact the conversation. Raises BudgetError if the parts
-        that cannot be left out do not fit, and InputError without a target, if the model cannot be asked to compact, or
-        if a turn was made but not entered with `with`."""
+        the session's, or the session is open for reading only. With `compact`, it asks the provider to compact the
+        conversation. Raises BudgetError if the parts that cannot be left out do not fit, and InputError without a
+        target, if the model cannot be asked to compact, or if a turn was made but not entered with `with`."""
         self._turn.check_begun()
         self._context.refresh()
         found = self._configurer.target_or(target)
+        if isinstance(self._lease, ReadLease) and not compact:
+            return self._compactor.preview(found, self._context.terms(None, None))
         if compact:
             return self._journal.compactions.request(found, self._journal.append)
         return self._compactor.request(found, own=self.target)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -32,6 +31,7 @@ from ..workspace.watch import FileRecorder
 from .answer import Answer, is_stream
 from .going_on import Calls, calls_given, resumption
 from .inputs import Content, parts_of
+from .open_turn import OpenTurn
 from .recorder import Journal
 from .recovery import told
 from .tool_run import ToolRun, denied
@@ -40,73 +40,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
-_UNBEGUN = (
-    "a turn was made and never begun, so what the user said in it is not on record: "
-    "write `with session.turn(...) as turn:`"
-)
-
-
-class OpenTurn:
-    """Which turn of a session is open, if one is: one at a time, from whatever thread.
-
-    `recover` closes what a crash left open, before a turn begins; `warn` is told of a turn that never begins.
-    """
-
-    def __init__(self, recover: Callable[[], object], warn: Callable[[str], object]) -> None:
-        self._recover = recover
-        self._warn = warn
-        self._lock = Lock()
-        self._turn: Turn | None = None
-        self._made: Turn | None = None
-
-    @property
-    def id(self) -> str:
-        """The id of the turn that is open here; empty if none is."""
-        return self._turn.id if self._turn is not None else ""
-
-    def made(self, turn: Turn) -> Turn:
-        """Remember a turn that was made, until one is entered."""
-        self._warn_of_unbegun()
-        self._made = turn
-        return turn
-
-    def take(self, turn: Turn) -> None:
-        """Make `turn` the open one. Raises InputError if another is open."""
-        with self._lock:  # of two threads that enter a turn at once, one is refused
-            self._made = None
-            if self._turn is not None:
-                raise InputError(
-                    f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
-                    "what a subagent does belongs in a session of its own"
-                )
-            self._turn = turn
-        try:
-            self._recover()
-        except BaseException:
-            self._turn = None
-            raise
-
-    def release(self) -> None:
-        """No turn is open any more."""
-        with self._lock:
-            self._made = self._turn = None
-
-    def check_begun(self) -> None:
-        """Raises InputError, once, if a turn was made and never entered."""
-        made, self._made = self._made, None
-        if made is not None:
-            raise InputError(_UNBEGUN)
-
-    def give_up(self) -> None:
-        """Close the open turn as failed: its session is being closed."""
-        self._warn_of_unbegun()
-        if self._turn is not None:
-            self._turn.abandon()
-
-    def _warn_of_unbegun(self) -> None:
-        made, self._made = self._made, None
-        if made is not None:
-            self._warn(_UNBEGUN)
 
 
 class Turn:
@@ -150,9 +83,15 @@ class Turn:
     # -- opening and closing ---------------------------------------------------------------------
 
     def __enter__(self) -> Self:
+        self._check_unused()
+        self._slot.take(self)
+        return self._begin()
+
+    def _check_unused(self) -> None:
         if self._opened:
             raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
-        self._slot.take(self)
+
+    def _begin(self) -> Self:
         if self._over:  # by a listener that was told of what was recovered
             raise InputError("the session was closed while this turn was being opened; open the session again")
         try:
@@ -165,7 +104,7 @@ class Turn:
                 self._session.prompt.said(self._opening)
         except BaseException:
             self._opened = 0
-            self._slot.release()
+            self._slot.release(self)
             self._stack.close()
             raise
         return self
@@ -175,7 +114,7 @@ class Turn:
     ) -> bool:
         found = cancellations(error)
         ours = bool(found) and all(one.turn_id == self.id for one in found)
-        if self._over:
+        if self._over or not self._slot.is_ours:  # in a fork, the turn goes on in the parent
             return ours
         try:
             self._stack.close()
@@ -187,7 +126,9 @@ class Turn:
         return ours
 
     async def __aenter__(self) -> Self:
-        return self.__enter__()
+        self._check_unused()
+        await self._slot.atake(self)
+        return self._begin()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -205,12 +146,17 @@ class Turn:
         """Close an open turn as failed, because its session is closed before its `with` block ends."""
         if not self._over and not self._opened:
             self._over = "failed"
-            self._slot.release()
+            self._slot.release(self)
         elif not self._over:
             try:
                 self._stack.close()
             finally:
                 self._close("failed", "the session was closed in the midst of it")
+
+    def lose(self) -> None:
+        """Leave the turn open on record, because its process is lost."""
+        self._over = "lost"
+        self._stack.close()
 
     # -- the model -------------------------------------------------------------------------------
 
@@ -339,7 +285,7 @@ class Turn:
         try:
             self._journal.append(TurnClosed(self.id, status, reason))
         finally:
-            self._slot.release()
+            self._slot.release(self)
 
     def _check(self) -> None:
         if not self._opened:

@@ -41,7 +41,7 @@ from .blob_gc import unused
 from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
 from .labels import labelled
-from .locks import LocalHolds
+from .leases import FolderLocks, Lease, LocalLocks
 from .records import (
     check_expected,
     check_free,
@@ -79,12 +79,12 @@ class BaseStore(Store):
     """All methods of a store, built on the eight methods `_logs` to `_remove_blobs`.
 
     Threads may share a store: every change is made under `_lock`. A store that several processes use must also lock out
-    other processes, with its own `_lock`, and override `hold`. Its `close` must release what it has open.
+    other processes, with its own `_lock`, and override `hold` and `lease`. Its `close` must release what it has open.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._holds = LocalHolds()
+        self._holds: LocalLocks | FolderLocks = LocalLocks()
 
     # -- what a new store writes -----------------------------------------------------------------
 
@@ -251,6 +251,9 @@ class BaseStore(Store):
 
     def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
         return self._holds.take(session_id, alone=alone)
+
+    def lease(self, session_id: str, *, shared: bool = False, wait: float = 0.0) -> Lease:
+        return self._holds.lease(session_id, shared=shared, wait=wait)
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
         with self._lock:

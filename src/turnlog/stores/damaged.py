@@ -133,7 +133,7 @@ class PastDamage(StoreWrapper):
 
     def __init__(self, store: Store, tell: Callable[[Problem], object]) -> None:
         super().__init__(store)
-        self._tell = tell
+        self.tell = tell
         self._told: set[Problem] = set()
 
     def read(
@@ -192,4 +192,13 @@ class PastDamage(StoreWrapper):
     def _met(self, problem: Problem) -> None:
         if problem not in self._told:
             self._told.add(problem)
-            self._tell(problem)
+            self.tell(problem)
+
+
+class ReadingStore(PastDamage):
+    """As `PastDamage`, and every method that a session writes with raises StoreError."""
+
+    def _refuse(self, *given: Any, **named: Any) -> Any:
+        raise StoreError("the session is open for reading only; open it without read_only=True to write to it")
+
+    append = create = delete = fork = keep = lease = pack = put_blob = rename = rewrite = sweep = _refuse

@@ -74,30 +74,37 @@ class LocalHolds:
         """The sessions in use, by `file_name`."""
         return frozenset(file_name(name) for name, holders in self._holders.items() if holders)
 
+    def clear(self) -> None:
+        """As `HoldFolder.clear`. Does nothing: nothing is on disk."""
+
+    def leave(self) -> None:
+        """As `HoldFolder.leave`. Does nothing."""
+
 
 class HoldFolder:
     """A folder with the lock files, named by session id. The folder stays until a store is closed and the folder is
     empty: creating and removing a folder takes a millisecond or two, creating and removing a file in it at most a tenth
     of one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
+        self._read_only = read_only
 
     def take(self, session_id: str, *, alone: bool = False) -> Hold | None:
         """Hold a session together with others, or `alone`; then None if others hold it. Waits while another holds it
-        alone.
+        alone. If `read_only`, no file is made, and nobody is told.
 
         Raises StoreError if no file can be created, SessionIdError for an id that no session can have.
         """
         check_session_id(session_id)
-        return self._take(file_name(session_id), alone=alone)
+        return Hold() if self._read_only else self._take(file_name(session_id), alone=alone)
 
     def _take(self, name: str, *, alone: bool) -> Hold | None:
         if fcntl is None:
             return Hold()
         path = self._path / name
         while True:
-            handle = self._opened(path)
+            handle = self.opened(path)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
             except BlockingIOError:
@@ -106,11 +113,11 @@ class HoldFolder:
             except OSError:  # a disk without locks: it is not known which sessions are in use, and `taken` returns None
                 os.close(handle)
                 return Hold()
-            if _is_at(handle, path):
+            if is_at(handle, path):
                 return Hold(partial(_unlock, path, handle, os.getpid()))
             os.close(handle)  # removed while we waited
 
-    def _opened(self, path: Path) -> int:
+    def opened(self, path: Path) -> int:
         """The file of a session, opened; the file and the folder are created if missing. Raises StoreError."""
         for _ in range(_TRIES):
             try:
@@ -183,7 +190,8 @@ def _is_id(name: str) -> bool:
     return is_plain_id(name) or _CODED.fullmatch(name) is not None
 
 
-def _is_at(handle: int, path: Path) -> bool:
+def is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one at `path`."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -195,7 +203,7 @@ def _unlock(path: Path, handle: int, process: int) -> None:
     if os.getpid() == process and fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(handle, path):
+            if is_at(handle, path):
                 path.unlink()
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)

@@ -39,6 +39,7 @@ from ..log.usage import Count, Usage
 from .bills import check_usage
 from .forks import check_delete, check_forks
 from .kinds import check_kinds
+from .leases import check_leases
 from .probing import content, raises, said, texts
 from .retained import check_holds, check_inventory, check_reclaim
 from .rewrites import check_rewrite
@@ -310,6 +311,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     check_search,
     check_sweep,
     check_holds,
+    check_leases,
     check_inventory,
     check_reclaim,
     check_rewrite,

@@ -78,6 +78,11 @@ class Watches:
         self.lock = RLock()
         self.open: list[_Watch] = []
 
+    def forget(self) -> None:
+        """Record nothing when they end."""
+        with self.lock:
+            self.open.clear()
+
 
 class FileRecorder:
     """Records changes of the files under `root`. `append` records bodies, `put_blob` keeps contents, `watches` are the
@@ -208,8 +213,9 @@ class FileRecorder:
             yield mine.found
         finally:
             with self._watches.lock:
-                self._watches.open.remove(mine)
-                mine.record_changes()
+                if mine in self._watches.open:  # it is not if the session was lost
+                    self._watches.open.remove(mine)
+                    mine.record_changes()
 
     def touched(self, since: datetime, records: Iterable[Record] = ()) -> list[str]:
         """The files that were created, changed or moved at `since` or later according to their times, and whose newest

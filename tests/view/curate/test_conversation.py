@@ -74,7 +74,8 @@ def test_a_request_begins_with_the_one_before_it() -> None:
         call(session, "read_file" if "→" in text else "grep", text, path="a.py")
         messages = [one.message for one in session.request().view]
         assert messages[: len(before)] == before
-        assert [one.message for one in session_in(store).request().view] == messages
+        again = turnlog.open(session.id, store=store, read_only=True)
+        assert [one.message for one in again.request().view] == messages
         assert [one.message for one in select(session.history())[0]] == messages
         before = messages
 

@@ -36,7 +36,7 @@ from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
 from ..labels import labelled
-from ..locks import Hold, HoldFolder
+from ..leases import FolderLocks
 from ..records import (
     check_expected,
     check_free,
@@ -81,7 +81,7 @@ class FilesStore(BaseStore):
         check_durability(durability)
         super().__init__()
         self.path = from_here(path)
-        self._hold_files = HoldFolder(self.path / "open")
+        self._holds = FolderLocks(self.path / "open", read_only=read_only)
         self.torn: list[Problem] = []
         self._read_only = read_only
         self._closed = False
@@ -255,10 +255,6 @@ class FilesStore(BaseStore):
             else:
                 mark.unlink(missing_ok=True)
 
-    def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """See `Store.hold`. The lock is a file in the folder `open`."""
-        return Hold() if self._read_only else self._hold_files.take(session_id, alone=alone)
-
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """See `Store.sweep`. Reads all logs."""
         with self._changing():
@@ -269,7 +265,7 @@ class FilesStore(BaseStore):
     def inventory(self) -> Inventory:
         self._check_open()
         with self._lock, nullcontext() if self._read_only else self._folder.store_lock():
-            return inventory(self._folder, self._blob_files, self._hold_files.taken())
+            return inventory(self._folder, self._blob_files, self._holds.taken())
 
     def used(self) -> int:
         self._check_open()
@@ -279,7 +275,7 @@ class FilesStore(BaseStore):
     def reclaim(self) -> None:
         """See `Store.reclaim`. Removes what killed processes left; deleted files have freed their space already."""
         self._check_open(write=True)
-        self._hold_files.clear()
+        self._holds.clear()
         with self._changing():
             clear_up(self._folder)
 
@@ -295,7 +291,7 @@ class FilesStore(BaseStore):
 
     def close(self) -> None:
         if not self._read_only:
-            self._hold_files.leave()
+            self._holds.leave()
         self._closed = True
 
     @contextmanager

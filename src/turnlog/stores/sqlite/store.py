@@ -32,7 +32,7 @@ from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
 from ..labels import labelled
-from ..locks import Hold, HoldFolder
+from ..leases import FolderLocks
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
@@ -80,7 +80,7 @@ class SqliteStore(BaseStore):
         real = Path(os.path.realpath(self.path))  # SQLite's side files are beside the target of a link, too
         if not real.name:
             raise InputError(f"store: {str(path)!r} is not allowed; allowed: the name of a file")
-        self._hold_files = HoldFolder(real.with_name(f"{real.name}-open"))
+        self._holds = FolderLocks(real.with_name(f"{real.name}-open"), read_only=read_only)
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
         self._indexed: tuple[int, int, int] | None = None
@@ -312,10 +312,6 @@ class SqliteStore(BaseStore):
             no = find(db, session_id).no
             db.execute("insert or ignore into kept values (?)" if kept else "delete from kept where no = ?", (no,))
 
-    def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """See `Store.hold`. The lock is a file beside the store's file."""
-        return Hold() if self._database.read_only else self._hold_files.take(session_id, alone=alone)
-
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """See `Store.sweep`. Reads all records, and prevents writing meanwhile."""
         with self._database.writing() as db:
@@ -326,7 +322,7 @@ class SqliteStore(BaseStore):
 
     def inventory(self) -> Inventory:
         with self._database.reading() as db:
-            return inventory(db, self._files, self._hold_files.taken())
+            return inventory(db, self._files, self._holds.taken())
 
     def used(self) -> int:
         with self._database.reading() as db:
@@ -334,7 +330,7 @@ class SqliteStore(BaseStore):
 
     def reclaim(self) -> None:
         self._database.check_writable()
-        self._hold_files.clear()
+        self._holds.clear()
         reclaim(self._database)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
@@ -351,5 +347,5 @@ class SqliteStore(BaseStore):
 
     def close(self) -> None:
         if not self._database.read_only:
-            self._hold_files.leave()
+            self._holds.leave()
         self._database.close()
