@@ -15,7 +15,7 @@ from turnlog import ToolCall, agent
 from turnlog.agent import AgentEvent, Question
 from turnlog.errors import InputError, RateLimited, RequestTooLong
 from turnlog.log.messages import Message, ToolResult, text_of
-from turnlog.log.records import MessageRecord, Record, ToolStarted
+from turnlog.log.records import Configuration, MessageRecord, Record, ToolStarted
 from turnlog.log.store import Draft
 from turnlog.requests.request import Request
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
@@ -288,6 +288,54 @@ def test_ready_tools_are_answered(store: MemoryStore) -> None:
     assert result.text == "Sent."
     assert set(results(session)) == {"a", "b", "c"}
     assert results(session)["a"].outcome == "ok"
+
+
+def test_a_session_declares_what_can_be_run(store: MemoryStore) -> None:
+    """Tools that are recorded anew at each start move the cached prefix; one that is gone from the program, and still
+    declared, is called for nothing."""
+    session, shop = opened(store), Shop()
+    read_back = turnlog.session.READ_BACK
+    kinds = [agent.tool(on_demand=True)(shop.pay), shop.look, read_back]
+    for _ in range(2):
+        agent.run(session, "go", ScriptedRunner(), tools=kinds)
+        agent.run(killed_after(session.history(), len(session.history())), "go", ScriptedRunner(), tools=kinds)
+    assert {tool.name for tool in session.configuration.tools} == {
+        "pay",
+        "look",
+        "find_tools",
+        "use_tool",
+        read_back.name,
+    }
+    assert len([record for record in session.history() if isinstance(record.body, Configuration)]) == 2
+    agent.run(session, "go", ScriptedRunner(), tools=[shop.look])
+    assert {tool.name for tool in session.configuration.tools} == {"look", read_back.name}
+    agent.run(session, "go", ScriptedRunner())
+    assert {tool.name for tool in session.configuration.tools} == {"look", read_back.name}
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_tool_cannot_end_the_loop(store: MemoryStore, asynchronous: bool) -> None:
+    """`sys.exit` in a tool, or a `next` too many, would leave whoever waits for the answer waiting for ever."""
+
+    async def leaves() -> None:
+        """Leave."""
+        raise SystemExit(3)
+
+    def leaves_at_once() -> None:
+        """Leave."""
+        raise SystemExit(3)
+
+    def ends() -> str:
+        """End."""
+        return next(iter(()))
+
+    first = agent.tool(name="leaves")(leaves if asynchronous else leaves_at_once)
+    session = opened(store)
+    calls = [ToolCall("a", "leaves", {}), ToolCall("b", "ends", {})]
+    assert agent.run(session, "go", ScriptedRunner([calls, "so"]), tools=[first, ends]).text == "so"
+    said = {key: text_of(Message("user", one.parts)) for key, one in results(session).items()}
+    assert said["a"] == "The tool failed: RuntimeError: SystemExit: 3"
+    assert said["b"] == "The tool failed: RuntimeError: StopIteration"
 
 
 # -- killed and started again ----------------------------------------------------------------------

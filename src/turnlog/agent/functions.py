@@ -77,8 +77,11 @@ class FunctionTool:
         """What the function returns, as the content of a result. A plain function runs in a thread."""
         async with asyncio.timeout(self.seconds):
             if is_async(self.function):
-                return content_of(await self.function(**arguments))
-            return content_of(await asyncio.to_thread(self.function, **arguments))
+                try:
+                    return content_of(await self.function(**arguments))
+                except SystemExit as error:  # it would end the event loop, and with it everybody's work
+                    raise RuntimeError(f"SystemExit: {error}") from error
+            return content_of(await in_thread(self.function, **arguments))
 
 
 @overload
@@ -103,6 +106,19 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if function is not None:
         return FunctionTool(function)
     return lambda one: FunctionTool(one, **options)
+
+
+async def in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
+    """What a plain function returns, called in a thread. Raises RuntimeError in place of StopIteration and SystemExit,
+    which cannot pass from a thread to an event loop."""
+
+    def called() -> Any:
+        try:
+            return function(*args, **arguments)
+        except (StopIteration, SystemExit) as error:
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+    return await asyncio.to_thread(called)
 
 
 def content_of(value: Any) -> Content:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InputError, TurnCancelled, is_async
-from ..log.messages import Outcome, Text, ToolCall, ToolResult
+from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord
 from ..providers import provider
 from ..requests.request import Request
@@ -26,7 +26,7 @@ from ..session.recovery import answer_unfinished
 from ..session.session import Session
 from ..session.turn import Turn
 from ..view.tool_calls import CallInfo
-from .functions import FunctionTool
+from .functions import FunctionTool, in_thread
 from .values import AgentEvent, Question, RunStop
 
 Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
@@ -212,7 +212,7 @@ class Loop:
         if approve is None:
             name = question.call.name
             raise InputError(f"a call of {name} needs approval: give approve=, a function that says whether it may run")
-        said = approve(question) if is_async(approve) else await asyncio.to_thread(approve, question)
+        said = approve(question) if is_async(approve) else await in_thread(approve, question)
         found = await said if inspect.isawaitable(said) else said
         if not isinstance(found, (bool, str)):
             raise InputError(f"approve must return True, False or a reason, not {type(found).__name__}")
@@ -250,6 +250,6 @@ class Loop:
 
 def same_words(session: Session, content: Content, said: str) -> bool:
     """Whether `content` is what the user had said in a turn, whose text is on record as `said`."""
-    text = "\n".join(part.text for part in parts_of(content) if isinstance(part, Text))
+    text = text_of(Message("user", parts_of(content)))
     redactor = session.log.redactor
     return said in (text, text if redactor is None else redactor.text(text)[0])

@@ -15,13 +15,19 @@ from ..runners.protocol import Runner
 from ..runners.retrying import RetryingRunner
 from ..session.going_on import interrupted_turn
 from ..session.inputs import Content
+from ..session.read_back import READ_BACK
+from ..session.recall import RECALL
 from ..session.session import Session
+from ..skills.ready import READY
 from .functions import FunctionTool
 from .loop import Approve, Limits, Loop, same_words
 from .values import AgentEvent, RunResult, RunStop
 
 AnyTool = Callable[..., Any] | Tool | Mapping[str, Any]
 """A function, a tool made of one by `turnlog.agent.tool`, or a declaration of a tool that the provider runs."""
+
+_LIBRARY = {READ_BACK.name, RECALL.name, *(one.name for one in READY)}
+"""Tools that are part of the library."""
 
 _THREAD = LoopThread("turnlog-agent")
 
@@ -116,7 +122,7 @@ async def _run(
 
 
 def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | None) -> dict[str, FunctionTool]:
-    """The functions by name; the session has the declarations of all tools then."""
+    """The functions by name. The session declares all tools then, and no other functions: nobody could run those."""
     functions: dict[str, FunctionTool] = {}
     others: list[Any] = []
     for one in tools:
@@ -135,9 +141,11 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
         functions[made.name] = made
     wanted = (*read_tools(others), *(made.declaration for made in functions.values()))
     held = session.configuration.tools
-    if any(one not in held for one in wanted):
-        names = {one.name for one in wanted}
-        session.configure(tools=[*(one for one in held if one.name not in names), *wanted])
+    stay = [one for one in held if one in wanted or one.kind != "function" or one.name in _LIBRARY]
+    new = [one for one in wanted if one not in held]
+    if wanted and (new or len(stay) < len(held)):
+        names = {one.name for one in new}
+        session.configure(tools=[*(one for one in stay if one.name not in names), *new])
     return functions
 
 
