@@ -24,7 +24,7 @@ EXCUSE = "# Over 400 lines because "
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
-EXTRAS_ROOMS = ("stores", "telemetry", "testing", "tokens", "trajectory")
+EXTRAS_ROOMS = ("chat", "stores", "telemetry", "testing", "tokens", "trajectory")
 
 
 def _where(path: Path, node: ast.AST | None = None) -> str:

@@ -36,6 +36,7 @@ _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meanin
 
 
 _NOUNS = {
+    "chat": "chat",
     "imports": "import",
     "sessions": "ls fork rename rm",
     "show": "show",

@@ -1,0 +1,30 @@
+"""`turnlog chat`: talk with a model in a terminal or a pipe. All that it can do, the library does.
+
+Needs the extra `chat`. `conversation` holds one conversation, `terminal` and `plain` show it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._platform.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .choice import Choice, choice_for, chosen
+    from .conversation import Conversation
+    from .plain import answer_once
+    from .terminal import talk
+    from .workshop import TOOL_NAMES
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "choice": "Choice choice_for chosen",
+            "conversation": "Conversation",
+            "plain": "answer_once",
+            "terminal": "talk",
+            "workshop": "TOOL_NAMES",
+        },
+    )
+
+__all__ = ["Choice", "Conversation", "TOOL_NAMES", "answer_once", "choice_for", "chosen", "talk"]

@@ -1,0 +1,225 @@
+"""The slash commands of a chat. Each takes the rest of its line and returns Markdown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .._platform.units import counted
+from ..errors import BlobMissing, CorruptRecord, InputError
+from ..export import FORMATS, dollars, save, tokens_of
+from ..log.messages import text_of
+from ..log.records import Note
+from ..view.decisions import Rewinds
+from ..workspace.diff import file_diff, net_changes, patch_lines
+from .choice import chosen
+from .conversation import Conversation
+
+_SAVED = "chat save"
+"""The topic of notes that mark a place in the conversation."""
+
+_LISTED, _SHOWN = 20, 60
+
+
+class Command(NamedTuple):
+    """A command: what it takes, what it does, and the function that does it."""
+
+    takes: str
+    does: str
+    run: Callable[[Conversation, str], str]
+
+
+async def run_command(talk: Conversation, line: str) -> str:
+    """Run a line that begins with `/`. Raises InputError for a command that there is none of, and what it raises."""
+    word, _, rest = line[1:].strip().partition(" ")
+    if word not in COMMANDS:
+        near = [name for name in COMMANDS if name.startswith(word)]
+        if len(near) != 1:
+            raise InputError(f"there is no command /{word}; /help lists them")
+        word = near[0]
+    return await asyncio.to_thread(COMMANDS[word].run, talk, rest.strip())
+
+
+def _model(talk: Conversation, rest: str) -> str:
+    if rest:
+        talk.choice = chosen(rest)
+    if rest:
+        losses = talk.session.switch(talk.choice.target)
+        lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
+        return f"The next answer is from {_named(talk)}.{lost}"
+    return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it."
+
+
+def _named(talk: Conversation) -> str:
+    target = talk.session.target
+    return f"`{target.provider}/{target.model}`" if target is not None else "no model"
+
+
+def _context(talk: Conversation, _: str) -> str:
+    found = talk.session.window.breakdown()
+    rows = [f"| {share.kind}{share.name and f' of {share.name}'} | {share.tokens:,} |" for share in found.shares]
+    marks = found.marks
+    smaller = f"; requests are made smaller from {marks.trigger:,} on" if marks.trigger < marks.limit else ""
+    room = f"{found.tokens:,} of {marks.limit:,} tokens{smaller}."
+    return "\n".join([room, "", "| what | tokens |", "| --- | ---: |", *rows])
+
+
+def _compact(talk: Conversation, rest: str) -> str:
+    return f"{talk.session.compact(keep=_number(rest, 0) or None)}"
+
+
+def _clear(talk: Conversation, _: str) -> str:
+    talk.session.clear()
+    return "The model sees nothing of what was said. `/rewind` takes that back; the log keeps all."
+
+
+def _rewind(talk: Conversation, rest: str) -> str:
+    return f"{talk.session.rewind(turns=_number(rest, 1))}"
+
+
+def _fork(talk: Conversation, rest: str) -> str:
+    name = rest or f"{talk.session.id}-fork"
+    before = talk.session.id
+    talk.session.fork(name).close()
+    talk.move_to(talk.open(name))
+    return f"This goes on in session `{name}`; `/resume {before}` goes back."
+
+
+def _diff(talk: Conversation, _: str) -> str:
+    records = [*talk.session.log.of_kinds("file_change")]
+    gone = Rewinds.of(talk.session.log.of_kinds("decision"))
+    patch = []
+    for change in net_changes([record for record in records if not gone.by(record.n)]):
+        try:
+            found = file_diff(change, talk.session.log.blob)
+        except (BlobMissing, CorruptRecord) as error:
+            patch.append(f"{change.path}: {error}\n")
+            continue
+        told = [f"{change.path}: no difference is recorded\n".encode()] if found is None else patch_lines(found)
+        patch.append(b"".join(told).decode("utf-8", "replace"))
+    return f"````diff\n{''.join(patch)}````" if patch else "No file changed in this session."
+
+
+def _sessions(talk: Conversation, _: str) -> str:
+    rows = []
+    for info in sorted(talk.store.sessions(), key=lambda one: one.updated, reverse=True)[:_LISTED]:
+        here = " (this one)" if info.id == talk.session.id else ""
+        rows.append(f"| {info.id}{here} | {info.updated[:16]} | {info.messages} | {info.title[:_SHOWN]} |")
+    return "\n".join(["| session | changed | messages | title |", "| --- | --- | ---: | --- |", *rows])
+
+
+def _save(talk: Conversation, rest: str) -> str:
+    name = rest or "here"
+    talk.session.note(_SAVED, name)
+    return f"Saved as `{name}`; `/restore {name}` comes back here."
+
+
+def _restore(talk: Conversation, rest: str) -> str:
+    notes = [
+        one for one in talk.session.log.of_kinds("note") if isinstance(one.body, Note) and one.body.topic == _SAVED
+    ]
+    named = {one.body.text: one.n for one in notes if isinstance(one.body, Note)}
+    if (rest or "here") not in named:
+        raise InputError(f"nothing was saved as {rest or 'here'!r}; saved are: {', '.join(named) or 'none'}")
+    return f"{talk.session.rewind(to=named[rest or 'here'])}"
+
+
+def _resume(talk: Conversation, rest: str) -> str:
+    if not rest:
+        raise InputError("/resume SESSION: name a session; /sessions lists them")
+    talk.store.info(rest)
+    if rest == talk.session.id:
+        return "This is that session."
+    talk.move_to(talk.open(rest))
+    return f"This goes on in session `{rest}`. {_recap(talk)}"
+
+
+def _recap(talk: Conversation) -> str:
+    said = [text_of(shown.message) for shown in talk.session.view() if shown.message.role == "assistant"]
+    last = next((text for text in reversed(said) if text.strip()), "")
+    return f"The last answer was:\n\n{last}" if last else "It has no answer yet."
+
+
+def _export(talk: Conversation, rest: str) -> str:
+    form, _, name = rest.partition(" ")
+    if form not in FORMATS or not name.strip():
+        raise InputError(f"/export FORMAT FILE: formats are {', '.join(FORMATS)}")
+    problems = save(talk.store, talk.session.id, form, talk.folder / name.strip())
+    return f"Written to {name.strip()}" + "".join(f"\n- {problem.what}" for problem in problems)
+
+
+def _why(talk: Conversation, rest: str) -> str:
+    found = talk.session.explain()
+    if rest:
+        n = _number(rest, 0)
+        if n not in found.accounts:
+            raise InputError(f"record {n} is no message of this session")
+        one = found.accounts[n]
+        by = f", by decision {', '.join(map(str, one.by))}" if one.by else ""
+        return f"Record {n} is {one.fate}{by}: {one.shown:,} of {one.tokens:,} tokens are sent."
+    rows = [f"| {r.n} | {r.decision.action} | {r.decision.why} |" for r in found.rulings if not r.ended_by]
+    if not rows:
+        return "Everything is sent as it was said."
+    return "\n".join(
+        [f"{found.saved:,} tokens saved.", "", "| record | decision | why |", "| ---: | --- | --- |", *rows]
+    )
+
+
+def _history(talk: Conversation, rest: str) -> str:
+    lines = []
+    for shown in [one for one in talk.session.view() if one.records][-_number(rest, 20) :]:
+        words = " ".join(text_of(shown.message).split())[:100]
+        lines.append(f"- [{shown.records[0]}] {shown.message.role}: {words}")
+    return "\n".join(lines) or "Nothing was said yet."
+
+
+def _cost(talk: Conversation, _: str) -> str:
+    return f"{tokens_of(talk.session.usage)}, {dollars(talk.session.cost)}"
+
+
+def _continue(talk: Conversation, _: str) -> str:
+    raise InputError("/continue goes on with a turn that did not end; there is none")
+
+
+def _help(_: Conversation, __: str) -> str:
+    rows = [f"| /{name} {one.takes} | {one.does} |" for name, one in COMMANDS.items()]
+    keys = (
+        "Alt-Enter, or `\\` before Enter, makes a new line. Ctrl-C stops an answer, Ctrl-D ends. `@shot.png` is sent."
+    )
+    return "\n".join(["| command | what it does |", "| --- | --- |", *rows, "", keys])
+
+
+def _quit(_: Conversation, __: str) -> str:
+    raise EOFError
+
+
+def _number(text: str, otherwise: int) -> int:
+    if not text:
+        return otherwise
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+COMMANDS: dict[str, Command] = {
+    "model": Command("PROVIDER/MODEL", "say which model answers, or switch to another", _model),
+    "context": Command("", "show what fills the model's window", _context),
+    "compact": Command("TURNS", "make requests smaller; with a number, summarise all but the last turns", _compact),
+    "clear": Command("", "begin anew; the log keeps what was said", _clear),
+    "rewind": Command("TURNS", "take back the last turn, or several", _rewind),
+    "fork": Command("NAME", "go on in a copy of this session", _fork),
+    "diff": Command("", "show how files were changed", _diff),
+    "sessions": Command("", f"list the last {counted(_LISTED, 'session')}", _sessions),
+    "save": Command("NAME", "mark this place", _save),
+    "restore": Command("NAME", "go back to a marked place", _restore),
+    "resume": Command("SESSION", "go on in another session", _resume),
+    "continue": Command("", "go on with a turn that was interrupted", _continue),
+    "history": Command("N", "list the last messages that the model sees", _history),
+    "cost": Command("", "tokens and dollars of this session", _cost),
+    "export": Command("FORMAT FILE", "write the session to a file", _export),
+    "why": Command("RECORD", "say what was left out, and why", _why),
+    "help": Command("", "list the commands", _help),
+    "quit": Command("", "end; the session stays", _quit),
+}
+"""The commands by name, in the order of the help."""

@@ -1,0 +1,114 @@
+"""One conversation: what the user says, which tools may run, which session and model are in use.
+
+It shows nothing itself: events go to whoever says something, and commands return Markdown.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from pathlib import Path
+
+from ..agent import AgentEvent, Question, astream
+from ..agent.running import AnyTool
+from ..errors import InputError
+from ..log.messages import Media, Text
+from ..log.store import Store
+from ..session import READ_BACK, RECALL, Session, interrupted_turn
+from ..workspace.diff import NetChange, net_changes
+from .choice import Choice
+from .workshop import TOOL_NAMES, Workshop
+
+Answer = str
+"""What somebody says to a question: `yes`, `no`, `always`, or the reason why not."""
+
+_IMAGE = re.compile(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))\b", re.IGNORECASE)
+
+
+class Conversation:
+    """A conversation in `session`, with the model of `choice`, in `folder`. `open_session` opens another session of the
+    same store; `allowed` are the tools that run without a question. `ask` is called with each question."""
+
+    def __init__(
+        self,
+        store: Store,
+        open_session: Callable[[str], Session],
+        session: Session,
+        choice: Choice,
+        *,
+        folder: Path,
+        allowed: Collection[str] = (),
+    ) -> None:
+        """Raises InputError for a tool in `allowed` that there is none of."""
+        self.store = store
+        self.session = session
+        self.choice = choice
+        self.folder = folder
+        self.ask: Callable[[Question], Awaitable[Answer]] | None = None
+        self._open = open_session
+        self._allowed = {*allowed}
+        self._unsaid = ""
+        Workshop(session, folder).tools(self._allowed)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the newest turn did not come to its end, so that `say(None)` goes on with it."""
+        return interrupted_turn(self.session) is not None
+
+    async def say(self, text: str | None) -> AsyncGenerator[AgentEvent, None]:
+        """Say something, or with None go on with the last turn; gives the events of the answer. Closing the iterator
+        cancels it. Raises InputError for an image that cannot be read, and what the runner raises."""
+        content = None if text is None else self._with_images(text)
+        stream = astream(self.session, content, self.choice.runner, tools=self._tools(), approve=self._approve)
+        try:
+            async for event in stream:
+                yield event
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    def changed_since(self, record: int) -> list[NetChange]:
+        """The files that changed in the records after this one."""
+        return net_changes(one for one in self.session.log.of_kinds("file_change") if one.n > record)
+
+    def move_to(self, session: Session) -> None:
+        """Go on in another session."""
+        self.session.close()
+        self.session = session
+
+    def open(self, session_id: str) -> Session:
+        """Another session of the store."""
+        return self._open(session_id)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _tools(self) -> list[AnyTool]:
+        if self.choice.brings_tools:
+            return []
+        return [*Workshop(self.session, self.folder).tools(self._allowed), READ_BACK, RECALL]
+
+    async def _approve(self, question: Question) -> bool | str:
+        if question.call.name in self._allowed and not question.may_have_run:
+            return True
+        if self.ask is None:
+            return f"{question.call.name} needs approval, and nobody can be asked; it is allowed with --allow"
+        said = (await self.ask(question)).strip()
+        word = said.lower()
+        if word in ("a", "always") and question.call.name in TOOL_NAMES:
+            self._allowed.add(question.call.name)
+            return True
+        if word in ("y", "yes"):
+            return True
+        return False if word in ("", "n", "no") else said
+
+    def _with_images(self, text: str) -> str | list[Text | Media]:
+        """The text, with the images and PDF files that it names as `@path`."""
+        media = []
+        for name in _IMAGE.findall(text):
+            try:
+                data = (self.folder / name).read_bytes()
+            except OSError as error:
+                raise InputError(f"@{name}: {error.strerror or error}") from error
+            kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            media.append(self.session.media(data, kind, name=Path(name).name))
+        return [Text(text), *media] if media else text

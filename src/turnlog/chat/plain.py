@@ -1,0 +1,58 @@
+"""A chat without a terminal: one prompt, and its answer on standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from ..agent import AgentEvent
+from ..log.messages import ToolCall
+from .conversation import Conversation
+
+GIST = 100
+"""Characters of a call or a result on its line."""
+
+
+async def answer_once(
+    talk: Conversation,
+    text: str | None,
+    *,
+    tell: Callable[[str], object],
+    say: Callable[[str], object],
+    tell_json: Callable[[Any], object] | None,
+) -> str:
+    """Say one thing and tell the answer as it comes: the text with `tell` and what tools do with `say`, or every event
+    with `tell_json`. Returns how the answer ended, as `turnlog.agent.RunResult.stop`."""
+    stop = "interrupted"
+    async with aclosing(talk.say(text)) as events:
+        async for event in events:
+            if event.result is not None:
+                stop = event.result.stop
+            if tell_json is not None:
+                tell_json(row(event))
+            elif event.kind == "text":
+                tell(event.text)
+            elif event.kind in ("tool_started", "ran_tool") and event.call is not None:
+                say(gist(event.call))
+    return stop
+
+
+def row(event: AgentEvent) -> dict[str, Any]:
+    """An event as JSON: what it has, and of the result the text, how it ended, tokens and dollars."""
+    if event.result is None:
+        made = msgspec.to_builtins(event)
+        return {key: value for key, value in made.items() if value not in (None, "")}
+    result = event.result
+    usage = msgspec.to_builtins(result.usage)
+    cost = None if result.cost.total is None else float(result.cost.total)
+    return {"kind": "done", "text": result.text, "stop": result.stop, "usage": usage, "cost": cost}
+
+
+def gist(call: ToolCall) -> str:
+    """A call in a few words."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.raw_arguments}
+    told = ", ".join(f"{key}={value!r}" if key else str(value) for key, value in arguments.items())
+    return f"{call.name} {' '.join(told.split())}"[:GIST]

@@ -1,0 +1,139 @@
+"""Markdown, notes and boxes as lines for a terminal.
+
+An answer is rendered block by block: a block is complete at a blank line outside of code, or where code ends.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, RenderableType
+from rich.markdown import Markdown
+from rich.panel import Panel
+from rich.text import Text
+
+from ..agent import AgentEvent
+from ..errors import BlobMissing, CorruptRecord
+from ..export import visible
+from ..session import Session
+from ..workspace.diff import NetChange, file_diff
+from .plain import GIST, gist
+
+_FENCES = ("```", "~~~")
+
+
+class Blocks:
+    """Cuts a text that comes in pieces into blocks of Markdown."""
+
+    def __init__(self) -> None:
+        self.rest = ""
+        """The beginning of the block that is not complete."""
+        self._line = ""
+        self._fence = ""
+
+    def feed(self, piece: str) -> list[str]:
+        """Take the next piece; the blocks that it completes."""
+        found = []
+        for line in piece.splitlines(keepends=True):
+            self.rest += line
+            self._line += line
+            if line.endswith("\n"):
+                whole, self._line = self._line.strip(), ""
+                if self._ends(whole):
+                    found.append(self.rest)
+                    self.rest = ""
+        return [block for block in found if block.strip()]
+
+    def end(self) -> list[str]:
+        """The last block, if there is one."""
+        rest, self.rest, self._line, self._fence = self.rest, "", "", ""
+        return [rest] if rest.strip() else []
+
+    def _ends(self, line: str) -> bool:
+        """Whether a line ends a block."""
+        if self._fence:
+            if line.startswith(self._fence) and not line.strip(self._fence[0]):
+                self._fence = ""
+                return True
+            return False
+        if line.startswith(_FENCES):
+            self._fence = line[: len(line) - len(line.lstrip(line[0]))]
+            return False
+        return not line
+
+
+def columns() -> int:
+    """The width of the terminal."""
+    return max(20, shutil.get_terminal_size().columns)
+
+
+def lines_of(*shown: RenderableType) -> str:
+    """What a terminal of this width is sent for these: without colours if `NO_COLOR` is set or it has none."""
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=True,
+        width=columns() - 1,
+        color_system=None if plain else "standard",
+        no_color=plain,
+        highlight=False,
+        legacy_windows=False,
+    )
+    for one in shown:
+        console.print(one)
+    return stream.getvalue()
+
+
+def markdown(text: str) -> str:
+    """Markdown as lines. Control characters of the text are shown, not obeyed."""
+    return lines_of(Markdown(visible(text), code_theme="ansi_dark", hyperlinks=False))
+
+
+def note(text: str, style: str = "dim") -> str:
+    """A remark of the program as lines."""
+    return lines_of(Text(visible(text), style=style))
+
+
+def said(text: str, most: int = 12) -> str:
+    """What the user said as lines, a long text shortened."""
+    lines = visible(text).splitlines() or [""]
+    if len(lines) > most:
+        lines = [*lines[: most - 2], f"[... {len(lines) - most + 1:,} more lines ...]", lines[-1]]
+    return lines_of(Text("\n".join(f"> {line}" for line in lines), style="bold"))
+
+
+def tool_line(event: AgentEvent) -> str:
+    """A line for a tool that begins or has ended; "" for other events."""
+    if event.call is None:
+        return ""
+    if event.kind in ("tool_started", "ran_tool"):
+        return note(f"• {gist(event.call)}", "cyan")
+    if event.kind == "tool_result":
+        lines = event.text.strip().splitlines()
+        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
+        first = " ".join(lines[0].split())[:GIST] if lines else "nothing"
+        return note(f"  {event.outcome or 'ok'}: {first}{more}", "dim" if event.outcome == "ok" else "red")
+    return ""
+
+
+def changed_files(session: Session, changes: Sequence[NetChange]) -> str:
+    """A box of the files that changed; "" if none did."""
+    if not changes:
+        return ""
+    return lines_of(Panel(Text("\n".join(_counted(session, changes))), title="files changed", expand=False))
+
+
+def _counted(session: Session, changes: Iterable[NetChange]) -> list[str]:
+    rows = []
+    for change in changes:
+        try:
+            found = file_diff(change, session.log.blob)
+        except (BlobMissing, CorruptRecord):
+            found = None
+        lines = f" +{found.additions} -{found.deletions}" if found is not None and not found.is_binary else ""
+        rows.append(visible(f"{change.action} {change.path}{lines}", one_line=True))
+    return rows

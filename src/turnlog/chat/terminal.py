@@ -1,0 +1,325 @@
+"""The chat in a terminal: a line to type in at the bottom, and above it what was said, as it comes.
+
+Typing goes on while an answer streams: what is entered then is said next. Ctrl-C stops the answer, which is kept as far
+as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.patch_stdout import StdoutProxy
+
+from ..agent import AgentEvent, Question
+from ..errors import TurnlogError
+from ..export import dollars, visible
+from .commands import COMMANDS, run_command
+from .conversation import Conversation
+from .plain import gist
+from .rendering import Blocks, changed_files, columns, markdown, note, said, tool_line
+
+_TAIL = 12
+"""Lines of the block in the making that are shown above the line to type in."""
+
+_FOLDED = 20
+"""A paste of more lines is shown in a few words until it is sent."""
+
+_REDRAWN = 0.05
+"""Seconds between two redraws at least."""
+
+
+async def talk(
+    conversation: Conversation, *, history: Path | None = None, input: Input | None = None, output: Output | None = None
+) -> None:
+    """Talk until the user ends it with Ctrl-D or /quit. `history` is a file of what was typed."""
+    await _Terminal(conversation, history, input, output).run()
+
+
+class _Terminal:
+    def __init__(
+        self, conversation: Conversation, history: Path | None, input: Input | None, output: Output | None
+    ) -> None:
+        self._talk = conversation
+        self._talk.ask = self._asked
+        self._blocks = Blocks()
+        self._waiting: list[str] = []
+        self._pastes: list[str] = []
+        self._answering: asyncio.Task[None] | None = None
+        self._question: tuple[str, asyncio.Future[str]] | None = None
+        self._busy = ""
+        self._facts = ""
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        kept: History = InMemoryHistory() if history is None else FileHistory(str(history))
+        self._prompt: PromptSession[str] = PromptSession(
+            message=self._message,
+            bottom_toolbar=self._toolbar,
+            completer=_Commands(),
+            complete_while_typing=True,
+            key_bindings=self._keys(),
+            multiline=True,
+            history=kept,
+            erase_when_done=True,
+            color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
+            input=input,
+            output=output,
+        )
+        self._prompt.app.min_redraw_interval = _REDRAWN
+        self._out: Callable[[str], object] = print
+
+    async def run(self) -> None:
+        """Read lines until the end."""
+        with StdoutProxy(raw=True, sleep_between_writes=_REDRAWN) as proxy, _quiet():
+            self._out = proxy.write
+            self._welcome()
+            await self._measure()
+            while True:
+                try:
+                    await self._take(self._unfolded(await self._prompt.prompt_async()))
+                except EOFError:
+                    break
+            await self._stop()
+            proxy.flush()
+
+    def _welcome(self) -> None:
+        self._show(note(f"session {self._talk.session.id}; /help lists the commands, Ctrl-D ends"))
+        if self._talk.goes_on:
+            self._show(note("the last turn did not come to its end; /continue goes on with it", "yellow"))
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    async def _take(self, line: str) -> None:
+        """Do what a line says: answer a question, run a command, or say it to the model."""
+        if self._question is not None:
+            asked, answer = self._question
+            self._question = None
+            self._show(note(f"{asked}: {line.strip() or 'no'}"))
+            answer.set_result(line)
+        elif not line.strip():
+            return
+        elif line.startswith("/"):
+            self._show(said(line))
+            await self._command(line)
+        elif self._answering is not None:
+            self._waiting.append(line)
+        else:
+            self._begin(line)
+
+    async def _command(self, line: str) -> None:
+        if line.split()[0] == "/continue" and self._talk.goes_on and self._answering is None:
+            self._begin(None)
+            return
+        try:
+            self._show(markdown(await run_command(self._talk, line)))
+        except (TurnlogError, OSError) as error:
+            self._show(note(str(error), "red"))
+        if self._answering is None:
+            await self._measure()
+
+    def _begin(self, line: str | None) -> None:
+        if line is not None:
+            self._show(said(line))
+        self._busy = "thinking"
+        self._answering = asyncio.create_task(self._answer(line))
+
+    async def _stop(self) -> None:
+        """Stop the answer, if one is coming."""
+        task, waiting, self._waiting = self._answering, self._waiting, []
+        for line in waiting:
+            self._show(note(f"not said: {line}", "yellow"))
+        if task is None:
+            return
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    async def _answer(self, line: str | None) -> None:
+        first = self._talk.session.log.records()
+        before = max((record.n for record in first), default=0)
+        try:
+            async with aclosing(self._talk.say(line)) as events:
+                async for event in events:
+                    self._tell(event)
+        except asyncio.CancelledError:
+            self._finish_block()
+            self._show(note("stopped; what had come is kept", "yellow"))
+            raise
+        except (TurnlogError, OSError) as error:
+            self._finish_block()
+            self._show(note(str(error), "red"))
+        finally:
+            self._finish_block()
+            self._show(changed_files(self._talk.session, self._talk.changed_since(before)))
+            self._answering, self._question, self._busy = None, None, ""
+        await self._measure()
+        if self._waiting:
+            self._begin(self._waiting.pop(0))
+        self._redraw()
+
+    def _tell(self, event: AgentEvent) -> None:
+        match event.kind:
+            case "text":
+                self._busy = "answering"
+                for block in self._blocks.feed(event.text):
+                    self._show(markdown(block))
+            case "reasoning":
+                self._busy = "thinking"
+            case "tool_started" | "ran_tool" | "tool_result":
+                self._finish_block()
+                self._busy = "working" if event.kind != "tool_result" else "thinking"
+                self._show(tool_line(event))
+            case "error":
+                self._finish_block()
+                self._show(note(f"the answer broke off: {event.text}", "red"))
+            case "done" if event.result is not None and event.result.stop not in ("end", "tool_calls"):
+                self._finish_block()
+                self._show(note(f"it ended: {event.result.stop}", "yellow"))
+        self._redraw()
+
+    def _finish_block(self) -> None:
+        for block in self._blocks.end():
+            self._show(markdown(block))
+
+    async def _asked(self, question: Question) -> str:
+        """Ask whether a call may run; what the user enters."""
+        again = f" ({question.reason})" if question.may_have_run else ""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._finish_block()
+        self._question = f"run {gist(question.call)}{again}?", answer
+        self._redraw()
+        return await answer
+
+    # -- the screen ------------------------------------------------------------------------------
+
+    def _show(self, lines: str) -> None:
+        """Lines above the line to type in."""
+        if lines:
+            self._out(lines)
+
+    def _redraw(self) -> None:
+        self._prompt.app.invalidate()
+
+    def _message(self) -> FormattedText:
+        """What stands before the line to type in: the block in the making, and a question."""
+        found: list[tuple[str, str]] = []
+        width = columns() - 1
+        if self._blocks.rest:
+            lines = [piece for line in visible(self._blocks.rest).splitlines() for piece in _wrapped(line, width)]
+            found.append(("", "\n".join(lines[-_TAIL:]) + "\n"))
+        if self._question is not None:
+            found.append(("bold", visible(self._question[0], one_line=True) + "\n"))
+            found.append(("", "[y]es, [n]o, [a]lways, or why not: "))
+        else:
+            found.append(("bold", "> "))
+        return FormattedText(found)
+
+    def _toolbar(self) -> str:
+        waiting = f"{len(self._waiting)} waiting" if self._waiting else ""
+        parts = [self._busy and f"{self._busy}, Ctrl-C stops", self._facts, waiting]
+        return " " + " | ".join(filter(None, parts))[: columns() - 2]
+
+    async def _measure(self) -> None:
+        """Work out what the status line says."""
+        self._facts = await asyncio.to_thread(self._status)
+        self._redraw()
+
+    def _status(self) -> str:
+        session = self._talk.session
+        target, usage = session.target, session.usage
+        if target is None:
+            return session.id
+        cached = f"{100 * usage.cached // usage.input} % cached" if usage.input else ""
+        window = f"{session.window.tokens:,} of {target.input_limit:,} tokens"
+        return " | ".join(filter(None, (session.id, target.model, window, cached, dollars(session.cost))))
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        @keys.add("c-j")  # what is typed before the chat is ready has this in the place of Enter
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.document.char_before_cursor == "\\":
+                buffer.delete_before_cursor()
+                buffer.insert_text("\n")
+            else:
+                buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        def _(event: KeyPressEvent) -> None:
+            if self._answering is not None:
+                event.app.create_background_task(self._stop())
+            else:
+                event.current_buffer.reset()
+
+        @keys.add(Keys.BracketedPaste)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text(self._folded(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+
+        return keys
+
+    def _folded(self, text: str) -> str:
+        """A paste as it stands in the line: a long one in a few words."""
+        lines = text.count("\n") + 1
+        if lines <= _FOLDED:
+            return text
+        self._pastes.append(text)
+        return f"[paste {len(self._pastes)}: {lines:,} lines]"
+
+    def _unfolded(self, line: str) -> str:
+        """A line with its pastes."""
+        for number, text in enumerate(self._pastes, 1):
+            lines = text.count("\n") + 1
+            line = line.replace(f"[paste {number}: {lines:,} lines]", text)
+        self._pastes = []
+        return line
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What turnlog logs is not for the screen of a chat, which shows it in its own words."""
+    log = logging.getLogger("turnlog")
+    before, log.propagate = log.propagate, False
+    log.addHandler(silent := logging.NullHandler())
+    try:
+        yield
+    finally:
+        log.removeHandler(silent)
+        log.propagate = before
+
+
+class _Commands(Completer):
+    """Completes slash commands."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """See `Completer.get_completions`."""
+        line = document.text_before_cursor
+        if line.startswith("/") and " " not in line and "\n" not in line:
+            for name, command in COMMANDS.items():
+                if name.startswith(line[1:]):
+                    yield Completion(name, start_position=1 - len(line), display_meta=command.does)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    return [line[at : at + width] for at in range(0, len(line), width)] or [""]

@@ -1,0 +1,126 @@
+"""`chat`: talk with a model, in a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..chat import Choice, Conversation, answer_once, choice_for, chosen
+from ..errors import InputError, SessionNotFound
+from ..export import visible
+from ..runners import PROGRAMS
+from ..session import Session
+from ..session.open import open as open_session
+from ..stores import default_path
+from .arguments import add_command
+from .stores import opened, settings_of
+from .terminal import flush, is_terminal, out, out_bytes, out_json, say, stdin_bytes
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, store, "chat", "talk with a model, which has tools for this folder")
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--model", metavar="PROVIDER/MODEL", default="", help="the model (default: by the keys that are set)"
+    )
+    who.add_argument("--program", metavar="PROGRAM", choices=tuple(PROGRAMS), help=f"a program: {', '.join(PROGRAMS)}")
+    text = "another server that speaks the provider's API, such as http://127.0.0.1:8080/v1"
+    parser.add_argument("--base-url", metavar="URL", default="", help=text)
+    parser.add_argument(
+        "--session", metavar="ID", default="", help="go on with this session, or give a new one this id"
+    )
+    text = "tools that run without a question, with commas between them: read_file, list_folder, search, edit_file, "
+    parser.add_argument("--allow", metavar="TOOLS", default="", help=f"{text}run_command, or all")
+    parser.add_argument("-p", metavar="PROMPT", dest="prompt", default=None, help="say this, print the answer, and end")
+    parser.add_argument("--json", action="store_true", help="with -p or in a pipe: the events, one JSON object a line")
+    parser.set_defaults(run=_chat)
+
+
+def _chat(arguments: Namespace) -> int:
+    settings = settings_of(arguments)
+    prompt = arguments.prompt
+    if prompt is None and not is_terminal(sys.stdin):
+        prompt = stdin_bytes().decode("utf-8", "replace")
+    with opened(arguments, write=True, make=True) as store:
+        start = partial(open_session, store=store, settings=settings)
+        session, choice = _begun(arguments, start)
+        talk = Conversation(
+            store, start, session, choice, folder=Path.cwd(), allowed=set(filter(None, arguments.allow.split(",")))
+        )
+        try:
+            return asyncio.run(_once(talk, prompt, arguments) if prompt is not None else _in_terminal(talk))
+        finally:
+            talk.session.close()
+
+
+def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session, Choice]:
+    """The session, and the model: the one that is named, else the session's own, else one that there is a key for."""
+    wanted = arguments.model or arguments.program
+    if arguments.session and not wanted:
+        try:
+            session = start(arguments.session, create=False)
+        except SessionNotFound:
+            pass
+        else:
+            if session.target is not None:
+                return session, choice_for(session.target)
+            session.close()
+    choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url)
+    session = start(arguments.session, target=choice.target)
+    if session.target != choice.target:
+        for loss in session.switch(choice.target):
+            say(f"the new model is not shown: {loss.detail}")
+    return session, choice
+
+
+async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
+    """One answer; 0 if it came to its end, else 1."""
+    if not prompt.strip():
+        raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
+    try:
+        stop = await answer_once(talk, prompt, tell=_tell, say=say, tell_json=out_json if arguments.json else None)
+    finally:
+        await talk.choice.runner.aclose()
+    if not arguments.json:
+        out()
+    if stop != "end":
+        say(f"it ended: {stop}")
+    return 0 if stop == "end" else 1
+
+
+def _tell(piece: str) -> None:
+    """A piece of the answer: as it is for a program that reads it, with controls visible on a terminal."""
+    out_bytes([(visible(piece) if is_terminal(sys.stdout) else piece).encode("utf-8", "replace")])
+    flush()
+
+
+async def _in_terminal(talk: Conversation) -> int:
+    try:
+        terminal = import_module("turnlog.chat.terminal")
+    except ImportError as error:
+        raise InputError(f"a chat in a terminal needs {error.name}: pip install 'turnlog[chat]'; or give -p") from error
+    try:
+        await terminal.talk(talk, history=_history())
+    finally:
+        await talk.choice.runner.aclose()
+    say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` goes on with it")
+    return 0
+
+
+def _history() -> Path | None:
+    """The file of what was typed, beside the user's own store; None if there is no place for it."""
+    place = default_path().parent / "chat-history"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch(mode=0o600)
+    except OSError:
+        return None
+    return place

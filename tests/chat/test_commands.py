@@ -1,0 +1,227 @@
+"""What a chat does: says things, asks before tools run, and every slash command."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import turnlog
+from turnlog.agent import Question
+from turnlog.chat import Choice, Conversation, chosen
+from turnlog.chat.commands import COMMANDS, run_command
+from turnlog.chat.workshop import Workshop
+from turnlog.errors import InputError, SessionNotFound, TurnlogError
+from turnlog.log.messages import Media, ToolCall
+from turnlog.runners import DEMO_MODEL, ProgramRunner, ScriptedRunner, SdkRunner
+from turnlog.stores import MemoryStore
+
+DEMO = turnlog.target("openai-chat", DEMO_MODEL)
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Conversation:
+    """A conversation with the built-in model, in an empty folder."""
+    return talk_with(ScriptedRunner(), tmp_path)
+
+
+def talk_with(runner: ScriptedRunner, folder: Path, allowed: tuple[str, ...] = ()) -> Conversation:
+    store = MemoryStore()
+    start = partial(turnlog.open, store=store, settings=turnlog.Settings())
+    return Conversation(store, start, start("s", target=DEMO), Choice(DEMO, runner), folder=folder, allowed=allowed)
+
+
+def say(talk: Conversation, text: str | None) -> str:
+    """Say something; the whole answer."""
+
+    async def answer() -> str:
+        return "".join([event.text async for event in talk.say(text) if event.kind == "text"])
+
+    return asyncio.run(answer())
+
+
+def do(talk: Conversation, line: str) -> str:
+    return asyncio.run(run_command(talk, line))
+
+
+def answering(*answers: str) -> Callable[[Question], object]:
+    """Somebody who answers questions."""
+    left = [*answers]
+
+    async def ask(question: Question) -> str:
+        return left.pop(0)
+
+    return ask
+
+
+def test_every_command_answers_in_words_in_a_new_session(talk: Conversation) -> None:
+    """A command that ends in a traceback where nothing was said yet ends the chat."""
+    for name in COMMANDS:
+        if name == "quit":
+            continue
+        with suppress(TurnlogError):
+            assert do(talk, f"/{name}").strip(), name
+
+
+def test_an_unknown_command_is_told_and_a_short_one_understood(talk: Conversation) -> None:
+    """A slip of the finger that is said to the model costs money."""
+    assert do(talk, "/hel").startswith("| command |")
+    for line in ("/unknown", "/re", "/"):
+        with pytest.raises(InputError, match="/help lists them"):
+            do(talk, line)
+
+
+def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Conversation) -> None:
+    """A `/restore` or `/rewind` that leaves in the view what it says it took out."""
+    say(talk, "one")
+    assert do(talk, "/save base") == "Saved as `base`; `/restore base` comes back here."
+    say(talk, "two")
+    say(talk, "three")
+    assert "2 messages taken back" in do(talk, "/rewind")
+    assert "three" not in do(talk, "/history") and "two" in do(talk, "/history")
+    do(talk, "/restore base")
+    assert do(talk, "/history").splitlines()[-1].endswith("assistant: You said: one")
+    with pytest.raises(InputError, match="nothing was saved as 'here'; saved are: base"):
+        do(talk, "/restore")
+    do(talk, "/clear")
+    assert do(talk, "/history") == "Nothing was said yet."
+
+
+def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
+    """What is said in a copy must not reach the session that it was made of."""
+    say(talk, "one")
+    assert "session `other`" in do(talk, "/fork other") and talk.session.id == "other"
+    say(talk, "two")
+    assert "You said: one" in do(talk, "/resume s") and talk.session.id == "s"
+    assert "two" not in do(talk, "/history")
+    rows = do(talk, "/sessions")
+    assert "| s (this one) |" in rows and "| other |" in rows
+    with pytest.raises(SessionNotFound):
+        do(talk, "/resume none")
+    assert talk.session.id == "s" and say(talk, "still here") == "You said: still here"
+
+
+def test_the_model_changes_and_its_losses_are_told(talk: Conversation) -> None:
+    """A switch that is not told, or that the next request does not make."""
+    assert do(talk, "/model") == "`openai-chat/scripted/demo`. `/model PROVIDER/MODEL` changes it."
+    assert do(talk, "/model anthropic/claude-sonnet-4-5").startswith("The next answer is from `anthropic/claude-s")
+    assert talk.session.target is not None and talk.session.target.provider == "anthropic"
+    assert isinstance(talk.choice.runner, SdkRunner)
+    for wrong in ("gpt-4o", "nobody/gpt-4o", "openai/"):
+        with pytest.raises(InputError, match="--model takes PROVIDER/MODEL"):
+            do(talk, f"/model {wrong}")
+    assert say_error(talk) == "anthropic"
+
+
+def say_error(talk: Conversation) -> str:
+    """The provider of the request that the next word makes."""
+    return talk.session.request().target.provider
+
+
+def test_requests_are_made_smaller_and_why_tells(talk: Conversation) -> None:
+    """A compaction that nobody can see."""
+    for n in range(6):
+        say(talk, f"Part {n}. " + "And more words of it. " * 60)
+    first = talk.session.view()[0].records[0]
+    assert "tokens became" in do(talk, "/compact 1")
+    assert "| record | decision | why |" in do(talk, "/why") and "tokens are sent." in do(talk, f"/why {first}")
+    assert "| summary |" in do(talk, "/context") and "tokens in" in do(talk, "/cost")
+    for line in ("/why 9999", "/compact x", "/rewind 0"):
+        with pytest.raises(InputError):
+            do(talk, line)
+
+
+def test_an_export_is_written_where_the_chat_works(talk: Conversation, tmp_path: Path) -> None:
+    """A file that lands elsewhere, or a format that fails with a traceback."""
+    say(talk, "one")
+    assert do(talk, "/export markdown out.md") == "Written to out.md"
+    assert "one" in (tmp_path / "out.md").read_text()
+    with pytest.raises(InputError, match="formats are"):
+        do(talk, "/export pdf out.pdf")
+
+
+def test_tools_ask_first_and_change_files_on_record(tmp_path: Path) -> None:
+    """A tool that runs without a yes, and a change that `/diff` does not show."""
+    calls = [ToolCall(f"c{n}", "edit_file", {"path": f"{n}.txt", "old": "", "new": "x\n"}) for n in range(4)]
+    talk = talk_with(ScriptedRunner([calls[0], "A.", calls[1], "B.", calls[2], "C.", calls[3], "D."]), tmp_path)
+    talk.ask = answering("n", "not in this folder", "always")  # type: ignore[assignment]
+    said = [say(talk, "go") for _ in range(4)]
+    assert said == ["A.", "B.", "C.", "D."]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2.txt", "3.txt"]
+    found = [(info.call.id, info.outcome) for info in talk.session.log.calls()]
+    assert found == [("c0", "canceled"), ("c1", "canceled"), ("c2", "ok"), ("c3", "ok")]
+    assert "+x" in do(talk, "/diff") and [one.path for one in talk.changed_since(0)] == ["2.txt", "3.txt"]
+
+
+def test_tools_work_in_their_folder_alone(tmp_path: Path) -> None:
+    """A model that reads or writes what is beside the folder."""
+    (tmp_path / "secret.txt").write_text("key")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.py").write_text("one\ntwo\nthree\n")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "secret.txt")
+    with turnlog.open("s", store=MemoryStore()) as session:
+        shop = Workshop(session, tmp_path / "in")
+        assert shop.read_file("a.py", first=2) == "     2→two\n     3→three"
+        assert shop.search("t[wh]") == "a.py:2: two\na.py:3: three" and "a.py" in shop.list_folder()
+        assert shop.edit_file("a.py", "two", "2") == "a.py changed"
+        assert (tmp_path / "in" / "a.py").read_text() == "one\n2\nthree\n"
+        for path in ("../secret.txt", "link", str(tmp_path / "secret.txt")):
+            with pytest.raises(InputError, match="outside of the folder"):
+                shop.read_file(path)
+            with pytest.raises(InputError, match="outside of the folder"):
+                shop.edit_file(path, "key", "x")
+        assert "key" not in shop.search("key")
+        for old, what in (("e", "occurs 3 times"), ("none", "occurs 0 times"), ("", "exists")):
+            with pytest.raises(InputError, match=what):
+                shop.edit_file("a.py", old, "x")
+        with pytest.raises(InputError, match="there is no tool 'fly' to allow"):
+            shop.tools({"fly"})
+
+
+def test_commands_end_with_all_that_they_started(tmp_path: Path) -> None:
+    """A command that goes on after its time, or a stop that leaves its children."""
+    with turnlog.open("s", store=MemoryStore()) as session:
+        shop = Workshop(session, tmp_path)
+        assert asyncio.run(shop.run_command("echo a; echo b >&2; exit 3")) == "a\nb\n\n[exit code 3]"
+        assert "[stopped after 1 seconds]" in asyncio.run(shop.run_command("(sleep 60; touch late) & sleep 60", 1))
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> None:
+    """An image that is named and not seen, or one that is not there and ends the chat."""
+    (tmp_path / "shot.png").write_bytes(PIXEL)
+    say(talk, "What is in @shot.png?")
+    messages = (record.message for record in talk.session.history())
+    [seen] = [part for message in messages if message for part in message.parts if isinstance(part, Media)]
+    assert (seen.kind, seen.mime, seen.size) == ("image", "image/png", len(PIXEL))
+    with pytest.raises(InputError, match=r"@none\.png: No such file"):
+        say(talk, "And in @none.png?")
+
+
+def test_an_interrupted_turn_goes_on(tmp_path: Path) -> None:
+    """What a failure left open is lost, or answered as a new question."""
+    talk = talk_with(ScriptedRunner([ValueError("down"), "Here."]), tmp_path)
+    with pytest.raises(ValueError, match="down"):
+        say(talk, "go")
+    assert talk.goes_on and say(talk, None) == "Here." and not talk.goes_on
+
+
+def test_who_answers_is_chosen_by_name_or_by_key() -> None:
+    """A key that is not used, or three lines that do not help who has none."""
+    assert chosen(environment={"GEMINI_API_KEY": "k"}).target.provider == "google"
+    assert chosen("openai/gpt-4o").target.provider == "openai-responses"
+    local = chosen("openai/llama", base_url="http://127.0.0.1:1/v1")
+    assert (local.target.provider, local.target.base_url) == ("openai-chat", "http://127.0.0.1:1/v1")
+    program = chosen(program="claude")
+    assert isinstance(program.runner, ProgramRunner) and program.brings_tools
+    with pytest.raises(InputError) as raised:
+        chosen(environment={})
+    assert len(str(raised.value).splitlines()) == 3 and "--model scripted/demo" in str(raised.value)

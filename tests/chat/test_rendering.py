@@ -1,0 +1,60 @@
+"""How answers look in a terminal: block by block, and nothing in them is obeyed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnlog.chat.rendering import Blocks, lines_of, markdown, note, said
+from turnlog.testing.hostile import HOSTILE
+
+_LINES = st.sampled_from(
+    ["a word", "", "```", "~~~~", "```py", "# title", "- item", "1. one", "| a | b |", "\u2028", "x\ry"]
+)
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@given(st.lists(_LINES, max_size=20).map("\n".join), st.lists(st.integers(1, 9), min_size=1, max_size=30))
+def test_blocks_are_the_text_whatever_its_pieces(text: str, sizes: list[int]) -> None:
+    """A piece that ends in the middle of a line loses or doubles what it has, or cuts code in two."""
+    whole = Blocks()
+    expected = [*whole.feed(text), *whole.end()]
+    pieces, found, at = Blocks(), list[str](), 0
+    for n in range(len(text) + 1):
+        size = sizes[n % len(sizes)]
+        found += pieces.feed(text[at : at + size])
+        at += size
+    found += pieces.end()
+    assert found == expected and "".join(found).split() == text.split()
+
+
+def test_code_stays_in_one_block() -> None:
+    """A blank line in code ends its block: the rest is shown as prose."""
+    blocks = Blocks()
+    assert blocks.feed("So:\n```py\na = 1\n\n# b\n```\nDone.\n\n") == ["So:\n```py\na = 1\n\n# b\n```\n", "Done.\n\n"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_that_is_shown_moves_the_cursor(text: str) -> None:
+    """A transcript that a terminal obeys: it can hide what a command does, or write to the clipboard."""
+    for lines in (markdown(text), note(text), said(text)):
+        assert not [char for char in _STYLES.sub("", lines) if ord(char) < 32 and char != "\n"]
+        assert "\x9b" not in lines and "\u202e" not in lines
+
+
+def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours in a terminal that has none are letters between the words."""
+    assert "\x1b[" in markdown("**bold**")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in markdown("# title\n\n`code`")
+    monkeypatch.setenv("TERM", "dumb")
+    assert lines_of("plain") == "plain\n"
+
+
+def test_a_long_text_of_the_user_is_shortened() -> None:
+    """Ten thousand lines that were pasted push the conversation off the screen."""
+    lines = said("\n".join(map(str, range(10_000)))).splitlines()
+    assert len(lines) == 12 and "9,989 more lines" in lines[-2]
