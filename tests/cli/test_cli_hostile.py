@@ -17,11 +17,15 @@ from turnlog.testing.hostile import HOSTILE, NEEDLE, hostile_body, hostile_sessi
 SIZE, DEPTH = 60_000, 100_000
 ALLOWED = "\n\t\u200c\u200d\u00ad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f"
 FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-AS_STORED = {("export", "jsonl"), ("export", "json"), ("diff", "hostile"), ("diff", "every")}
-"""What a file or a pipe gets as it is: stored records, and patches that git has to take."""
+AS_STORED = {
+    ("export", "jsonl"), ("export", "json"), ("diff", "hostile"), ("diff", "every"), ("handoff", "codex"),
+    ("chat", HOSTILE[10]),
+}  # fmt: skip
+"""What a file or a pipe gets as it is: stored records, patches that git has to take, prompts and answers."""
 
-CODES = {"undo": {0, 2}, "rewind": {0, 2}, "rekey": {2}}
-"""How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo, no key to change."""
+CODES = {"undo": {0, 2}, "rewind": {0, 2}, "handoff": {0, 2}, "rekey": {2}}
+"""How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo or to hand over, no key
+to change."""
 
 _EACH = (
     ("show",), ("show", "--last", "3"), ("show", "--json"), ("show", "--cost"),
@@ -32,7 +36,8 @@ _EACH = (
     ("fork", "{}-2"), ("rename", HOSTILE[0]),
     ("request", "--to", "anthropic", "--explain"), ("request", "--to", "google"),
     ("export", "--format", "html"), ("export", "--format", "markdown"),
-    ("export", "--format", "json"), ("export", "--format", "jsonl"), ("visualize",), ("scrub", "--yes"),
+    ("export", "--format", "json"), ("export", "--format", "jsonl"), ("visualize",), ("handoff", "--to", "codex"),
+    ("scrub", "--yes"),
 )  # fmt: skip
 """Commands for a session, with the words after its id."""
 
@@ -67,6 +72,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("salvage", "hostile", "hostile-3"),
     ("memory", "--help"),
     ("recall", NEEDLE),
+    ("chat", "--model", "scripted/demo", "-p", HOSTILE[10]),
 ]
 
 
