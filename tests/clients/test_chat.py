@@ -159,3 +159,15 @@ def test_a_provider_that_fails(terminals: list[Terminal], tmp_path: Path) -> Non
     chat.waits_for("The next answer is from")
     chat.types("again", "Enter")
     chat.waits_for("You said: again")
+
+
+def test_a_session_that_is_open_elsewhere_is_told(terminals: list[Terminal], tmp_path: Path) -> None:
+    """Two chats in one session mix up their answers, or the second ends in a traceback."""
+    chat = opened(terminals, tmp_path)
+    command = [str(Path(sys.executable).parent / "turnlog"), "chat", "--store", "s.db", "--model", "scripted/demo"]
+    second = [*command, "--session", "s", "-p", "hello"]
+    run = subprocess.run(second, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 3 and run.stderr.startswith("turnlog: session 's' is in use") and run.stdout == ""
+    subprocess.run([*command, "--session", "other", "-p", "hello"], cwd=tmp_path, capture_output=True, check=True)
+    chat.types("/resume other", "Enter")
+    chat.waits_for("You said: hello")
