@@ -24,7 +24,7 @@ from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..redaction import RedactingStore
+from ..redaction import RedactingStore, redacted
 from ..stores import MemoryStore, default_path, local_path, open_store, store_given
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
@@ -150,7 +150,7 @@ def _begin(
     """Record what the session starts with, and what was left unfinished in it."""
     kept: tuple[Change, ...] = ()
     if not (created or override) and session.target is not None:
-        kept = _kept(session.configuration, target, budget, tools)
+        kept = _kept(session, target, budget, tools)
         target = budget = tools = None
     given = (said if created else Settings(), target, budget, tools, said.system)
     begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
@@ -207,9 +207,10 @@ def _absent(session_id: str, place: object = "") -> SessionNotFound:
 
 
 def _kept(
-    now: Configuration, target: Target | None, budget: Budget | int | None, tools: tuple[Tool, ...] | None
+    session: Session, target: Target | None, budget: Budget | int | None, tools: tuple[Tool, ...] | None
 ) -> tuple[Change, ...]:
-    """How the configuration of a session would differ if it took over these arguments."""
+    """How the configuration of a session would differ if it took over these arguments, without secrets."""
+    now, redactor = session.configuration, session.log.redactor
     wanted = now if tools is None else msgspec.structs.replace(now, tools=tools)
     if budget is not None:
         wanted = msgspec.structs.replace(wanted, budget=read_budget(budget))
@@ -223,6 +224,8 @@ def _kept(
             settings={**now.settings, **target.settings},
             input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
         )
+    if redactor is not None:  # before values are cut short, perhaps in the middle of a secret
+        now, wanted = redacted(now, redactor)[0], redacted(wanted, redactor)[0]
     return tuple(changes_between(now, wanted))
 
 
