@@ -74,7 +74,7 @@ class Work:
             )
         except SessionBusy:
             return "busy"
-        self.session._turn._wait = PATIENCE_SECONDS
+        self.session._turn.wait = PATIENCE_SECONDS
         return "ok"
 
     def begin(self) -> str:

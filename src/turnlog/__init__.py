@@ -45,12 +45,14 @@ if TYPE_CHECKING:
     from .requests.fit import Fitter, fit
     from .requests.request import Request
     from .requests.standalone import check, convert, repair
+    from .session.aopen import aopen
     from .session.collect import collect
     from .session.open import open
     from .session.read_back import read_back_tool
     from .session.recall import recall_tool
     from .session.session import Session
     from .session.settings import load_settings
+    from .session.warm import warm
     from .skills.folder import load_skills
     from .stores.retention import Limits
     from .view.curate.curate import curate
@@ -75,12 +77,14 @@ else:
             "requests.count": "count",
             "requests.fit": "Fitter fit",
             "requests.standalone": "check convert repair",
+            "session.aopen": "aopen",
             "session.collect": "collect",
             "session.open": "open",
             "session.read_back": "read_back_tool",
             "session.recall": "recall_tool",
             "session.session": "Session",
             "session.settings": "load_settings",
+            "session.warm": "warm",
             "skills.folder": "load_skills",
             "stores.retention": "Limits",
             "view.curate.curate": "curate",
@@ -112,6 +116,7 @@ __all__ = [
     "ToolResult",
     "TurnlogError",
     "__version__",
+    "aopen",
     "arun",
     "check",
     "collect",
@@ -128,4 +133,5 @@ __all__ = [
     "repair",
     "run",
     "target",
+    "warm",
 ]

@@ -213,11 +213,7 @@ def test_the_id_says_what_results_depend_on() -> None:
 def test_what_cannot_work_is_refused_when_it_is_made() -> None:
     """A mistake in setting up that shows as a failed summary hours later."""
 
-    async def later(prompt: str) -> str:
-        return prompt
-
     for wrong in (
-        lambda: ModelSummarizer(later, name="m"),  # type: ignore[arg-type]
         lambda: ModelSummarizer("gpt-4o", name="m"),  # type: ignore[arg-type]
         lambda: ModelSummarizer(str, name=""),
         lambda: ModelSummarizer(str, name="m", input_limit=0),
@@ -273,19 +269,6 @@ def test_two_functions_without_a_name_of_their_own_are_two() -> None:
     assert named() == named()
 
 
-def test_an_asynchronous_summarizer_is_refused_where_it_is_given() -> None:
-    """Each compaction falls down the ladder, and nobody awaits what it gave."""
-
-    class Late:
-        id = "late"
-
-        async def summarize(self, material: Material, /) -> str:
-            return ""
-
-    with pytest.raises(InputError, match=r"Late\.summarize must not be asynchronous"):
-        as_ladder(Late())  # type: ignore[arg-type]
-
-
 class Named:
     """A summarizer as it should be."""
 
@@ -309,13 +292,6 @@ class WithoutMethod:
     id, summarize = "text/1", "Summarise this."
 
 
-class LateCall:
-    """A client whose object is called, and gives what has to be awaited."""
-
-    async def __call__(self, prompt: str) -> str:
-        return prompt
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -325,7 +301,6 @@ class LateCall:
         (Nameless(7), r"Nameless\.id must be a non-empty string.*not 7"),
         (Nameless(" "), r"Nameless\.id must be a non-empty string"),
         (WithoutMethod(), r"WithoutMethod\.summarize must be a method"),
-        (LateCall(), "use the synchronous client"),
     ],
 )
 def test_what_is_no_summarizer_is_refused_where_it_is_given(wrong: Any, says: str) -> None:

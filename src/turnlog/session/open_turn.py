@@ -63,7 +63,7 @@ class OpenTurn:
         self._recover = recover
         self._warn = warn
         self._lease = lease
-        self._wait = wait
+        self.wait = wait
         self._lock = threading.Lock()
         self._open: _Ticket | None = None
         self._waiting: deque[_Ticket] = deque()
@@ -94,7 +94,7 @@ class OpenTurn:
         ticket = self._queue_up(_Ticket(turn, woken.set, awaits=False))
         try:
             if self._open is not ticket:
-                woken.wait(self._wait)
+                woken.wait(self.wait)
         except BaseException:  # Ctrl-C
             self._leave(ticket)
             raise
@@ -115,7 +115,7 @@ class OpenTurn:
         try:
             if self._open is not ticket:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), self._wait)
+                    await asyncio.wait_for(woken.wait(), self.wait)
         except BaseException:  # the task is cancelled
             self._leave(ticket)
             raise
@@ -193,7 +193,7 @@ class OpenTurn:
         if self._closed or found is None:
             return StoreError(f"session {name!r} was closed while a turn waited; open it again")
         return SessionBusy(
-            f"session {name!r} is in use: turn {found.turn.id!r} is still open after {self._wait:g} s (thread "
+            f"session {name!r} is in use: turn {found.turn.id!r} is still open after {self.wait:g} s (thread "
             f"{found.thread.name}, since {found.since}); wait longer (wait=SECONDS when it is opened), or end that "
             "turn with its cancel()",
             process=os.getpid(),

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, InputError, TurnlogError, described
+from ..errors import Conflict, InputError, TurnlogError
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction
 from ..log.records import Binding, Body, Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ..log.store import Draft, Store
@@ -30,6 +30,7 @@ from .checkpoint import Checkpoints
 from .inputs import Content, parts_of
 from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
+from .receiving import Receiving
 from .state import Context
 
 _RACES = 8
@@ -114,28 +115,31 @@ class Journal:
         if hasattr(answer, "__aiter__"):
             raise InputError("this stream is asynchronous: `await areceive(stream)` takes it")
         if is_stream(answer):
-            return self._receive_stream(answer, asked, compacts)
+            return self._receive_stream(answer, request)
         return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked, compacts)
 
     async def areceive(self, chunks: AsyncIterable[Any], request: Target | Request) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
+        asynchronous(chunks, "areceive")
+        receiving = self.receiving(request)
+        with receiving:
+            async for chunk in chunks:
+                receiving.feed(chunk)
+        return receiving.answer
+
+    def receiving(self, request: Target | Request) -> Receiving:
+        """What takes the chunks of an answer, from now on."""
         asked, compacts = _asked(request)
-        if not isinstance(chunks, AsyncIterable):
-            what = advice(chunks) or "`receive(answer)` takes any other answer"
-            raise InputError(f"areceive takes an asynchronous stream, not {type(chunks).__name__}: {what}")
         assembler = provider(asked.provider).assembler()
         checkpoints = self._checkpoints(assembler, asked)
-        try:
-            async for chunk in chunks:
-                assembler.feed(chunk)
-                checkpoints.look()
-        except BaseException as error:
-            self._keep(assembler.reply(), asked, reason=described(error))
-            raise
-        else:
-            return self._keep(assembler.reply(), asked, compacts)
-        finally:
-            self._streams.discard(checkpoints)
+
+        def keep(reason: str) -> Answer:
+            try:
+                return self._keep(assembler.reply(), asked, 0 if reason else compacts, reason=reason)
+            finally:
+                self._streams.discard(checkpoints)
+
+        return Receiving(assembler.feed, checkpoints.look, keep)
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest call of that id."""
@@ -234,20 +238,12 @@ class Journal:
         self._streams.add(made)
         return made
 
-    def _receive_stream(self, chunks: Iterable[Any], asked: Target, compacts: int) -> Answer:
-        assembler = provider(asked.provider).assembler()
-        checkpoints = self._checkpoints(assembler, asked)
-        try:
+    def _receive_stream(self, chunks: Iterable[Any], request: Target | Request) -> Answer:
+        receiving = self.receiving(request)
+        with receiving:
             for chunk in chunks:
-                assembler.feed(chunk)
-                checkpoints.look()
-        except BaseException as error:
-            self._keep(assembler.reply(), asked, reason=described(error))
-            raise
-        else:
-            return self._keep(assembler.reply(), asked, compacts)
-        finally:
-            self._streams.discard(checkpoints)
+                receiving.feed(chunk)
+        return receiving.answer
 
     def _keep(self, reply: Reply, asked: Target, compacts: int = 0, *, reason: str = "") -> Answer:
         self.compactions.check(reply, asked, compacts)
@@ -350,6 +346,13 @@ class Journal:
                 self._warn(said)
         model = reply.model or asked.model
         return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
+
+
+def asynchronous(chunks: Any, method: str) -> None:
+    """Raises InputError unless the chunks of an answer come asynchronously."""
+    if not isinstance(chunks, AsyncIterable):
+        what = advice(chunks) or "`receive(answer)` takes any other answer"
+        raise InputError(f"{method} takes an asynchronous stream, not {type(chunks).__name__}: {what}")
 
 
 def _says_anything(reply: Reply) -> bool:

@@ -54,6 +54,7 @@ from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
 from .resources import Services
 from .skills import SessionSkills
 from .state import Context
+from .threads import in_thread
 from .turn import Turn
 
 
@@ -331,6 +332,20 @@ class Session:
         terms = self._context.terms(budget, strategy)  # first, as in `preview`
         return self._compactor.compact(self._configurer.target_or(target), keep, terms, dry_run=dry_run)
 
+    async def acompact(
+        self,
+        *,
+        keep: int | None = None,
+        target: Target | None = None,
+        budget: Budget | int | None = None,
+        strategy: Strategy | str | None = None,
+        dry_run: bool = False,
+    ) -> Compaction:
+        """As `compact`, in the way of `arequest`."""
+        return await in_thread(
+            lambda: self.compact(keep=keep, target=target, budget=budget, strategy=strategy, dry_run=dry_run)
+        )
+
     def undo(self, what: Literal["", "compaction", "exclusion", "rewind"] = "") -> Record:
         """Undo the last compaction, exclusion or rewind, or (by default) whichever came last: what it left out is sent
         again. Raises InputError if there is none, or if the conversation continued after the rewind."""
@@ -377,6 +392,11 @@ class Session:
         if compact:
             return self._journal.compactions.request(found, self._journal.append)
         return self._compactor.request(found, own=self.target)
+
+    async def arequest(self, target: Target | None = None, *, compact: bool = False) -> Request:
+        """As `request`, while other tasks go on. An asynchronous summarizer is awaited in this event loop. Meanwhile,
+        other tasks must use the session by `await` alone: whatever records waits for a summary, and stops the loop."""
+        return await in_thread(lambda: self.request(target, compact=compact))
 
     def preview(
         self,

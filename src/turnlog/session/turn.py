@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,6 +22,7 @@ from ..log.records import (
     TurnOpened,
 )
 from ..models.target import Target
+from ..providers.protocol import Delta
 from ..requests.request import Request
 from ..view.fold import is_answer
 from ..view.tool_calls import CallInfo, calls_of, unanswered
@@ -32,8 +33,10 @@ from .answer import Answer, is_stream
 from .going_on import Calls, calls_given, resumption
 from .inputs import Content, parts_of
 from .open_turn import OpenTurn
-from .recorder import Journal
+from .receiving import GONE, Receiving
+from .recorder import Journal, asynchronous
 from .recovery import told
+from .threads import closed
 from .tool_run import ToolRun, denied
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ class Turn:
     """A turn of a session, made by `Session.turn`: a context manager.
 
     On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C,
-    a cancelled task).
+    a cancelled task). `answer` is the last answer that was received in it.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class Turn:
         self._cancelled: str | None = None  # why it is to end
         self._broken = ""  # why its last answer broke off
         self._broken_at = 0  # number of the last record then
+        self._reading: list[AsyncGenerator[Delta, None]] = []
+        self.answer: Answer | None = None
         self._streaming = False  # whether the stream that is received was asked for anything
 
     def __repr__(self) -> str:
@@ -130,10 +135,20 @@ class Turn:
         await self._slot.atake(self)
         return self._begin()
 
+    async def _close_streams(self) -> None:
+        while self._reading:
+            with suppress(RuntimeError):  # another task is in the midst of it; it is told that the answer is recorded
+                await self._reading.pop().aclose()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        return self.__exit__(kind, error, trace)
+        try:
+            if not self._over:
+                await self._close_streams()
+        finally:
+            left = self.__exit__(kind, error, trace)
+        return left
 
     def cancel(self, reason: str = "") -> None:
         """End the turn as cancelled: a stream that is being received stops at its next chunk, every other method of the
@@ -165,6 +180,11 @@ class Turn:
         self._check()
         return self._session.request(target)
 
+    async def arequest(self, target: Target | None = None) -> Request:
+        """The next request, as `Session.arequest`."""
+        self._check()
+        return await self._session.arequest(target)
+
     def receive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
@@ -178,6 +198,37 @@ class Turn:
         self._check()
         with self._breaking():
             return self._received(await self._session.areceive(self._auntil_cancelled(chunks), target))
+
+    def stream(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> AsyncIterator[Delta]:
+        """Record an answer that is streamed asynchronously, and give its text as it comes, for `async for`: pieces with
+        `text` and `kind` (`text`, `reasoning`). `answer` has it afterwards. If the reading ends early (`break`, a
+        cancelled task), what had come is recorded, and the stream closed, when the turn's block ends at the latest."""
+        self._check()
+        asynchronous(chunks, "stream")
+        found = self._streamed(chunks, target)
+        self._reading.append(found)
+        return found
+
+    async def _streamed(self, chunks: AsyncIterable[Any], target: Target | Request | None) -> AsyncGenerator[Delta]:
+        receiving = self._journal.receiving(self._session._configurer.asked(target))
+        self._stack.callback(self._read_no_more, receiving)
+        try:
+            with self._breaking(), receiving:
+                self._streaming = True
+                async for chunk in chunks:
+                    self._check()
+                    for delta in receiving.feed(chunk):
+                        yield delta
+        finally:
+            await closed(chunks)
+        self._received(receiving.answer)
+
+    def _read_no_more(self, receiving: Receiving) -> None:
+        if self._over == "lost":
+            receiving.is_over = True
+        elif not receiving.is_over:
+            receiving.end(GONE)
+            self._broken_at = self._received(receiving.answer).record.n
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -298,6 +349,7 @@ class Turn:
     def _received(self, answer: Answer) -> Answer:
         body = answer.record.body
         self._broken = body.reason if isinstance(body, PartialAnswer) else ""
+        self.answer = answer
         return answer
 
     def _answered_since(self) -> bool:

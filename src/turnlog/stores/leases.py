@@ -123,7 +123,7 @@ class ReadLease(Lease):
         )
 
 
-def busy(session_id: str, owner: Owner, wait: float) -> SessionBusy:
+def busy(session_id: str, owner: Owner) -> SessionBusy:
     """The error for a session that somebody else has."""
     here = (owner.process, owner.host) == (os.getpid(), socket.gethostname())
     who = "this process has it open already" if here else f"process {owner.process} on {owner.host} has it open"
@@ -133,7 +133,7 @@ def busy(session_id: str, owner: Owner, wait: float) -> SessionBusy:
         who += f" (thread {owner.thread}, since {owner.since})"
     advice = "close it there" if here else "wait until it is closed (wait=SECONDS)"
     return SessionBusy(
-        f"session {session_id!r} is in use: {who}, still after {wait:g} s; {advice}, open it for reading "
+        f"session {session_id!r} is in use: {who}; {advice}, open it for reading "
         "(read_only=True), or let several write to it on purpose (shared=True, in each of them)",
         **owner._asdict(),
     )
@@ -148,7 +148,7 @@ def _patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: floa
             return found
         left = end - time.monotonic()
         if left <= 0:
-            raise busy(session_id, found, wait)
+            raise busy(session_id, found)
         time.sleep(min(pause, left))
         pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -259,7 +259,7 @@ def _locked(handle: int, how: int) -> bool | None:
 def _share(handle: int, session_id: str) -> None:
     # The system may give the lock to another between letting go and taking it again, as one who shares.
     if not _locked(handle, fcntl.LOCK_SH):
-        raise busy(session_id, Owner(), 0)
+        raise busy(session_id, Owner())
 
 
 def _leave(path: Path, handle: int, process: int) -> None:

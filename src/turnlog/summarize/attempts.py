@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -61,7 +62,7 @@ def attempt(
             return Attempt(found.text, found.summarizer, (*failures, *found.failures), found.remembered)
         failures.append(found)
     try:
-        text = offline.summarize(material)
+        text: Any = offline.summarize(material)
         fault = fault_of(text, material)
     except Exception as error:  # noqa: BLE001 - a summarizer of the caller may raise anything, and there are other steps
         fault = "exception", described(error)

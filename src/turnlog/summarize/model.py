@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from types import CellType
 from typing import Any
 
-from ..errors import InputError, is_async
+from ..errors import InputError
 from ..log.messages import sha256_hex
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
@@ -15,8 +15,8 @@ from .protocol import Material, Summarizer
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
-Complete = Callable[[str], str]
-"""A function that calls a model: takes a prompt and returns the text of the answer."""
+Complete = Callable[[str], str | Awaitable[str]]
+"""A function that calls a model: takes a prompt and returns the text of the answer. May be asynchronous."""
 
 
 class ModelSummarizer:
@@ -35,16 +35,15 @@ class ModelSummarizer:
     summary lists only the user's previous requests, for models that reason by themselves.
 
     `call` runs in a thread of its own and may raise any exception. Set a time limit on its client too: turnlog stops
-    waiting for a slow call, but cannot end it.
+    waiting for a slow call, but cannot end it. An asynchronous `call` is awaited in the loop that awaits
+    `Session.arequest` or `acompact`, so that its client works, and cancelled when time is up; for any other request, in
+    a loop of its own.
     """
 
     def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
-        """Raises InputError if `call` is asynchronous or not a function, or if `name` or `input_limit` is not valid."""
-        if not callable(call) or is_async(call):
-            raise InputError(
-                "call must be a function that takes a prompt and returns a text, not asynchronous; use the synchronous "
-                "client of your SDK"
-            )
+        """Raises InputError if `call` is not a function, or if `name` or `input_limit` is not valid."""
+        if not callable(call):
+            raise InputError(f"call must be a function that takes a prompt and returns a text, not {call!r}")
         if not isinstance(name, str) or not name:
             raise InputError("name: give the model's name; stored summaries are found again by it")
         if not isinstance(input_limit, int) or input_limit <= 0:
@@ -60,7 +59,7 @@ class ModelSummarizer:
         """The model, the prompt's version and the input limit."""
         return self._id
 
-    def summarize(self, material: Material, /) -> str:
+    def summarize(self, material: Material, /) -> str | Awaitable[str]:
         """The model's answer. Raises any exception of `call`, and InputError if `input_limit` is too small."""
         return self._call(prompt_for(material, limit=self._input_limit, reflective=self._reflective))
 
@@ -83,8 +82,6 @@ def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
     name = type(given).__name__
     if not callable(summarizer.summarize):
         raise InputError(f"{name}.summarize must be a method that takes a Material and returns a text")
-    if is_async(summarizer.summarize):
-        raise InputError(f"{name}.summarize must not be asynchronous: give a method that returns a text")
     made_by = getattr(summarizer, "id", None)
     if not isinstance(made_by, str) or not made_by.strip():
         raise InputError(

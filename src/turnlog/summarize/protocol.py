@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -62,6 +62,6 @@ class Summarizer(Protocol):
         change."""
         ...
 
-    def summarize(self, material: Material, /) -> str:
-        """The summary, at most `material.target` tokens."""
+    def summarize(self, material: Material, /) -> str | Awaitable[str]:
+        """The summary, at most `material.target` tokens. May be asynchronous."""
         ...

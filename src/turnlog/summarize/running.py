@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from ..errors import described
+from .awaiting import Awaited
 from .ledger import Ledger, settle
 from .protocol import Material, Summarizer
 from .verdict import SummaryFailure, fault_of
@@ -14,9 +15,10 @@ class Run:
     """A running call of a summarizer, for a key that the creator of this object has claimed. It starts when it is
     created.
 
-    The thread does not use the store; the owner of this object records how the call ended (`settle`). The thread is a
-    daemon, so it does not keep the process alive. `given_up`: somebody waited for it without success. Raises
-    RuntimeError if no thread can be started.
+    An asynchronous summarizer is awaited in the event loop of the task that waits for a request, if there is one, and
+    cancelled if nobody waits any more. The thread does not use the store; the owner of this object records how the call
+    ended (`settle`). The thread is a daemon, so it does not keep the process alive. `given_up`: somebody waited for it
+    without success. Raises RuntimeError if no thread can be started.
     """
 
     def __init__(self, summarizer: Summarizer, material: Material, key: str) -> None:
@@ -27,6 +29,7 @@ class Run:
         self._failure: SummaryFailure | None = None
         self._failed_before = False
         self._done = threading.Event()
+        self._awaited = Awaited()
         threading.Thread(target=self._work, args=(summarizer, material), name="turnlog-summary", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
@@ -41,6 +44,7 @@ class Run:
         """
         if not self._done.is_set():
             self.given_up = True
+            self._awaited.cancel()
             failure: SummaryFailure | None = SummaryFailure(self._summarizer, "timeout", unfinished)
         else:
             failure = self._failure
@@ -53,7 +57,7 @@ class Run:
 
     def _work(self, summarizer: Summarizer, material: Material) -> None:
         try:
-            text = summarizer.summarize(material)
+            text = self._awaited.result(lambda: summarizer.summarize(material))
             fault = fault_of(text, material)
             if fault is None:
                 self._text = text.strip()
