@@ -23,6 +23,7 @@ from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown
 from .answer_events import events
+from .blocking import LoopThread
 from .programs import ProgramRunner
 from .protocol import Runner
 
@@ -62,8 +63,8 @@ class RunnerSummarizer:
 
         settings = turnlog.load_settings(summarizer=RunnerSummarizer(SdkRunner()))
 
-    Give it a runner of its own: it works in a thread, and closes what the runner has opened after each summary. The
-    model is that of `target`; without one, a cheap model of the provider that the session talks to (`CHEAP_MODELS`).
+    Give it a runner of its own, as it works in an event loop of its own. The model is that of `target`; without one, a
+    cheap model of the provider that the session talks to (`CHEAP_MODELS`).
 
     If that costs less, the session's own model is asked instead, with the session's own request and the question at its
     end: the provider has read almost all of it before, and bills it as read from its prompt cache. `rides` says always
@@ -104,6 +105,7 @@ class RunnerSummarizer:
         self._most, self._total = Decimal(str(max_cost)), Decimal(str(max_total))
         self._limit = input_limit or (15_000 if self._program else 100_000)
         self._spent = _Spent()
+        self._loop = LoopThread("turnlog-summarizer")
         self._living: tuple[Target, bytes, int, tuple[Shown, ...]] | None = None
         named = target.model if target is not None else "cheap"
         self._id = f"runner/{named}/prompt-{PROMPT_VERSION}/{self._limit}"
@@ -118,11 +120,15 @@ class RunnerSummarizer:
         """What all summaries have cost, in US dollars at list prices."""
         return self._spent.dollars
 
+    def close(self) -> None:
+        """Close the runner and end the thread."""
+        self._loop.close(self._runner.aclose())
+
     def for_request(self, request: Request, /) -> RunnerSummarizer:
         """The same summarizer for the conversation of a request that is being sent."""
         made = RunnerSummarizer(self._runner, target=self._target, rides=self._rides, timeout=self._timeout)
         made._most, made._total, made._limit = self._most, self._total, self._limit
-        made._spent, made._id = self._spent, self._id
+        made._spent, made._id, made._loop = self._spent, self._id, self._loop
         made._living = request.target, request.json(), request.tokens, request.view
         return made
 
@@ -134,7 +140,8 @@ class RunnerSummarizer:
         price = cost(expected, request.target.model).total
         if price is not None and (price > self._most or self._spent.dollars + price > self._total):
             raise RunnerFailed("summarizer", f"a summary would cost about ${price:.4f}, more than it may")
-        text, usage = asyncio.run(self._asked(request))
+        answer: tuple[str, Usage | None] = self._loop.wait(self._asked(request))
+        text, usage = answer
         self._spent.add(cost(usage or expected, request.target.model).at_least)
         return text
 
@@ -187,8 +194,6 @@ class RunnerSummarizer:
                 return await _text(self._runner, request)
         except TimeoutError:
             raise RunnerTimedOut("summarizer", self._timeout) from None
-        finally:
-            await self._runner.aclose()
 
 
 class _Spent:

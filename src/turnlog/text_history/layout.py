@@ -171,6 +171,8 @@ class Layout:
 
     def _cut(self, entries: Sequence[Entry], tokens: int, changes: list[str]) -> list[Entry]:
         """Entries shortened to about so many tokens, the oldest most; what was done is added to `changes`."""
+        if not entries:
+            return []
         kept = fitted(entries, tokens, self._sizes.quoted, _TITLE) if tokens > 0 else []
         kept = kept or [_gap(entries)]
         left = len(entries) - sum(not is_gap(entry) for entry in kept)
