@@ -215,6 +215,30 @@ def test_what_stays_in_the_view_is_not_repeated() -> None:
     assert "src/new_module.py" in digest(messages) and "src/old_module.py" not in digest(messages, kept=kept)
 
 
+def test_what_several_results_contain_comes_first() -> None:
+    """A name that several searches show is likelier to be used again than others. Ranked alike, it left a short digest
+    if it did not come first."""
+    names = [[f"{word}_{n}_{turn}" for n in range(12)] for turn, word in enumerate(("alpha", "beta", "gamma", "delta"))]
+    names[1].insert(6, "shared_name")
+    names[3].insert(6, "shared_name")
+    messages = [
+        part for i, found in enumerate(names) for part in (call(f"c{i}", "find"), result(f"c{i}", "\n".join(found)))
+    ]
+    text = digest(messages, 30)
+    assert "shared_name" in text and sum(name in text for found in names for name in found) < 12
+
+
+def test_room_that_is_left_goes_to_what_the_agent_wrote() -> None:
+    """A digest that leaves room unused forgets plain words for no reason: of a script that the agent wrote, only lines
+    with names stood there. A result can be had again and is not quoted for its own sake. No line stands there twice."""
+    script = "#!/bin/sh\n" + "# nothing\n" * 20 + "say hello to everybody\nexec ./run_all.sh\nthen wait for an answer"
+    messages = [call("a", "write", path="go.sh", content=script), result("a", "written without any trouble")]
+    text = digest(messages, 400)
+    for line in ("say hello to everybody", "exec ./run_all.sh", "then wait for an answer"):
+        assert text.count(line) == 1
+    assert "without any trouble" not in text
+
+
 def test_originals_win_over_an_earlier_digest() -> None:
     """A digest of a digest, where the originals are at hand, fails here."""
     earlier = digest(SESSION, 200)

@@ -21,7 +21,7 @@ from .identifiers import Seen
 from .instructions import gives_orders, most_telling
 from .notes import Memory, Reader
 from .protocol import Material
-from .quotes import Choice, Excerpt, Heading, excerpts
+from .quotes import Choice, Excerpt, Heading, excerpts, others
 from .reading import Quote, Said
 from .sections import (
     ASKED,
@@ -40,6 +40,7 @@ from .sections import (
     path_of,
     quoted,
     read_lines,
+    with_the_task,
 )
 from .speakers import with_calls
 
@@ -49,7 +50,6 @@ _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
 _ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
-_TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
 _FEW = 800  # characters: in a digest up to this length, quotes say more than such calls
@@ -58,8 +58,9 @@ _ACT = 60  # characters of the arguments of such a call
 _CHARACTERS = 3.4  # characters per token at the beginning of the search for the right length
 _SAMPLE = 100  # lines from which the characters per token are measured
 _GOAL = 0.99  # share of the target at which the search aims
-_TRIES = 4  # how many times a text is made and counted
+_TRIES = 6  # how many times a text is made and counted
 _LIKELY = 8  # tokens of the target for each identifier that quotes are searched for
+_MORE = 8_000  # tokens up to which a digest is filled with lines in which nothing is likely to be needed
 _FULL = 0.97  # share of the target that is close enough to stop
 # Lines of an earlier summary whose originals are not available were worth keeping before:
 _GIVEN = 500, 700  # worth of an identifier that is only there, in the oldest and in the newest line
@@ -74,7 +75,7 @@ class Digest:
     all files that were changed, the last changed first; without it, those that the messages change are named.
     """
 
-    id = "digest/9"
+    id = "digest/10"
 
     def __init__(self, memory: Memory | None = None, files: Callable[[], Sequence[FileState]] | None = None) -> None:
         self._memory = memory
@@ -92,12 +93,15 @@ class Digest:
         draft = _Draft(material, Memory() if self._memory is None else self._memory, states)
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
-        text = draft.text()
+        text, tokens = draft.text(), 0
         draft.change(_GOAL * material.target * _characters(text, material.count) - len(text))
         for _ in range(_TRIES):
             text = draft.text()
-            if text == before:
-                break
+            if text == before:  # it tells all that is worth telling
+                full = min(_GOAL * material.target, _MORE)
+                if not draft.tell_more(full * len(text) / max(1, tokens) - len(text)):
+                    break
+                text = draft.text()
             before, tokens = text, material.count(text)
             if tokens <= material.target and len(text) > len(best):
                 best = text
@@ -122,7 +126,7 @@ class _Draft:
         self._said = reader.read(with_calls(messages))
         staying = reader.read(with_calls(material.kept))
         seen = Seen(self._said, staying)
-        self._first_at, self._weights = seen.first, seen.weights()
+        self._first_at, self._weights, self._staying = seen.first, seen.weights(), seen.staying
         answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
         self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
         self._failed = {one.call: one.record for one in self._said if one.call is not None and one.note.error}
@@ -133,9 +137,7 @@ class _Draft:
         self._quotes = list(excerpts(self._said, self._first_at, self._likely(earlier_size), self._vocabulary))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
-        for quote in self._quotes:
-            if quote.step not in self._headings:
-                self._headings[quote.step] = self._heading(self._said[quote.step])
+        self._head(self._quotes)
         self._acts = acts(self._said)
         for at in self._acts:
             self._headings.setdefault(at, self._act(self._said[at]))
@@ -171,7 +173,7 @@ class _Draft:
     def fill(self, room: float) -> None:
         """Choose the content for about `room` characters."""
         self._texts = {  # of the sections
-            name: _with_the_task(lines, room)
+            name: with_the_task(lines, room, room * _SHARES[ASKED] - len(ASKED))
             if name == ASKED and self._tells_the_task
             else self._lines(name, lines, room)
             for name, lines in self._sections.items()
@@ -179,9 +181,7 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
-        shown = self._asked_or_decided()
-        quotes = [one for one in self._quotes if one.quote.text not in shown.get(one.at, "")]
-        self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
+        self._choice = Choice(self._unsaid(self._quotes), self._headings, self._first_at, self._weights, covered)
         opened = self._choice.open(self._acts, _ACTS * (room - _FEW))
         used += opened + self._choice.open(self._earlier_acts, _ACTS * room - opened)
         self._choice.renew()
@@ -190,21 +190,29 @@ class _Draft:
             self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # the newer first if equal
         self._choice.take(room - used)
 
+    def tell_more(self, room: float) -> bool:
+        """Add lines without likely identifiers, up to `room` characters. Returns whether there are any."""
+        if room > 0:
+            lines = self._unsaid(others(self._said, self._choice.chosen, self._staying, 2 * room, self._vocabulary))
+            self._head(lines)
+            self._choice.admit(lines)
+        return room > 0 and self.change(room)
+
     def _lines(self, section: str, lines: list[Line], room: float) -> list[str]:
         """The lines of a section that fit into its share of `room` characters."""
         if section == FILES and self._states is not None:
             return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
         return fitting(lines, room * _SHARES[section] - len(section))
 
-    def _asked_or_decided(self) -> dict[int, str]:
-        """The lines in the sections of what was asked and decided, by the position of their texts: they need not be
-        quoted again."""
+    def _unsaid(self, quotes: Iterable[Excerpt]) -> list[Excerpt]:
+        """The quotes that the sections of what was asked and decided do not contain."""
         shown: dict[int, str] = {}
         for line in (*self._texts[ASKED], *self._texts[DECIDED]):
             if (found := HEADING.match(line)) is not None:
                 shown[int(found[1])] = shown.get(int(found[1]), "") + line
         texts = (at for at, one in enumerate(self._said) if one.record in shown and one.who in ("user", "assistant"))
-        return {at: shown[self._said[at].record] for at in texts}
+        there = {at: shown[self._said[at].record] for at in texts}
+        return [one for one in quotes if one.quote.text not in there.get(one.at, "")]
 
     def change(self, room: float) -> bool:
         """Add quotes if `room` is positive, else remove quotes. Returns whether that was possible."""
@@ -256,6 +264,11 @@ class _Draft:
         then, now = one.part, newest.part
         same = isinstance(then, ToolResult) and isinstance(now, ToolResult) and then.parts == now.parts
         return "" if same or newest.record <= one.record else f"; otherwise at [{newest.record}]"
+
+    def _head(self, quotes: Iterable[Excerpt]) -> None:
+        """Make the headings under which these quotes stand."""
+        for step in {one.step for one in quotes} - self._headings.keys():
+            self._headings[step] = self._heading(self._said[step])
 
     def _heading(self, one: Said) -> Heading:
         if one.who == "call":
@@ -385,16 +398,3 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
 def _heard(one: Said) -> str:
     """The line of a user's text; it names the tool if the user said it when refusing a call."""
     return f"[{one.record}] {f'refusing {one.tool}: ' if one.who == 'result' else ''}{one.note.line}"
-
-
-def _with_the_task(lines: list[Line], room: float) -> list[str]:
-    """The lines of what was asked that fit into their share of `room` characters, always with the first, the task. If
-    the task alone takes the whole share, it gets more room, is cut if necessary, and the other lines get half of the
-    share."""
-    share = room * _SHARES[ASKED] - len(ASKED)
-    if lines and len(lines[0].text) >= share:
-        task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
-        cut = clip(task.text, most) if most >= _TASK_LEAST else ""
-        lines = [Line(task.place, cut, task.about, task.under), *lines[1:]] if cut else lines
-        share = share / 2 + len(cut) + 1
-    return fitting(lines, share)

@@ -10,12 +10,16 @@ from operator import attrgetter
 from msgspec import Struct
 
 from .identifiers import Vocabulary, find_word
-from .reading import Place, Quote, Said
+from .reading import Place, Quote, Said, Who
 
 _LINE = 160  # characters of a line that are quoted
 _PATIENCE = 200  # after so many quotes in a row that do not fit, check whether any other could
 _FRAME = 3  # about the characters that a line costs besides its text
+_SAYS = 8  # characters; a shorter line without an identifier says little
 _AT = attrgetter("at")
+_SPARE: dict[Who, int] = {"user": 300, "call": 200, "assistant": 100}
+"""Worth of 1,000 characters in which no identifier is likely to be needed again: who wrote them decides. Results are
+not quoted for their own sake: they can be had again, and would fill every digest."""
 
 
 class Excerpt(Struct, gc=False):
@@ -51,6 +55,40 @@ def excerpts(
                 quote = place.quote
                 done = quote.start + quote.length
                 yield Excerpt(at, step, quote)
+
+
+def others(
+    said: Sequence[Said], chosen: Iterable[Excerpt], staying: set[str], room: float, vocabulary: Vocabulary
+) -> Iterator[Excerpt]:
+    """Lines of the user and of the agent that are not among the `chosen`, about `room` characters of them, the newest
+    first. They are worth less than any line with a likely identifier. Lines of which requests show all identifiers
+    anyway (`staying`) are left out."""
+    known = {(one.at, one.quote.start) for one in chosen}
+    own = [at for at, one in enumerate(said) if one.who in _SPARE]
+    for at in sorted(own, key=lambda at: (_SPARE[said[at].who], at), reverse=True):
+        one = said[at]
+        step = at if one.call is None else one.call
+        for start, end in _lines(one.text):
+            if (at, start) in known:
+                continue
+            line = one.text[start:end].strip()
+            words = tuple(vocabulary.words(line))
+            if words and staying.issuperset(words):
+                continue
+            room -= len(line) + _FRAME
+            quote = Quote(start, end - start, line, words)
+            yield Excerpt(at, step, quote, len(line) * _SPARE[one.who] // 1000 + 1)
+            if room < 0:
+                return
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """The ranges of the lines of a text that say something, of long ones the beginning."""
+    start = 0
+    for line in text.split("\n"):
+        if len(line.strip()) >= _SAYS and any(map(str.isalnum, line)):
+            yield _span(text, start, start + 1)
+        start += len(line) + 1
 
 
 def _places(one: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Place]:
@@ -94,6 +132,10 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
     return left, right
 
 
+def _place(one: Excerpt) -> tuple[int, int, int]:
+    return one.at, one.quote.start, one.quote.length
+
+
 class Choice:
     """The quotes that are worth most for their length: as many as there is room for.
 
@@ -118,7 +160,11 @@ class Choice:
         self._covered = set(covered)
         self._bound: set[str] = set()
         self._touched: set[str] = set()
-        self._unopened = {step: self._framed(step, heading) for step, heading in headings.items()}
+        self._quoted: set[tuple[int, int, int]] = set()  # places of the chosen: a candidate may be there twice
+        self._unopened: dict[int, tuple[int, list[tuple[str, int]]]] = {}
+        self._framed_steps: set[int] = set()
+        for step in headings:
+            self._frame(step)
         self._costs: list[int] = []  # characters, as last computed
         # The worth for its length of each, and -position: the best last. The worth is computed again before it is used.
         self._waiting: list[tuple[float, int]] = []
@@ -126,8 +172,10 @@ class Choice:
         self.admit(candidates)
 
     def admit(self, candidates: Sequence[Excerpt]) -> None:
-        """Add candidates."""
+        """Add candidates. Their steps have headings."""
         known = len(self._candidates)
+        for step in {one.step for one in candidates} - self._framed_steps:
+            self._frame(step)
         self._candidates += candidates
         self._costs += [0] * len(candidates)
         self._waiting += [self._value(index) for index in range(known, len(self._candidates))]
@@ -157,7 +205,7 @@ class Choice:
         misses, patience = 0, _PATIENCE
         while waiting:
             density, index = self._renewed(waiting.pop())
-            if density <= 0:
+            if density <= 0 or _place(self._candidates[-index]) in self._quoted:
                 continue
             if waiting and density < waiting[-1][0]:
                 insort(waiting, (density, index))
@@ -177,11 +225,13 @@ class Choice:
                     patience *= 3
         return before - room
 
-    def _framed(self, step: int, heading: Heading) -> tuple[int, list[tuple[str, int]]]:
-        """The characters of a heading that is not chosen yet, and its words with their worth."""
+    def _frame(self, step: int) -> None:
+        """Note the characters of a heading that is not chosen yet, and its words with their worth."""
+        heading = self._headings[step]
         known = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
         gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in known if weight]
-        return len(heading.text) + _FRAME, gains
+        self._unopened[step] = len(heading.text) + _FRAME, gains
+        self._framed_steps.add(step)
 
     def _renewed(self, entry: tuple[float, int]) -> tuple[float, int]:
         """The present worth of a candidate for its length, and -position."""
@@ -210,6 +260,7 @@ class Choice:
         quoted = Counter(one.step for one in self.chosen)
         while room > 0 and self.chosen:
             one = self.chosen.pop()
+            self._quoted.discard(_place(one))
             quoted[one.step] -= 1
             heading = 0 if quoted[one.step] else len(self._headings[one.step].text) + _FRAME
             room -= len(one.quote.text) + _FRAME + heading
@@ -217,6 +268,7 @@ class Choice:
 
     def _add(self, excerpt: Excerpt) -> None:
         self.chosen.append(excerpt)
+        self._quoted.add(_place(excerpt))
         self._cover(excerpt.quote.words, excerpt.at)
         if self._unopened.pop(excerpt.step, None) is not None:
             self._cover(self._headings[excerpt.step].words, excerpt.step)

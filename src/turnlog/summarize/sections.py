@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from .._platform.one_line import clip
+
 EARLIER = "## From an earlier summary"
 ASKED = "## Asked"
 FILES = "## Files changed"
@@ -20,6 +22,7 @@ HEADING = re.compile(r"\[(\d+)\] ")
 _ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
 _NAMED = re.compile(r"\[(\d+)\]")
 _NEVER = 1 << 62
+_TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -96,6 +99,18 @@ def fitting(lines: Iterable[Line], room: float) -> list[str]:
             taken.update((one.place, one.text) for one in needed)
             room -= size
     return [taken[place] for place in sorted(taken)]
+
+
+def with_the_task(lines: list[Line], room: float, share: float) -> list[str]:
+    """The lines of what was asked that fit into their `share` of `room` characters, always with the first, the task. If
+    the task alone takes the whole share, it gets more room, is cut if necessary, and the other lines get half of the
+    share."""
+    if lines and len(lines[0].text) >= share:
+        task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
+        cut = clip(task.text, most) if most >= _TASK_LEAST else ""
+        lines = [Line(task.place, cut, task.about, task.under), *lines[1:]] if cut else lines
+        share = share / 2 + len(cut) + 1
+    return fitting(lines, share)
 
 
 def in_order(lines: Iterable[Line]) -> list[str]:

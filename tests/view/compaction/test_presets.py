@@ -121,7 +121,7 @@ GOLDEN: dict[str, list[str]] = {
     "cap": ["rules", "question 1", "answer 4", *TURN_5, *TURN_6, "question last"],
     "summarise": ["rules", "question 1", told(5, 18), "answer 5", *TURN_6, "question last"],
     # the beginning, the middle told, the newest as it was
-    "auto": ["rules", "question 1", told(5, 19), "question 6", "answer 6", "question last"],
+    "auto": ["rules", "question 1", told(5, 21), "question last"],
     # the user's newest words, the summary behind them
     "codex": [
         *("rules", "question 1", "question 4", "question 5", "question 6"),
