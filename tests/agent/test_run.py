@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
@@ -209,6 +210,25 @@ def test_an_iterator_that_is_closed_ends_the_turn(store: MemoryStore) -> None:
     assert (turn.status, turn.answer) == ("cancelled", "One two ")
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals for one thread")
+def test_ctrl_c_cancels_the_turn(store: MemoryStore) -> None:
+    """A person who stops the program waits for the tool, or finds a turn that is still open."""
+    released = threading.Event()
+
+    def waits() -> None:
+        """Wait."""
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        released.wait(30)
+
+    session = opened(store)
+    with pytest.raises(KeyboardInterrupt):
+        agent.run(session, "go", ScriptedRunner([ToolCall("a", "waits", {})]), tools=[waits])
+    released.set()
+    (turn,) = session.log.turns()
+    assert (turn.status, [info.outcome for info in turn.calls]) == ("cancelled", ["aborted"])
+    assert agent.run(session, "go", ScriptedRunner(["Here."]), tools=[waits]).turn.id == turn.id
+
+
 @pytest.mark.parametrize(
     "options, stop, reason",
     [
@@ -338,6 +358,33 @@ def test_a_tool_cannot_end_the_loop(store: MemoryStore, asynchronous: bool) -> N
     assert said["b"] == "The tool failed: RuntimeError: StopIteration"
 
 
+def test_a_tool_may_be_an_agent_itself(store: MemoryStore) -> None:
+    """An agent in an agent that waits for the event loop it runs in would wait for ever."""
+
+    def inner(name: str) -> str:
+        return agent.run(turnlog.open(name, store=store, target=CHAT), "go", ScriptedRunner([f"{name} done"])).text
+
+    def plain() -> str:
+        """Ask another agent."""
+        return inner("plain")
+
+    async def wrong() -> str:
+        """Ask another agent."""
+        return inner("wrong")
+
+    async def right() -> str:
+        """Ask another agent."""
+        session = turnlog.open("right", store=store, target=CHAT)
+        return (await agent.arun(session, "go", ScriptedRunner(["right done"]))).text
+
+    session = opened(store)
+    calls = [ToolCall(name, name, {}) for name in ("plain", "wrong", "right")]
+    agent.run(session, "go", ScriptedRunner([calls, "so"]), tools=[plain, wrong, right])
+    said = {key: text_of(Message("user", one.parts)) for key, one in results(session).items()}
+    assert (said["plain"], said["right"]) == ("plain done", "right done")
+    assert "InputError: this waits for the event loop that it is called in" in said["wrong"]
+
+
 # -- killed and started again ----------------------------------------------------------------------
 
 
@@ -398,6 +445,21 @@ def test_another_text_begins_another_turn(store: MemoryStore) -> None:
     assert [turn.status for turn in again.log.turns()] == ["failed", "completed"]
     with pytest.raises(InputError, match="there is no turn to go on with"):
         agent.run(again, None, ScriptedRunner())
+
+
+def test_the_same_words_twice_at_once_are_two_turns(store: MemoryStore) -> None:
+    """A double submit: the second waits for the first, and must not take its living turn for one that was left."""
+    session = opened(store)
+
+    async def main() -> list[str]:
+        runs = [agent.arun(session, "Go", ScriptedRunner([f"Answer {n}."], pause=0.001)) for n in range(3)]
+        return [result.text for result in await asyncio.gather(*runs)]
+
+    assert asyncio.run(main()) == ["Answer 0.", "Answer 1.", "Answer 2."]
+    turns = session.log.turns()
+    assert [(turn.input, turn.answer, turn.status) for turn in turns] == [
+        ("Go", f"Answer {n}.", "completed") for n in range(3)
+    ]
 
 
 def test_a_text_with_a_secret_is_known_again(store: MemoryStore) -> None:

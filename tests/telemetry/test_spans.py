@@ -223,6 +223,24 @@ def test_failures_are_told(store: MemoryStore, seen: Seen) -> None:
     assert cancelled.status.status_code.name == "UNSET"
 
 
+def test_a_turn_that_goes_on_has_a_second_span(store: MemoryStore, seen: Seen) -> None:
+    """The answer after a crash would hang in the air, in no turn."""
+    session = session_in(store)
+    spans.attach(session, tracer_provider=seen.provider)
+    with pytest.raises(OSError), session.turn("go"):
+        raise OSError("no route")
+    with session.turn() as turn:
+        turn.receive(says("there"))
+    told = [
+        (span.name, dict(span.attributes or {}).get("turnlog.turn.status"), span.parent) for span in seen.finished()
+    ]
+    second = seen.finished()[2].context
+    assert [(name, status) for name, status, _ in told] == [
+        ("invoke_agent", "failed"), ("chat gpt-4o", None), ("invoke_agent", "completed"),
+    ]  # fmt: skip
+    assert told[1][2] == second
+
+
 def test_without_turns_answers_stand_alone(store: MemoryStore, seen: Seen) -> None:
     """Sessions need no turns: their answers hang under what is current, and tell what was decided before them."""
     session = session_in(store)

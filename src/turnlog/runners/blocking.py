@@ -10,6 +10,7 @@ from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from ..errors import InputError
 from ..requests.request import Request
 from .answer_events import RunnerEvent, events
 from .protocol import Runner
@@ -25,6 +26,7 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._process = 0  # a fork has the loop, and not its thread
         self._lock = threading.Lock()
 
@@ -39,8 +41,12 @@ class LoopThread:
                 self.wait(close())
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of `work`, done in the loop. After Ctrl-C it is cancelled, and its end is waited for."""
+        """The result of `work`, done in the loop. After Ctrl-C it is cancelled, and its end is waited for. Raises
+        InputError where it would wait for itself."""
         loop = self._running()
+        if self._thread is threading.current_thread():
+            work.close()
+            raise InputError("this waits for the event loop that it is called in: use the asynchronous form with await")
         done: Future[Any] = Future()
         tasks: list[asyncio.Task[None]] = []
         loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(_settle(work, done))))
@@ -68,7 +74,8 @@ class LoopThread:
         with self._lock:
             if self._loop is None or self._process != os.getpid():
                 self._loop, self._process = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True).start()
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True)
+                self._thread.start()
             return self._loop
 
 

@@ -37,8 +37,8 @@ def calls_given(calls: str) -> None:
 
 
 def interrupted_turn(session: Session) -> TurnInfo | None:
-    """The turn that `session.turn()` goes on with: the newest one, if it did not come to its end. None if there is
-    none."""
+    """The turn that `session.turn()` goes on with: the newest one, if it ended before it came to its end. None if there
+    is none, also while it is open."""
     found = _newest(session.log)
     return found[1] if isinstance(found, tuple) else None
 
@@ -69,6 +69,8 @@ def _newest(log: SessionLog) -> tuple[int, TurnInfo] | str:
     turn, *later = turns_of(records)
     if later:
         return f"after turn {turn.id}, the user said something else (record {later[0].first})"
+    if turn.is_open:
+        return f"turn {turn.id} is open"
     if turn.status == "completed":
         return f"turn {turn.id} is completed"
     if turn.rewound:
