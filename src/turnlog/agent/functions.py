@@ -81,7 +81,7 @@ class FunctionTool:
                     return content_of(await self.function(**arguments))
                 except SystemExit as error:  # it would end the event loop, and with it everybody's work
                     raise RuntimeError(f"SystemExit: {error}") from error
-            return content_of(await in_thread(self.function, **arguments))
+            return content_of(await called_in_thread(self.function, **arguments))
 
 
 @overload
@@ -108,7 +108,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return lambda one: FunctionTool(one, **options)
 
 
-async def in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
+async def called_in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
     """What a plain function returns, called in a thread. Raises RuntimeError in place of StopIteration and SystemExit,
     which cannot pass from a thread to an event loop."""
 

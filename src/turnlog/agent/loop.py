@@ -26,7 +26,7 @@ from ..session.recovery import answer_unfinished
 from ..session.session import Session
 from ..session.turn import Turn
 from ..view.tool_calls import CallInfo
-from .functions import FunctionTool, in_thread
+from .functions import FunctionTool, called_in_thread
 from .values import AgentEvent, Question, RunStop
 
 Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
@@ -117,7 +117,7 @@ class Loop:
     # -- the model -------------------------------------------------------------------------------
 
     async def _ask(self, turn: Turn) -> Answer:
-        request = await asyncio.to_thread(turn.request)  # a summarizer may ask a model
+        request = await turn.arequest()
         reader = EventReader(request.target)
         answer = await turn.areceive(self._heard(request, reader), request)
         for event in reader.end():
@@ -212,7 +212,7 @@ class Loop:
         if approve is None:
             name = question.call.name
             raise InputError(f"a call of {name} needs approval: give approve=, a function that says whether it may run")
-        said = approve(question) if is_async(approve) else await in_thread(approve, question)
+        said = approve(question) if is_async(approve) else await called_in_thread(approve, question)
         found = await said if inspect.isawaitable(said) else said
         if not isinstance(found, (bool, str)):
             raise InputError(f"approve must return True, False or a reason, not {type(found).__name__}")
