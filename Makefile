@@ -26,7 +26,7 @@ test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
 test-fast: $(VENV)/.dev ## run the tests that take under a second, with fewer examples: under a minute
 	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not slow" $(ARGS)
 
-test-clients: $(VENV)/.dev ## run the tests with real SDK clients, servers and browsers
+test-clients: $(VENV)/.dev ## run the tests with real SDK clients, agent programs, servers and browsers
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m clients $(ARGS)
 
 lint: $(VENV)/.dev ## check style, types, imports between rooms, and the documentation

@@ -172,11 +172,11 @@ def test_money_is_counted_over_all_summaries() -> None:
     """A limit that each summary has for itself would be none."""
     runner = ScriptedRunner([NOTES] * 9)
     summarizer = RunnerSummarizer(runner, rides=True)
-    conversed(summarizer, TARGETS[0])
-    assert summarizer.spent > 0
+    conversed(summarizer, TARGETS[0], turns=80)
+    assert summarizer.spent > 0 and len(runner.requests) > 2
     fewer = ScriptedRunner([NOTES] * 9)
     limited = RunnerSummarizer(fewer, rides=True, max_total=summarizer.spent * 3 / 4)
-    conversed(limited, TARGETS[0])
+    conversed(limited, TARGETS[0], turns=80)
     assert 0 < len(fewer.requests) < len(runner.requests) and limited.spent <= summarizer.spent * 3 / 4
 
 

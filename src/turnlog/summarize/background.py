@@ -8,6 +8,10 @@ from .protocol import Material, Summarizer
 from .running import Run
 from .verdict import SummaryFailure
 
+_PAUSE = 0.05
+"""Seconds before a call begins. The request that is made at this moment goes first: the two would share a processor, as
+only one thread of Python runs at a time."""
+
 
 class Background:
     """At most one summarizer at work in the background of a session. There is no thread before the first `start`.
@@ -19,22 +23,25 @@ class Background:
     def __init__(self) -> None:
         self._run: Run | None = None
 
-    def start(self, material: Material, summarizer: Summarizer, ledger: Ledger) -> SummaryFailure | None:
+    def start(
+        self, material: Material, summarizer: Summarizer, ledger: Ledger, *, key: str = ""
+    ) -> SummaryFailure | None:
         """Begin to summarise `material`, unless a call is under way or the result for it is known.
 
-        An earlier call that has ended is collected first. Returns the failure, None if there is none; never raises.
+        An earlier call that has ended is collected first. `key` is that of the content, if the caller has it. Returns
+        the failure, None if there is none; never raises.
         """
         ended = self.collect(ledger)
         if self._run is not None:
             return ended
         try:
-            key = key_of(summarizer.id, material)
+            key = key or key_of(summarizer.id, material)
             if claim(ledger, key, summarizer.id) is not None:
                 return ended
         except (TurnlogError, OSError) as error:
             return SummaryFailure(summarizer.id, "ledger", str(error))
         try:
-            self._run = Run(summarizer, material, key)
+            self._run = Run(summarizer, material, key, pause=_PAUSE)
         except RuntimeError as error:  # no thread can be started
             return settle(ledger, key, SummaryFailure(summarizer.id, "exception", str(error)))
         return ended

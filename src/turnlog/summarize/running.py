@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from ..errors import described
 from .awaiting import Awaited
@@ -13,7 +14,7 @@ from .verdict import SummaryFailure, fault_of
 
 class Run:
     """A running call of a summarizer, for a key that the creator of this object has claimed. It starts when it is
-    created.
+    created, or `pause` seconds later.
 
     An asynchronous summarizer is awaited in the event loop of the task that waits for a request, if there is one, and
     cancelled if nobody waits any more. The thread does not use the store; the owner of this object records how the call
@@ -21,7 +22,7 @@ class Run:
     without success. Raises RuntimeError if no thread can be started.
     """
 
-    def __init__(self, summarizer: Summarizer, material: Material, key: str) -> None:
+    def __init__(self, summarizer: Summarizer, material: Material, key: str, *, pause: float = 0.0) -> None:
         self.key = key
         self.given_up = False
         self._summarizer = summarizer.id
@@ -30,7 +31,9 @@ class Run:
         self._failed_before = False
         self._done = threading.Event()
         self._awaited = Awaited()
-        threading.Thread(target=self._work, args=(summarizer, material), name="turnlog-summary", daemon=True).start()
+        threading.Thread(
+            target=self._work, args=(summarizer, material, pause), name="turnlog-summary", daemon=True
+        ).start()
 
     def wait(self, seconds: float) -> bool:
         """Wait until the call ends, at most `seconds`. Returns whether it has ended."""
@@ -55,7 +58,8 @@ class Run:
             failure = settle(ledger, self.key, failure)
         return "", failure
 
-    def _work(self, summarizer: Summarizer, material: Material) -> None:
+    def _work(self, summarizer: Summarizer, material: Material, pause: float) -> None:
+        time.sleep(pause)
         try:
             text = self._awaited.result(lambda: summarizer.summarize(material))
             fault = fault_of(text, material)

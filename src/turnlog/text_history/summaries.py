@@ -85,6 +85,6 @@ class Summaries:
             key = key_of(self._summarizer.id, material)
         except InputError as error:  # a message that cannot be recorded
             return str(error)
-        failure = self._background.start(material, self._summarizer, self._ledger)
+        failure = self._background.start(material, self._summarizer, self._ledger, key=key)
         self._pending = key, material.messages, time.monotonic()
         return "" if failure is None else str(failure)
