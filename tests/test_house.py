@@ -238,6 +238,12 @@ def test_every_test_says_what_would_break() -> None:
     assert silent == []
 
 
+def test_test_files_have_names_of_their_own() -> None:
+    """Two test files of one name, in whatever folders, cannot be collected together: nobody could run all tests."""
+    names = [path.name for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    assert [name for name in names if names.count(name) > 1] == []
+
+
 def test_the_product_knows_no_machine() -> None:
     """A path of somebody's machine, or of the shared material, in what is shipped fails here."""
     machine = re.compile(r"\.\./shared|/work/|/root/|C:\\\\Users")
