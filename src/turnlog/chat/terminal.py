@@ -38,8 +38,8 @@ _TAIL = 12
 _FOLDED = 20
 """A paste of more lines is shown in a few words until it is sent."""
 
-_REDRAWN = 0.05
-"""Seconds between two redraws at least."""
+_REDRAWN, _WRITTEN = 0.02, 0.05
+"""Seconds between two redraws of the bottom at least, and between two writes above it."""
 
 
 async def talk(
@@ -82,7 +82,7 @@ class _Terminal:
 
     async def run(self) -> None:
         """Read lines until the end."""
-        with StdoutProxy(raw=True, sleep_between_writes=_REDRAWN) as proxy, _quiet():
+        with StdoutProxy(raw=True, sleep_between_writes=_WRITTEN) as proxy, _quiet():
             self._out = proxy.write
             self._welcome()
             await self._measure()
