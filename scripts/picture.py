@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 OUT = Path(__file__).parent.parent / "docs/demo.svg"
-FIRST, LAST = "3. Crash", "7. Nothing"
+FIRST, LAST = "3. Crash", "8. Nothing"
 WIDTH, LINE = 108, 18
 
 

@@ -33,10 +33,11 @@ def test_it_shows_what_it_claims(turnlog: Any) -> None:
     changed, or an answer invented for the killed tool would show here."""
     out = turnlog("demo").out
     titles = re.findall(r"(?m)^(\d\. .*)\n-+$", out)
-    assert [title[0] for title in titles] == list("1234567")
+    assert [title[0] for title in titles] == list("12345678")
     assert "Imported once more, it is unchanged." in out
     assert re.search(r"It was killed there: exit status (-9|1)\.", out)
-    assert "It may have run, wholly or in part" in out
+    assert "Run Bash again? it may have run before the program was interrupted." in out
+    assert re.search(r"[\d,]+ tokens became [\d,]+", out) and "Digest of records" in out
     assert "The same log gives the same bytes again: yes." in out
     assert "reasoning: reasoning of anthropic left out" in out
     rows = [line.split() for line in out.splitlines() if line.split()[:1] and line.split()[0] in PROVIDERS]

@@ -7,10 +7,9 @@ as it came.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -24,6 +23,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.patch_stdout import StdoutProxy
 
+from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError
 from ..export import dollars, visible
@@ -82,7 +82,7 @@ class _Terminal:
 
     async def run(self) -> None:
         """Read lines until the end."""
-        with StdoutProxy(raw=True, sleep_between_writes=_WRITTEN) as proxy, _quiet():
+        with StdoutProxy(raw=True, sleep_between_writes=_WRITTEN) as proxy, quiet_log():
             self._out = proxy.write
             self._welcome()
             await self._measure()
@@ -294,19 +294,6 @@ class _Terminal:
             line = line.replace(f"[paste {number}: {lines:,} lines]", text)
         self._pastes = []
         return line
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What turnlog logs is not for the screen of a chat, which shows it in its own words."""
-    log = logging.getLogger("turnlog")
-    before, log.propagate = log.propagate, False
-    log.addHandler(silent := logging.NullHandler())
-    try:
-        yield
-    finally:
-        log.removeHandler(silent)
-        log.propagate = before
 
 
 class _Commands(Completer):

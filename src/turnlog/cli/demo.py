@@ -1,7 +1,7 @@
 """`demo`: show what turnlog does, on a made-up conversation, in a temporary store.
 
-The demo needs no network and no key: the model's answers are written in this file. Everything else is real, including
-the killed process.
+The demo needs no network and no key: the built-in model says what is written in this file. Everything else is real,
+including the killed process.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .._platform.quiet import quiet_log
+from ..agent import FunctionTool, Question, run
 from ..errors import StoreError
 from ..importers import read_file
 from ..importers.sync import sync_session
-from ..log.messages import ToolResult, compact_json
+from ..log.messages import ToolCall, compact_json, text_of
 from ..log.store import Store
 from ..models.target import target
 from ..requests.request import Request
 from ..requests.standalone import check
+from ..runners import ScriptedRunner
 from ..session.open import open as open_session
 from ..session.session import Session
 from ..stores import open_store
@@ -42,35 +45,35 @@ TARGETS = {
 
 _TOOL_MODULE = "turnlog.cli.demo_tool"  # run as a program, so given by name
 
-
-def _answer(message_id: str, text: str, call: dict[str, Any], read: int) -> dict[str, Any]:
-    return {
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-sonnet-4-5-20250929",
-        "content": [{"type": "text", "text": text}, {"type": "tool_use", **call}],
-        "stop_reason": "tool_use",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 40, "cache_read_input_tokens": read, "output_tokens": 70},
-    }
+PUBLISH = "Run the tests and publish the fix."
+"""What the user says before the process is killed, and again to the process that goes on."""
 
 
-ANSWER_EDIT = _answer(
-    "msg_demo6",
-    "I'll move the constant.",
-    {"id": "toolu_demo_6", "name": "Bash", "input": {"command": "./move-constant CENT src/money.py"}},
-    3350,
-)
-"""The model's first answer, as its API would send it."""
+class Bash:
+    """The tool of the demo: it pretends to run commands. With `hang` it says what it begins, and never ends."""
 
-ANSWER_TESTS = _answer(
-    "msg_demo7",
-    "Now the tests, and then I'll publish the fix.",
-    {"id": "toolu_demo_7", "name": "Bash", "input": {"command": "pytest -q && ./publish"}},
-    3500,
-)
-"""Its second answer; the tool of this call never ends."""
+    def __init__(self, *, hang: bool = False) -> None:
+        self._hang = hang
+
+    def tool(self) -> FunctionTool:
+        """As a tool of an agent."""
+        return FunctionTool(self.run, name="Bash", needs_approval=True)
+
+    def run(self, command: str) -> str:
+        """Run a command.
+
+        Args:
+            command: The command.
+        """
+        if self._hang:
+            print(command, flush=True)
+            sys.stdin.read()  # the demo kills the process here; it ends by itself if the demo is gone
+        return "money.py written; invoice.py imports CENT from it."
+
+
+def call(number: int, command: str) -> ToolCall:
+    """A call of the tool."""
+    return ToolCall(f"toolu_demo_{number}", "Bash", {"command": command})
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -80,7 +83,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _demo(arguments: Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="turnlog-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="turnlog-demo-") as folder, quiet_log():
         run_demo(Path(folder))
     return 0
 
@@ -89,16 +92,18 @@ def run_demo(folder: Path) -> None:
     """Run the whole demo in an empty folder."""
     path = folder / "demo.db"
     store = open_store(path)
+    sent: list[Request] = []
     try:
         session_id = _import(store, folder)
         with open_session(session_id, store=store, target=target("anthropic", TARGETS["anthropic"])) as session:
-            _record(session)
+            _loop(session, sent)
             crashed = len(session.history())
         _crash(path, session_id)
         with open_session(session_id, store=store) as session:
-            _resume(session, crashed)
-            _switch(session)
-            _requests(session)
+            _go_on(session, crashed, sent)
+            _compact(session)
+            _switch(session, sent)
+            _requests(session, sent)
         _nothing_lost(store, session_id)
     finally:
         store.close()
@@ -120,20 +125,18 @@ def _import(store: Store, folder: Path) -> str:
     return kept.session
 
 
-def _record(session: Session) -> None:
-    _title("2. Go on with it")
-    session.user("Yes, do that, and run the tests.")
-    prepared = session.request()
-    target = prepared.target
-    out(f"The next request, for {target.model}, starts from a damaged history and is valid:")
-    _indented(_change_lines(prepared.edits))
-    answer = session.receive(ANSWER_EDIT)
-    call = answer.tool_calls[0]
-    session.tool_started(call)
-    session.tool_finished(call, seconds=0.1)
-    session.tool_result(call, "money.py written; invoice.py imports CENT from it.")
-    out("The model's answer, its usage, the tool that ran and its result are recorded as they happen:")
-    _indented(lines(session.history()[-6:]))
+def _loop(session: Session, sent: list[Request]) -> None:
+    _title("2. Go on with it: the loop of an agent")
+    model = ScriptedRunner(
+        [["I'll move the constant.", call(6, "./move-constant CENT src/money.py")], "It is in money.py."]
+    )
+    run(session, "Yes, do that.", model, tools=[Bash().tool()], approve=lambda _: True)
+    first = model.requests[0]
+    out(f"The first request, for {first.target.model}, starts from a damaged history and is valid:")
+    _indented(_change_lines(first.edits))
+    out("The model's answers, the tool that ran and its result are on record as they happened:")
+    _indented(lines([record for record in session.history() if record.message is not None][-4:]))
+    sent += model.requests
 
 
 def _crash(path: Path, session_id: str) -> None:
@@ -148,31 +151,59 @@ def _crash(path: Path, session_id: str) -> None:
         _, complaint = child.communicate()
     if not said:
         raise StoreError(f"the demo's second process ended before its tool began: {complaint.strip()}")
-    out(f"Another process opened the session, received a call and began to run it ({said}).")
+    out(f"Another process ran the loop; its model called a tool, which began to run ({said}).")
     out(f"It was killed there: exit status {child.returncode}.")
 
 
-def _resume(session: Session, before: int) -> None:
-    _title("4. Resume")
-    out("The log holds everything up to the kill:")
-    _indented(lines(session.history()[before:]))
-    prepared = session.request()
-    results = [part for shown in prepared.view for part in shown.message.parts if isinstance(part, ToolResult)]
-    out("The next request answers the open call and does not pretend to know how it ended:")
-    _indented(getattr(part, "text", "") for part in results[-1].parts)
-    same = compact_json(session.request().body) == compact_json(prepared.body)
+def _go_on(session: Session, before: int, sent: list[Request]) -> None:
+    _title("4. Start it again")
+    out("The log holds everything up to the kill, and opening it has closed the turn as failed:")
+    _indented(lines([one for one in session.history()[before:] if one.message is not None]))
+    model = ScriptedRunner(["The tests pass, and it is published: I looked before I did it again."])
+
+    def approve(question: Question) -> str:
+        out("The same words to the same loop, which goes on, and asks:")
+        _indented([f"Run {question.call.name} again? {question.reason}."])
+        return "Look first whether it was published."
+
+    done = run(session, PUBLISH, model, tools=[Bash().tool()], approve=approve)
+    out("No, is the answer, and the model is told so. It says:")
+    _indented([done.text])
+    same = compact_json(session.request().body) == compact_json(session.request().body)
     out(f"The same log gives the same bytes again: {'yes' if same else 'NO'}.")
+    sent += model.requests
 
 
-def _switch(session: Session) -> None:
-    _title("5. Switch to another provider")
+def _compact(session: Session) -> None:
+    _title("5. Make requests smaller")
+    done = session.compact(keep=1)
+    out(f"All but the last turn become a summary: {done.before:,} tokens became {done.after:,}. It begins:")
+    _indented(_summary(session))
+    session.undo("compaction")
+    out(f"Undone, requests have {session.window.tokens:,} tokens again.")
+
+
+def _summary(session: Session) -> list[str]:
+    """The first lines of the summary."""
+    shown = next(shown for shown in session.view() if shown.treatment == "summarised")
+    return text_of(shown.message).splitlines()[:8]
+
+
+def _switch(session: Session, sent: list[Request]) -> None:
+    _title("6. Switch to another provider")
     losses = session.switch(target("google", TARGETS["google"]), reason="demonstration")
     out(f"From here on requests go to {TARGETS['google']}. What it cannot take is said, and stays in the log:")
     _indented(_change_lines(losses))
+    model = ScriptedRunner(["You are welcome."])
+    run(session, "Thanks!", model)
+    sent += model.requests
 
 
-def _requests(session: Session) -> None:
-    _title("6. One log, five wire formats")
+def _requests(session: Session, sent: list[Request]) -> None:
+    _title("7. One log, five wire formats")
+    out("What was sent, to whom:")
+    _indented(f"to {one.target.provider:<10}{len(one.view):>3} messages, {one.tokens:>6,} tokens" for one in sent)
+    out("What the next request would be:")
     out(f"{'provider':<20}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
     for provider, model in TARGETS.items():
         prepared = session.request(target(provider, model))
@@ -186,7 +217,7 @@ def _figures(prepared: Request) -> str:
 
 
 def _nothing_lost(store: Store, session_id: str) -> None:
-    _title("7. Nothing was rewritten")
+    _title("8. Nothing was rewritten")
     problems = store.verify()
     info = store.info(session_id)
     out(f"{info.records} records, every one as it was appended: {len(problems)} problems found.")

@@ -1,4 +1,4 @@
-"""The process that the demo kills: it receives an answer, starts the tool, and waits.
+"""The process that the demo kills: it runs the loop of an agent, whose tool begins and waits.
 
 Run as `python -m turnlog.cli.demo_tool STORE SESSION`.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sys
 
+from ..agent import run
+from ..runners import ScriptedRunner
 from ..session.open import open as open_session
-from .demo import ANSWER_TESTS
+from .demo import PUBLISH, Bash, call
 
 
 def main(store: str, session_id: str) -> None:
-    """Start the tool and wait to be killed."""
-    session = open_session(session_id, store=store)
-    call = session.receive(ANSWER_TESTS).tool_calls[0]
-    session.tool_started(call)
-    print(call.arguments["command"], flush=True)
-    sys.stdin.read()  # the demo kills the process here; it ends by itself if the demo is gone
+    """Run the loop until the demo kills this process in the tool."""
+    model = ScriptedRunner([["Now the tests, and then I'll publish the fix.", call(7, "pytest -q && ./publish")]])
+    with open_session(session_id, store=store) as session:
+        run(session, PUBLISH, model, tools=[Bash(hang=True).tool()], approve=lambda _: True)
 
 
 if __name__ == "__main__":
