@@ -126,12 +126,15 @@ def test_an_empty_history_is_the_message_alone() -> None:
     assert history.prompt_of(system).prompt.endswith("## Instructions\n\n> Be brief.\n\n## Current Message\n\n> hi")
 
 
-def test_a_message_that_is_larger_than_the_maximum_is_cut_and_told() -> None:
-    """A current message that is too large, and what it says of that, fails here."""
+def test_a_message_that_is_larger_than_the_maximum_is_cut_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A current message that is too large, and that is cut without a word, fails here."""
     for history in (HistoryPrompt(1_000), filled(conversation(3), 1_000)):
         built = history.build_prompt("word " * 5_000)
         assert built.tokens <= 1_000 and built.compressed and "characters left out" in built.prompt
         assert any("25,000 characters" in change for change in built.changes)
+        warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert len(warned) == 1 and "the current message was cut" in warned[0], warned
+        caplog.clear()
 
 
 def test_system_text_stays_first_and_media_are_told() -> None:

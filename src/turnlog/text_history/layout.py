@@ -41,14 +41,16 @@ Summary = Callable[[Sequence[Shown]], tuple[str, int]]
 
 
 class Laid(Struct, frozen=True):
-    """A prompt and how it was made: `changes` says what is not shown whole, `older` are the messages that a summary may
-    stand for, `size` is that of the whole history."""
+    """A prompt and how it was made: `changes` says what is not shown whole, and the first `cuts` of them that not even
+    what is said now, or the system text, has room. `older` are the messages that a summary may stand for, `size` is
+    that of the whole history."""
 
     prompt: str
     tokens: int
     level: Level
     size: int = 0
     changes: tuple[str, ...] = ()
+    cuts: int = 0
     older: tuple[Shown, ...] = ()
 
 
@@ -98,7 +100,7 @@ class Layout:
         for choice in self._choices(said, size, room, compress=compress):
             laid = self._fit(choice, around, room, summary)
             if laid is not None:
-                return replace(laid, size=size, changes=(*changes, *laid.changes))
+                return replace(laid, size=size, changes=(*changes, *laid.changes), cuts=len(changes))
         return replace(self._bare(said, now), size=size)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ class Layout:
                 break
             room -= max(tokens - self._limit, room // 50 + 1)
         changes = (f"the current message was cut: it has {len(text):,} characters",) if prompt != text else ()
-        return Laid(prompt, tokens, "verbatim", changes=changes)
+        return Laid(prompt, tokens, "verbatim", changes=changes, cuts=len(changes))
 
     def _bare(self, said: Sequence[Shown], now: Sequence[Entry]) -> Laid:
         """The prompt if there is no room for any of the history."""
@@ -219,7 +221,7 @@ class Layout:
             prompt = self._frame.filled(Sections(recent=recent, current=asked))
             tokens = self._sizes.whole(prompt)
             if tokens <= self._limit or room <= 0:
-                return Laid(prompt, tokens, "strong", changes=tuple(changes))
+                return Laid(prompt, tokens, "strong", changes=tuple(changes), cuts=len(changes))
             room -= max(tokens - self._limit, room // 50 + 1)
 
     def _taken(self, entries: Sequence[Entry]) -> int:

@@ -156,8 +156,8 @@ class HistoryPrompt:
         media = sum(1 for shown in (*history, *current) for _ in media_parts(shown.message))
         changes += [f"images and files by name only: {media}"] if media else []
         changes = [*laid.changes, *changes]
-        for change in changes:
-            _LOG.info("text history: %s", change)
+        for number, change in enumerate(changes):
+            _LOG.log(logging.WARNING if number < laid.cuts else logging.INFO, "text history: %s", change)
         return BuiltPrompt(laid.prompt, laid.tokens, laid.level, bool(laid.changes), tuple(changes))
 
 
