@@ -49,12 +49,20 @@ class LoopThread:
             raise InputError("this waits for the event loop that it is called in: use the asynchronous form with await")
         done: Future[Any] = Future()
         tasks: list[asyncio.Task[None]] = []
-        loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(_settle(work, done))))
-        try:
+
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+            else:  # Ctrl-C came before it began
+                work.close()
+                done.cancel()
+
+        try:  # from here on, Ctrl-C may come at any place
+            loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(_settle(work, done))))
             return done.result()
         except BaseException:
             if not done.done():
-                loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+                loop.call_soon_threadsafe(cancel)
                 wait([done])
             raise
 
