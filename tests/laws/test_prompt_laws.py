@@ -91,7 +91,7 @@ class Life:
         assert errors_of(self.oracle, target, request.body) == []
         if not sent:
             return
-        with turnlog.open("s", store=self.store) as other:
+        with turnlog.open("s", store=self.store, read_only=True) as other:
             assert other.request().json() == request.json()
         since, self.last = list(session.log.records(self.last + 1)), session.history()[-1].n
         if request.cache is not None and not any(isinstance(r.body, (Configuration, Decision)) for r in since):

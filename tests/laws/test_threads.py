@@ -15,6 +15,7 @@ import pytest
 
 import turnlog
 from turnlog import InputError, Message, Text, ToolCall, target
+from turnlog.errors import SessionBusy
 from turnlog.log.records import Note, Record
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
@@ -81,7 +82,7 @@ def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
 
 def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
     """Two turns that threads enter at the same moment: the second one closes the first as failed while it is lived."""
-    session = turnlog.open("s", target=CHAT, store=tmp_path / "s.db")
+    session = turnlog.open("s", target=CHAT, store=tmp_path / "s.db", wait=0.01)
     begins, ends = Barrier(4), Barrier(4)
 
     def live(n: int) -> str:
@@ -89,7 +90,7 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
         try:
             with session.turn(f"word {n}"):
                 ends.wait()
-        except InputError:
+        except SessionBusy:
             ends.wait()
             return "refused"
         return "lived"
@@ -122,7 +123,8 @@ def test_what_two_configure_at_once(change: Callable[[turnlog.Session], object])
     """Tools and a budget that somebody set are gone, since another thread or process changed something else."""
     store = Beside()
     session, other = (
-        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) for _ in range(2)
+        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False), shared=True)
+        for _ in range(2)
     )
     store.other = lambda: other.configure(tools=[{"name": "bash"}], budget=9_000)
     change(session)
@@ -136,7 +138,8 @@ def test_two_that_open_a_session_with_the_same_system_text() -> None:
     """A model that is told twice what it is, since two workers of a server opened a new session at once."""
     store = Beside()
     session, other = (
-        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) for _ in range(2)
+        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False), shared=True)
+        for _ in range(2)
     )
     store.other = lambda: other.system("Be brief.", replace=True)
     session.system("Be brief.", replace=True)

@@ -25,6 +25,7 @@ from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore
+from turnlog.testing import crash
 
 EXAMPLES = max(10, settings.default.max_examples // 5) if settings.default else 20
 
@@ -233,6 +234,7 @@ class Life(RuleBasedStateMachine):
         """The process dies: what was in memory goes, an open turn is closed as failed by who comes next."""
         had, before = self.turn is not None, self.bodies()
         self.turn = None
+        crash(self.session)
         self.session = turnlog.open(self.session.id, store=self.store)
         assert self.bodies() == before
         if had:
