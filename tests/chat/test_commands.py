@@ -14,7 +14,7 @@ import pytest
 import turnlog
 from turnlog.agent import Question
 from turnlog.chat import Choice, Conversation, chosen
-from turnlog.chat.commands import COMMANDS, run_command
+from turnlog.chat.commands import COMMANDS, is_command, run_command
 from turnlog.chat.workshop import Workshop
 from turnlog.errors import InputError, SessionNotFound, TurnlogError
 from turnlog.log.messages import Media, ToolCall
@@ -74,9 +74,12 @@ def test_every_command_answers_in_words_in_a_new_session(talk: Conversation) -> 
 def test_an_unknown_command_is_told_and_a_short_one_understood(talk: Conversation) -> None:
     """A slip of the finger that is said to the model costs money."""
     assert do(talk, "/hel").startswith("| command |")
-    for line in ("/unknown", "/re", "/"):
+    for line in ("/unknown", "/"):
         with pytest.raises(InputError, match="/help lists them"):
             do(talk, line)
+    with pytest.raises(InputError, match="it may be /rewind, /restore, /resume"):
+        do(talk, "/re")
+    assert not is_command("/usr/bin is a folder") and is_command("/model openai/gpt-4o")
 
 
 def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Conversation) -> None:
@@ -111,14 +114,21 @@ def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
 
 def test_the_model_changes_and_its_losses_are_told(talk: Conversation) -> None:
     """A switch that is not told, or that the next request does not make."""
-    assert do(talk, "/model") == "`openai-chat/scripted/demo`. `/model PROVIDER/MODEL` changes it."
+    assert do(talk, "/model").startswith("`openai-chat/scripted/demo`. `/model PROVIDER/MODEL` changes it")
     assert do(talk, "/model anthropic/claude-sonnet-4-5").startswith("The next answer is from `anthropic/claude-s")
     assert talk.session.target is not None and talk.session.target.provider == "anthropic"
     assert isinstance(talk.choice.runner, SdkRunner)
     for wrong in ("gpt-4o", "nobody/gpt-4o", "openai/"):
-        with pytest.raises(InputError, match="--model takes PROVIDER/MODEL"):
+        with pytest.raises(InputError, match="a model is named PROVIDER/MODEL"):
             do(talk, f"/model {wrong}")
     assert say_error(talk) == "anthropic"
+
+
+def test_a_local_server_stays_in_use_until_another_is_named(talk: Conversation) -> None:
+    """A conversation with a server at home that goes to a provider because its model has another name there."""
+    do(talk, "/model openai/llama http://127.0.0.1:1/v1")
+    assert do(talk, "/model openai/qwen") == "The next answer is from `openai-chat/qwen` at http://127.0.0.1:1/v1."
+    assert do(talk, "/model openai/gpt-4o https://api.openai.com/v1").endswith("at https://api.openai.com/v1.")
 
 
 def say_error(talk: Conversation) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.chat.rendering import Blocks, lines_of, markdown, note, said
+from turnlog.chat.rendering import Blocks, call_in_full, lines_of, markdown, note, said
+from turnlog.log.messages import ToolCall
 from turnlog.testing.hostile import HOSTILE
 
 _LINES = st.sampled_from(
@@ -43,6 +44,16 @@ def test_nothing_that_is_shown_moves_the_cursor(text: str) -> None:
     for lines in (markdown(text), note(text), said(text)):
         assert not [char for char in _STYLES.sub("", lines) if ord(char) < 32 and char != "\n"]
         assert "\x9b" not in lines and "\u202e" not in lines
+
+
+def test_a_call_that_somebody_is_asked_about_is_shown_to_its_end() -> None:
+    """What is cut off may be what does the harm."""
+    shown = call_in_full(ToolCall("c", "run_command", {"command": "echo " + "a" * 300 + "\nrm -rf /", "seconds": 5}))
+    plain = _STYLES.sub("", shown)
+    assert "rm -rf /" in plain and plain.count("a") >= 300 and "seconds: 5" in plain
+    edit = call_in_full(ToolCall("c", "edit_file", {"path": "a.py", "old": "one\ntwo", "new": "\x1b[2J"}))
+    words = _STYLES.sub("", edit).split()
+    assert words == ["?", "edit_file", "path:", "a.py", "-", "one", "-", "two", "+", "\\u001b[2J"]
 
 
 def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

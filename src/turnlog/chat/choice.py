@@ -81,7 +81,8 @@ def _named(model: str, base_url: str) -> Choice:
     if model == DEMO_MODEL:
         return choice_for(target("openai-chat", DEMO_MODEL))
     if not slash or not name or word not in _PROVIDERS:
-        raise InputError(f"--model takes PROVIDER/MODEL, not {model!r}; providers are {', '.join(_PROVIDERS)}")
+        there = f"{', '.join(_PROVIDERS)}; or {DEMO_MODEL}"
+        raise InputError(f"a model is named PROVIDER/MODEL, not {model!r}; providers are {there}")
     provider = "openai-chat" if base_url and word == "openai" else _PROVIDERS[word]
     return choice_for(target(provider, name, base_url=base_url, **_settings(provider)))
 

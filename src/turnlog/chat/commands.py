@@ -9,17 +9,18 @@ from typing import NamedTuple
 from .._platform.units import counted
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import FORMATS, dollars, save, tokens_of
-from ..log.messages import text_of
+from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
 from ..view.decisions import Rewinds
 from ..workspace.diff import file_diff, net_changes, patch_lines
 from .choice import chosen
 from .conversation import Conversation
+from .plain import gist
 
 _SAVED = "chat save"
 """The topic of notes that mark a place in the conversation."""
 
-_LISTED, _SHOWN = 20, 60
+_LISTED, _SHOWN, _WIDEST = 20, 60, 100
 
 
 class Command(NamedTuple):
@@ -30,30 +31,41 @@ class Command(NamedTuple):
     run: Callable[[Conversation, str], str]
 
 
+def is_command(line: str) -> bool:
+    """Whether a line is meant as a command: a path such as `/usr/bin` is not."""
+    return line.startswith("/") and "/" not in line.split()[0][1:]
+
+
 async def run_command(talk: Conversation, line: str) -> str:
     """Run a line that begins with `/`. Raises InputError for a command that there is none of, and what it raises."""
     word, _, rest = line[1:].strip().partition(" ")
     if word not in COMMANDS:
         near = [name for name in COMMANDS if name.startswith(word)]
         if len(near) != 1:
-            raise InputError(f"there is no command /{word}; /help lists them")
+            which = f"it may be {', '.join(f'/{name}' for name in near)}" if near and word else "/help lists them"
+            raise InputError(f"there is no command /{word}; {which}")
         word = near[0]
     return await asyncio.to_thread(COMMANDS[word].run, talk, rest.strip())
 
 
 def _model(talk: Conversation, rest: str) -> str:
-    if rest:
-        talk.choice = chosen(rest)
-    if rest:
-        losses = talk.session.switch(talk.choice.target)
-        lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
-        return f"The next answer is from {_named(talk)}.{lost}"
-    return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it."
+    if not rest:
+        return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it, `/model PROVIDER/MODEL URL` the server, too."
+    name, _, url = rest.partition(" ")
+    now = talk.session.target
+    same = now is not None and now.provider.startswith("openai") and name.startswith("openai")
+    choice = chosen(name, base_url=url.strip() or (now.base_url if now is not None and same else ""))
+    losses = talk.session.switch(choice.target)
+    talk.choice = choice
+    lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
+    return f"The next answer is from {_named(talk)}.{lost}"
 
 
 def _named(talk: Conversation) -> str:
     target = talk.session.target
-    return f"`{target.provider}/{target.model}`" if target is not None else "no model"
+    if target is None:
+        return "no model"
+    return f"`{target.provider}/{target.model}`" + (f" at {target.base_url}" if target.base_url else "")
 
 
 def _context(talk: Conversation, _: str) -> str:
@@ -145,7 +157,10 @@ def _export(talk: Conversation, rest: str) -> str:
     form, _, name = rest.partition(" ")
     if form not in FORMATS or not name.strip():
         raise InputError(f"/export FORMAT FILE: formats are {', '.join(FORMATS)}")
-    problems = save(talk.store, talk.session.id, form, talk.folder / name.strip())
+    try:
+        problems = save(talk.store, talk.session.id, form, talk.folder / name.strip())
+    except OSError as error:
+        raise InputError(f"{name.strip()}: {error.strerror or error}") from error
     return f"Written to {name.strip()}" + "".join(f"\n- {problem.what}" for problem in problems)
 
 
@@ -169,9 +184,18 @@ def _why(talk: Conversation, rest: str) -> str:
 def _history(talk: Conversation, rest: str) -> str:
     lines = []
     for shown in [one for one in talk.session.view() if one.records][-_number(rest, 20) :]:
-        words = " ".join(text_of(shown.message).split())[:100]
-        lines.append(f"- [{shown.records[0]}] {shown.message.role}: {words}")
+        words = " ".join(_words(shown.message).split())
+        cut = f"{words[:_WIDEST]}…" if len(words) > _WIDEST else words
+        lines.append(f"- [{shown.records[0]}] {shown.message.role}: {cut}")
     return "\n".join(lines) or "Nothing was said yet."
+
+
+def _words(message: Message) -> str:
+    """What a message says, or calls, or holds of results."""
+    calls = [f"calls {gist(part)}" for part in message.parts if isinstance(part, ToolCall)]
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    told = [f"result of {one.name}: {''.join(p.text for p in one.parts if isinstance(p, Text))}" for one in results]
+    return " ".join([text_of(message), *calls, *told])
 
 
 def _cost(talk: Conversation, _: str) -> str:
@@ -184,9 +208,7 @@ def _continue(talk: Conversation, _: str) -> str:
 
 def _help(_: Conversation, __: str) -> str:
     rows = [f"| /{name} {one.takes} | {one.does} |" for name, one in COMMANDS.items()]
-    keys = (
-        "Alt-Enter, or `\\` before Enter, makes a new line. Ctrl-C stops an answer, Ctrl-D ends. `@shot.png` is sent."
-    )
+    keys = "Alt-Enter, or `\\` before Enter, makes a new line. Ctrl-C stops an answer, Ctrl-D ends. `@a.png` is sent."
     return "\n".join(["| command | what it does |", "| --- | --- |", *rows, "", keys])
 
 

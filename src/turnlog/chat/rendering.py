@@ -18,6 +18,7 @@ from rich.text import Text
 from ..agent import AgentEvent
 from ..errors import BlobMissing, CorruptRecord
 from ..export import visible
+from ..log.messages import ToolCall, compact_json
 from ..session import Session
 from ..workspace.diff import NetChange, file_diff
 from .plain import GIST, gist
@@ -118,6 +119,21 @@ def tool_line(event: AgentEvent) -> str:
         first = " ".join(lines[0].split())[:GIST] if lines else "nothing"
         return note(f"  {event.outcome or 'ok'}: {first}{more}", "dim" if event.outcome == "ok" else "red")
     return ""
+
+
+def call_in_full(call: ToolCall) -> str:
+    """Everything that a call would do, for whoever is asked whether it may: nothing of it is cut."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.raw_arguments}
+    shown: list[RenderableType] = [Text(visible(f"? {call.name}", one_line=True), style="bold yellow")]
+    signs = {"old": ("- ", "red"), "new": ("+ ", "green")} if call.name == "edit_file" else {}
+    for key, value in arguments.items():
+        sign, style = signs.get(key, ("  ", ""))
+        text = value if isinstance(value, str) else compact_json(value)
+        lines = visible(text).splitlines() or [""]
+        if key not in signs:
+            lines = [f"{visible(key, one_line=True)}: {lines[0]}", *lines[1:]]
+        shown += [Text(f"  {sign}{line}" if key in signs else f"  {line}", style=style) for line in lines]
+    return lines_of(*shown)
 
 
 def changed_files(session: Session, changes: Sequence[NetChange]) -> str:

@@ -27,10 +27,9 @@ from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError
 from ..export import dollars, visible
-from .commands import COMMANDS, run_command
+from .commands import COMMANDS, is_command, run_command
 from .conversation import Conversation
-from .plain import gist
-from .rendering import Blocks, changed_files, columns, markdown, note, said, tool_line
+from .rendering import Blocks, call_in_full, changed_files, columns, markdown, note, said, tool_line
 
 _TAIL = 12
 """Lines of the block in the making that are shown above the line to type in."""
@@ -110,7 +109,7 @@ class _Terminal:
             answer.set_result(line)
         elif not line.strip():
             return
-        elif line.startswith("/"):
+        elif is_command(line):
             self._show(said(line))
             await self._command(line)
         elif self._answering is not None:
@@ -157,7 +156,7 @@ class _Terminal:
                     self._tell(event)
         except asyncio.CancelledError:
             self._finish_block()
-            self._show(note("stopped; what had come is kept", "yellow"))
+            self._show(note("stopped; what had come is kept, and /continue goes on", "yellow"))
             raise
         except (TurnlogError, OSError) as error:
             self._finish_block()
@@ -200,7 +199,8 @@ class _Terminal:
         again = f" ({question.reason})" if question.may_have_run else ""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._finish_block()
-        self._question = f"run {gist(question.call)}{again}?", answer
+        self._show(call_in_full(question.call))
+        self._question = f"run {question.call.name}{again}?", answer
         self._redraw()
         return await answer
 
@@ -230,7 +230,8 @@ class _Terminal:
 
     def _toolbar(self) -> str:
         waiting = f"{len(self._waiting)} waiting" if self._waiting else ""
-        parts = [self._busy and f"{self._busy}, Ctrl-C stops", self._facts, waiting]
+        busy = "waiting for you" if self._question is not None else self._busy
+        parts = [waiting, busy and f"{busy}, Ctrl-C stops", self._facts]
         return " " + " | ".join(filter(None, parts))[: columns() - 2]
 
     async def _measure(self) -> None:

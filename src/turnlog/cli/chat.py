@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._platform.quiet import quiet_log
 from ..chat import Choice, Conversation, answer_once, choice_for, chosen
 from ..errors import InputError, SessionNotFound
 from ..export import visible
@@ -70,8 +71,10 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
         except SessionNotFound:
             pass
         else:
-            if session.target is not None:
+            if session.target is not None and not arguments.base_url:
                 return session, choice_for(session.target)
+            if session.target is not None:
+                arguments.model = f"{session.target.provider}/{session.target.model}"
             session.close()
     choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url)
     session = start(arguments.session, target=choice.target)
@@ -85,8 +88,10 @@ async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
     """One answer; 0 if it came to its end, else 1."""
     if not prompt.strip():
         raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
+    told = out_json if arguments.json else None
     try:
-        stop = await answer_once(talk, prompt, tell=_tell, say=say, tell_json=out_json if arguments.json else None)
+        with quiet_log():
+            stop = await answer_once(talk, prompt, tell=_tell, say=say, tell_json=told)
     finally:
         await talk.choice.runner.aclose()
     if not arguments.json:
