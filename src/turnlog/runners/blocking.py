@@ -50,15 +50,23 @@ class LoopThread:
         done: Future[Any] = Future()
         tasks: list[asyncio.Task[None]] = []
 
+        def settle() -> None:
+            if not done.done():  # Ctrl-C came before it began
+                work.close()
+                done.set_result(None)
+
+        def begin() -> None:
+            tasks.append(loop.create_task(_settle(work, done)))
+            tasks[0].add_done_callback(lambda _: settle())
+
         def cancel() -> None:
             if tasks:
                 tasks[0].cancel()
-            else:  # Ctrl-C came before it began
-                work.close()
-                done.cancel()
+            else:
+                settle()
 
         try:  # from here on, Ctrl-C may come at any place
-            loop.call_soon_threadsafe(lambda: tasks.append(loop.create_task(_settle(work, done))))
+            loop.call_soon_threadsafe(begin)
             return done.result()
         except BaseException:
             if not done.done():
