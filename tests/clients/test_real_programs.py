@@ -32,6 +32,9 @@ Start = Callable[..., Any]
 every = pytest.mark.parametrize("name", TARGETS)
 pytestmark = pytest.mark.slow
 
+TURNS = 6 if os.environ.get("CI") else 20
+"""Each turn starts a program, which takes seconds; where every change is checked there is no time for twenty."""
+
 
 @pytest.fixture(scope="session")
 def commands() -> Path:
@@ -64,13 +67,13 @@ def received(session: turnlog.Session, runner: ProgramRunner) -> Answer:
 
 @pytest.mark.parametrize("resume", [False, True], ids=["stateless", "resumed"])
 @every
-def test_twenty_turns(name: str, resume: bool, commands: Path, home: Path, fake_server: Start) -> None:
+def test_a_conversation(name: str, resume: bool, commands: Path, home: Path, fake_server: Start) -> None:
     """A request that the server refuses, a turn without an answer, or one that does not know what was said before fails
     here: with the whole conversation as a prompt each time, and with the program's own resume."""
     server = fake_server()
     runner = program_runner(name, server.url, commands, home, resume=resume)
     session = opened(name)
-    for turn in range(1, 21):
+    for turn in range(1, TURNS + 1):
         session.user(f"Turn {turn}: the word is w{turn * 17}.")
         before = len(server.requests)
         answer = received(session, runner)
