@@ -114,7 +114,8 @@ def test_whatever_is_asked_is_answered(history: History, reference: str) -> None
 @pytest.mark.slow
 def test_labelled_references(shared: Path) -> None:
     """Rules that resolve fewer of the labelled references than before fail here; `bench/memory.py` says which."""
-    wanted = [json.loads(line) for line in LABELS.read_text("utf-8").splitlines()]
+    lines = map(json.loads, LABELS.read_text("utf-8").splitlines())
+    wanted = [one for one in lines if one["half"] in (1, 2)]  # the others were labelled after the rules were made
     folders = sorted({one["file"].split("/")[0] for one in wanted})
     logs = {}
     for path, session in imported(shared, folders):
