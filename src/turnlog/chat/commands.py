@@ -56,7 +56,7 @@ def _model(talk: Conversation, rest: str) -> str:
     same = now is not None and now.provider.startswith("openai") and name.startswith("openai")
     choice = chosen(name, base_url=url.strip() or (now.base_url if now is not None and same else ""))
     losses = talk.session.switch(choice.target)
-    talk.choice = choice
+    talk.choose(choice)
     lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
     return f"The next answer is from {_named(talk)}.{lost}"
 

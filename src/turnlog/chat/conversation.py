@@ -48,7 +48,7 @@ class Conversation:
         self.ask: Callable[[Question], Awaitable[Answer]] | None = None
         self._open = open_session
         self._allowed = {*allowed}
-        self._unsaid = ""
+        self._used = [choice.runner]
         Workshop(session, folder).tools(self._allowed)
 
     @property
@@ -70,6 +70,16 @@ class Conversation:
     def changed_since(self, record: int) -> list[NetChange]:
         """The files that changed in the records after this one."""
         return net_changes(one for one in self.session.log.of_kinds("file_change") if one.n > record)
+
+    def choose(self, choice: Choice) -> None:
+        """Have another model answer."""
+        self.choice = choice
+        self._used.append(choice.runner)
+
+    async def aclose(self) -> None:
+        """Close all runners that were used."""
+        for runner in self._used:
+            await runner.aclose()
 
     def move_to(self, session: Session) -> None:
         """Go on in another session."""

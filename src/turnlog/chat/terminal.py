@@ -25,7 +25,7 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
-from ..errors import TurnlogError
+from ..errors import TurnlogError, described
 from ..export import dollars, visible
 from .commands import COMMANDS, is_command, run_command
 from .conversation import Conversation
@@ -123,8 +123,10 @@ class _Terminal:
             return
         try:
             self._show(markdown(await run_command(self._talk, line)))
-        except (TurnlogError, OSError) as error:
-            self._show(note(str(error), "red"))
+        except EOFError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a command meets: the chat goes on
+            self._show(note(_told(error), "red"))
         if self._answering is None:
             await self._measure()
 
@@ -158,9 +160,9 @@ class _Terminal:
             self._finish_block()
             self._show(note("stopped; what had come is kept, and /continue goes on", "yellow"))
             raise
-        except (TurnlogError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a runner raises: the chat goes on
             self._finish_block()
-            self._show(note(str(error), "red"))
+            self._show(note(_told(error), "red"))
         finally:
             self._finish_block()
             self._show(changed_files(self._talk.session, self._talk.changed_since(before)))
@@ -295,6 +297,11 @@ class _Terminal:
             line = line.replace(f"[paste {number}: {lines:,} lines]", text)
         self._pastes = []
         return line
+
+
+def _told(error: Exception) -> str:
+    """An error in words: turnlog's own as they are, others with their kind."""
+    return str(error) if isinstance(error, (TurnlogError, OSError)) else described(error)
 
 
 class _Commands(Completer):

@@ -133,20 +133,21 @@ class Workshop:
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
             )
-            said = "exit code {}"
+            late = False
             try:
                 async with asyncio.timeout(seconds):
                     data, _ = await running.communicate()
             except TimeoutError:
                 _end(running.pid)
-                data, said = (await running.communicate())[0], f"stopped after {seconds} seconds"
+                late, (data, _) = True, await running.communicate()
             except asyncio.CancelledError:
                 _end(running.pid)
                 await running.wait()
                 raise
         text = data.decode("utf-8", "replace")
         cut = f"{text[: _OUTPUT // 2]}\n[...]\n{text[-_OUTPUT // 2 :]}" if len(text) > _OUTPUT else text
-        return f"{cut}\n[{said.format(running.returncode)}]"
+        how = f"stopped after {seconds} seconds" if late else f"exit code {running.returncode}"
+        return f"{cut}\n[{how}]"
 
     def _place(self, path: str) -> Path:
         place = (self._root / path).resolve()

@@ -93,7 +93,7 @@ async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
         with quiet_log():
             stop = await answer_once(talk, prompt, tell=_tell, say=say, tell_json=told)
     finally:
-        await talk.choice.runner.aclose()
+        await talk.aclose()
     if not arguments.json:
         out()
     if stop != "end":
@@ -115,7 +115,7 @@ async def _in_terminal(talk: Conversation) -> int:
     try:
         await terminal.talk(talk, history=_history())
     finally:
-        await talk.choice.runner.aclose()
+        await talk.aclose()
     say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` goes on with it")
     return 0
 

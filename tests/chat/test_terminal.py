@@ -1,0 +1,38 @@
+"""The chat in a terminal goes on, whatever a model or a command raises. tests/clients looks at real terminals."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+import turnlog
+from turnlog.chat import Choice, Conversation
+from turnlog.chat.terminal import _Terminal
+from turnlog.runners import DEMO_MODEL, ScriptedRunner
+from turnlog.stores import MemoryStore
+
+
+def test_an_error_that_nobody_knows_is_shown_and_the_chat_goes_on(tmp_path: Path) -> None:
+    """An error that is not turnlog's, of a runner or a command, ends the chat, or is never seen."""
+    aim = turnlog.target("openai-chat", DEMO_MODEL)
+    store = MemoryStore()
+    start = partial(turnlog.open, store=store, settings=turnlog.Settings())
+    choice = Choice(aim, ScriptedRunner([ValueError("down\x1b[2J"), "Here."]))
+    talk = Conversation(store, start, start("s", target=aim), choice, folder=tmp_path)
+    shown: list[str] = []
+
+    async def live() -> None:
+        with create_pipe_input() as keys:
+            terminal = _Terminal(talk, None, keys, DummyOutput())
+            terminal._out = shown.append
+            await terminal._answer("go")
+            await terminal._take("/export json " + "a" * 5_000)
+            await terminal._answer("again")
+
+    asyncio.run(live())
+    text = "".join(shown)
+    assert "ValueError: down\\u001b[2J" in text and "too long" in text and "Here." in text
