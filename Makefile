@@ -11,6 +11,8 @@ JOBS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# Tests and commands start many processes. Without bytecode on disk each of them would compile all of turnlog anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-fast test-clients lint format docs site demo bench clean

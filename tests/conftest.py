@@ -39,6 +39,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where the tests with real SDKs are left out, do not import these: it takes every worker seconds."""
+    left_out = config.getoption("markexpr").startswith("not clients")
+    return True if left_out and collection_path == ROOT / "tests" / "clients" else None
+
+
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test reads what the user who runs it has configured, or writes to that user's store."""

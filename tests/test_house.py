@@ -17,14 +17,20 @@ import turnlog
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-SOURCES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 FILE_LINES, FUNCTION_LINES = 400, 60
 EXCUSE = "# Over 400 lines because "
+Sources = dict[Path, ast.Module]
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
 EXTRAS_ROOMS = ("chat", "stores", "telemetry", "testing", "tokens", "trajectory")
+
+
+@pytest.fixture(scope="module")
+def sources() -> Sources:
+    """Every module of turnlog, parsed. Made once, and only where it is needed: it takes seconds and much memory."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
 
 
 def _where(path: Path, node: ast.AST | None = None) -> str:
@@ -78,36 +84,36 @@ def _docstrings(tree: ast.AST) -> set[int]:
     return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
-def test_files_stay_short() -> None:
+def test_files_stay_short(sources: Sources) -> None:
     """A file that outgrows its one job fails here, unless its first lines say why it is longer."""
     long = []
-    for path in SOURCES:
+    for path in sources:
         lines = path.read_text("utf-8").splitlines()
         if len(lines) > FILE_LINES and not any(line.startswith(EXCUSE) for line in lines[:5]):
             long.append(f"{_where(path)}: {len(lines)} lines")
     assert long == []
 
 
-def test_functions_stay_short() -> None:
+def test_functions_stay_short(sources: Sources) -> None:
     """A function that does several things fails here."""
     long = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, FUNCTION) and (size := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES:
                 long.append(f"{_where(path, node)}: {node.name} has {size} lines")
     assert long == []
 
 
-def test_module_names_say_something() -> None:
+def test_module_names_say_something(sources: Sources) -> None:
     """A drawer for leftovers (`utils`, `common`, ...) fails here."""
-    assert [_where(path) for path in SOURCES if {path.stem, path.parent.name} & BAD_NAMES] == []
+    assert [_where(path) for path in sources if {path.stem, path.parent.name} & BAD_NAMES] == []
 
 
 @pytest.mark.slow
-def test_own_modules_are_imported_at_the_top() -> None:
+def test_own_modules_are_imported_at_the_top(sources: Sources) -> None:
     """An import of our own inside a function, which hides a cycle from import-linter, fails here."""
     hidden = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         for function in ast.walk(tree):
             if not isinstance(function, FUNCTION):
                 continue
@@ -120,10 +126,10 @@ def test_own_modules_are_imported_at_the_top() -> None:
     assert hidden == []
 
 
-def test_only_facades_list_their_names() -> None:
+def test_only_facades_list_their_names(sources: Sources) -> None:
     """An `__all__` in a module of a room, or a facade that leaves one of its own public names out, fails here."""
     wrong = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         declared, public = _declared(tree), _public_names(tree)
         if path.name == "__init__.py" or path == SRC / "turnlog" / "errors.py":
             if public and not public <= set(declared or ()):
@@ -133,11 +139,11 @@ def test_only_facades_list_their_names() -> None:
     assert wrong == []
 
 
-def test_private_names_stay_in_their_module() -> None:
+def test_private_names_stay_in_their_module(sources: Sources) -> None:
     """An import of a name with a leading underscore, which its module may change at any time, fails here."""
     taken = [
         f"{_where(path, node)}: {alias.name}"
-        for path, tree in SOURCES.items()
+        for path, tree in sources.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("turnlog"))
         for alias in node.names
@@ -146,10 +152,10 @@ def test_private_names_stay_in_their_module() -> None:
     assert taken == []
 
 
-def test_every_facade_offers_what_it_lists() -> None:
+def test_every_facade_offers_what_it_lists(sources: Sources) -> None:
     """A package whose `__all__` is unsorted or names what it does not have fails here."""
     wrong = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         declared = _declared(tree)
         if path.name != "__init__.py" or declared is None:
             continue
@@ -161,10 +167,10 @@ def test_every_facade_offers_what_it_lists() -> None:
     assert wrong == []
 
 
-def test_lazy_facades_say_the_same_three_times() -> None:
+def test_lazy_facades_say_the_same_three_times(sources: Sources) -> None:
     """A facade that loads names late and offers others to type checkers, or lists others, fails here."""
     wrong = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         loader = next((call for call in calls if ast.unparse(call.func) == "lazy_names"), None)
         if loader is None:
@@ -181,11 +187,11 @@ def test_lazy_facades_say_the_same_three_times() -> None:
     assert wrong == []
 
 
-def _documented_methods() -> dict[str, set[str]]:
+def _documented_methods(sources: Sources) -> dict[str, set[str]]:
     """The methods of each class that have a docstring, its own or, as `help` shows it, that of a base class."""
     found: dict[str, set[str]] = {}
     bases: dict[str, list[str]] = {}
-    for tree in SOURCES.values():
+    for tree in sources.values():
         for holder in (node for node in tree.body if isinstance(node, ast.ClassDef)):
             bases.setdefault(holder.name, []).extend(ast.unparse(base) for base in holder.bases)
             own = {node.name for node in holder.body if isinstance(node, FUNCTION) and ast.get_docstring(node)}
@@ -207,11 +213,11 @@ def test_the_front_stays_small() -> None:
     assert len(members) <= 54, members
 
 
-def test_public_things_say_what_they_are() -> None:
+def test_public_things_say_what_they_are(sources: Sources) -> None:
     """A public module, class, function or method without a docstring, own or inherited, fails here."""
     silent = []
-    documented = _documented_methods()
-    for path, tree in SOURCES.items():
+    documented = _documented_methods(sources)
+    for path, tree in sources.items():
         if _public_names(tree) and ast.get_docstring(tree) is None:
             silent.append(f"{_where(path)}: the module")
         for holder in [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]:
@@ -257,10 +263,10 @@ def test_the_product_knows_no_machine() -> None:
     assert found == []
 
 
-def test_rooms_without_providers_name_none() -> None:
+def test_rooms_without_providers_name_none(sources: Sources) -> None:
     """A branch on a provider's name where rules are data (views, stores, ground floor) fails here."""
     named = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         if _room(path) not in NO_PROVIDERS:
             continue
         prose = _docstrings(tree)
@@ -270,11 +276,11 @@ def test_rooms_without_providers_name_none() -> None:
     assert named == []
 
 
-def test_only_msgspec_is_needed() -> None:
+def test_only_msgspec_is_needed(sources: Sources) -> None:
     """An import of another package at a module's top fails here, save in rooms that extras serve."""
     known = {*sys.stdlib_module_names, "msgspec", "turnlog"}
     foreign = []
-    for path, tree in SOURCES.items():
+    for path, tree in sources.items():
         if _room(path) in EXTRAS_ROOMS:
             continue
         for node in ast.walk(tree):
