@@ -211,16 +211,29 @@ def _fixed(provider: str, name: str, given: bool, system: bool) -> int:
 
 
 class Play:
-    """One triple, played to its end; its requests get tools, or have those declared that are called."""
+    """One triple, played to its end; its requests get tools, or have those declared that are called. With `late`,
+    outputs are curated from the middle of the history on: old ones then by decision."""
 
     def __init__(
-        self, seed: int, aim: Target, oracle: ModuleType | None, tools: bool = True, orders: bool = False
+        self,
+        seed: int,
+        aim: Target,
+        oracle: ModuleType | None,
+        tools: bool = True,
+        orders: bool = False,
+        late: bool = False,
     ) -> None:
         self.chance = random.Random(seed)
         self.tools = TOOLS if tools else ()
         self.aim, self.oracle = aim, oracle
         self.history = with_orders(longer_history(self.chance)) if orders else longer_history(self.chance)
-        self.strategy = random_strategy(self.chance)
+        self.later = self.strategy = random_strategy(self.chance)
+        if late:
+            self.history = with_outputs(self.chance, self.history)
+            steps = [step for step in self.strategy.steps if step != "curate"]
+            self.strategy, self.later = (
+                msgspec.structs.replace(self.strategy, steps=(*first, *steps)) for first in ((), ("curate",))
+            )
         self.problems: list[str] = []
         self.tally: Counter[str] = Counter()
         self.known: dict[tuple[str, str], int] = {}
@@ -320,7 +333,12 @@ class Play:
         self.problems.append(f"{law}: {what}"[:600])
 
     def run(self) -> list[str]:
-        for message in self.history.messages:
+        half = len(self.history.messages) // 2
+        for i, message in enumerate(self.history.messages):
+            if i == half and self.later is not self.strategy:
+                self.strategy = self.later
+                self.session.configure(strategy=self.later)
+                self.logged = self.session.history()
             self.session.add(message)
             if self.chance.random() < 0.08:
                 self.meddle()
@@ -424,6 +442,7 @@ class Play:
         self.logged = log
         self.tally["requests"] += 1
         self.tally["decisions"] += len(decisions)
+        self.tally["decisions to curate"] += sum(decision.action == "curate" for decision in decisions)
         self.tally["fingerprint"] += _fingerprint(made)
         thorough = bool(decisions) or self.chance.random() < 0.35  # the rest of the laws costs a request each
         again = Session(self.store, self.store.info(self.session.id)) if thorough else self.session
@@ -511,7 +530,8 @@ class Play:
 
     def curated(self, lines: Sequence[model.Line], log: Sequence[Record], whole: bool = False) -> list[model.Line]:
         """The lines as they are curated if there are no others, with files that were read again shown `whole`."""
-        return model.curated(lines, Curator(Rules(log), model.pins(log), whole_reads=whole))
+        curator = Curator(Rules(log), model.pins(log), also=model.batched(log), whole_reads=whole)
+        return model.curated(lines, curator)
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
         fixed, counts, sizes = self.fixed(lines), self.counts(), self.built(lines)
@@ -651,8 +671,13 @@ def _common(left: Sequence[Any], right: Sequence[Any]) -> int:
 
 
 def play(
-    seed: int, aim: Target, oracle: ModuleType | None = None, tools: bool = True, orders: bool = False
+    seed: int,
+    aim: Target,
+    oracle: ModuleType | None = None,
+    tools: bool = True,
+    orders: bool = False,
+    late: bool = False,
 ) -> tuple[list[str], Counter[str]]:
     """What is wrong with the requests of one triple, and what was done in it."""
-    played = Play(seed, aim, oracle, tools, orders)
+    played = Play(seed, aim, oracle, tools, orders, late)
     return [f"{seed} {aim.provider}: {one}" for one in played.run()], played.tally

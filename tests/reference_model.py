@@ -27,6 +27,7 @@ __all__ = [
     "Line",
     "SIZES",
     "Sizes",
+    "batched",
     "conversation",
     "curated",
     "floor_of",
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 HIDE = ("clear", "compact", "priority", "rewind", "slide")
-SIZES = ("cap", "compact", "images", "mask", "priority", "slide")
+SIZES = ("cap", "compact", "curate", "images", "mask", "priority", "slide")
 INTERRUPTED = Text("[This answer was interrupted here.]")
 UNKNOWN = Text("No result of this call is on record. It may have run; check before repeating it.")
 
@@ -97,7 +98,13 @@ def conversation(records: Sequence[Record], extra: Sequence[Decision] = ()) -> l
     for n, decision in [*held.items(), *enumerate(extra, start=len(records) + 1)]:
         lines = _after(lines, n, decision)
     pinned = {decision.first for decision in held.values() if decision.action == "pin"}
-    return curated(lines, Curator(CurationRules(records), pinned))
+    return curated(lines, Curator(CurationRules(records), pinned, also=batched(records, extra)))
+
+
+def batched(records: Sequence[Record], extra: Sequence[Decision] = ()) -> frozenset[int]:
+    """The records whose outputs decisions curate."""
+    made = [decision for decision in (*in_force(records).values(), *extra) if decision.action == "curate"]
+    return frozenset(n for decision in made for n in decision.detail["outputs"])
 
 
 def curated(lines: Sequence[Line], curator: Curator) -> list[Line]:

@@ -52,6 +52,15 @@ def test_generated_triples_with_orders_keep_the_laws(aim: Target) -> None:
     assert [one for seed in range(5) for one in play(seed, aim, None, seed % 2 == 0, orders=True)[0]] == []
 
 
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+def test_old_outputs_are_curated_by_decisions_within_the_laws(aim: Target) -> None:
+    """What was sent in full would change without a decision, or its figures and the first change that it names be
+    wrong."""
+    made = [play(seed, aim, None, seed % 2 == 0, late=True) for seed in (21, 24)]
+    assert [one for wrong, _ in made for one in wrong] == []
+    assert all(tally["decisions to curate"] for _, tally in made)
+
+
 @pytest.mark.parametrize(
     "seed",
     (

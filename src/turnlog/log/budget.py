@@ -78,7 +78,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     out as a last resort before a request is refused.
 
     The step `curate` is taken always: it shortens tool outputs that are recorded from then on by what the tool is (see
-    `turnlog.curate`), on their way into the view.
+    `turnlog.curate`), on their way into the view. In its place among the steps, it does so with those recorded before.
 
     - `protect`: `mask` and `priority` do not touch the newest messages, up to this share of the limit.
     - `head`, `summary`, `tail`: when messages are summarised, shares of the room beside system text: for the beginning

@@ -271,8 +271,8 @@ class Fitter:
         def images_before(n: int) -> int:
             return sum(images_in(shown.message) for shown in originals[: n - 1])
 
-        def curated(items: Sequence[Item], whole_reads: bool) -> Sequence[Item]:
-            return curation.items(items, counting, whole_reads=whole_reads)
+        def curated(items: Sequence[Item], also: frozenset[int], whole_reads: bool) -> Sequence[Item]:
+            return curation.items(items, counting, also, whole_reads=whole_reads)
 
         means = Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
         return msgspec.structs.replace(means, curated=curated, orders=orders_of, words=words)

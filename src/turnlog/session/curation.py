@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..log.records import Decision, Record
 from ..log.store import RecordStore
 from ..view.compaction.curation import Curation
-from ..view.curate.conversation import Rules
+from ..view.curate.conversation import Rules, outputs_of
 
 
 class SessionCuration(Curation):
@@ -27,7 +27,7 @@ class SessionCuration(Curation):
         for record in self._store.of_kinds(self._id, ("configuration",), first=self._read + 1):
             self.take(record)
         self.pinned = frozenset(decision.first for decision in decisions.values() if decision.action == "pin")
-        self.begin(self.pinned)
+        self.begin(self.pinned, outputs_of(decisions.values()))
 
     def take(self, record: Record) -> None:
         """Take in a configuration."""

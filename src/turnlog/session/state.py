@@ -293,8 +293,8 @@ class Context:
             self._looked_at = Conversation.of(items, [*self._shown.pieces, *self._looked_at.pieces])
             return builder.measured(self._looked_at, self._fate)
 
-        def curated(items: Sequence[Item], whole_reads: bool) -> Sequence[Item]:
-            return self._curation.items(items, sizing, whole_reads=whole_reads)
+        def curated(items: Sequence[Item], also: frozenset[int], whole_reads: bool) -> Sequence[Item]:
+            return self._curation.items(items, sizing, also, whole_reads=whole_reads)
 
         gap = cache(self._gap_size())
         means = Means(

@@ -24,6 +24,7 @@ class _Detail(Struct, frozen=True):
     at: int = 0
     texts: list[tuple[int, list[int], str]] = []
     cuts: list[tuple[int, list[int], int, int]] = []
+    outputs: list[int] = []
     provider: str = ""
     elsewhere: dict[str, Any] | None = None
     system_too: bool = False

@@ -10,6 +10,7 @@ The `detail` of a decision has further entries if its action needs them:
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
   and its end are shown. If several decisions cut the same text, the newest one applies;
 - `unsigned`: `[record, [part, inner part]]` each: reasoning that is left out, or a call whose signature is;
+- `outputs`: records whose tool outputs are curated, though none were when they were recorded;
 - `late`, `late_cuts`, `loaded`: what becomes of late blocks and of tools on demand, see `late`;
 - `orders`: the user's orders that a replacement quotes, `[record, sentence]` each, and `more_orders`: ranges of records
   with orders that it only names;
@@ -38,7 +39,7 @@ from .types import Edit, Shown, Treatment
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
 
-SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
+SIZING = frozenset({"cap", "compact", "curate", "images", "mask", "priority", "slide"})
 """Actions of decisions that make a view smaller."""
 
 EARLIER = "earlier"
@@ -54,6 +55,7 @@ _HIDES_SYSTEM = frozenset({"rewind"})
 
 TREATMENT: dict[str, Treatment] = {
     "cap": "cut",
+    "curate": "curated",
     "exclude": "placeholder",
     "images": "placeholder",
     "mask": "masked",
@@ -290,8 +292,7 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
         if decision.supersedes:
             ended.setdefault(decision.supersedes, n)
         if decision.action == "rewind":
-            numbers = (m for m, _ in made if decision.first <= m <= decision.last)
-            ended.update((m, n) for m in numbers if m not in ended)
+            ended.update({m: n for m, _ in made if decision.first <= m <= decision.last and m not in ended})
     return ended
 
 
@@ -308,7 +309,8 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
                 continue
             later.append(hiding)
         elif decision.action in TREATMENT:
-            changed = {entry[0] for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ())}
+            entries = (entry for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ()))
+            changed = {*decision.detail.get("outputs", ()), *(entry[0] for entry in entries)}
             stays = n == late or not changed.isdisjoint(system)
             if not stays and all(any(one.covers(n) for one in later) for n in changed):
                 continue

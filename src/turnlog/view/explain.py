@@ -15,6 +15,7 @@ from msgspec import Struct
 from .._platform.units import counted
 from ..log.messages import Message
 from ..log.records import Decision, Record
+from .curate.conversation import outputs_of
 from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .fold import Viewed, as_shown, viewed
 from .provider_compaction import shown_to
@@ -22,9 +23,9 @@ from .types import Shown
 
 Fate = Literal["kept", "curated", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
 """How requests show a message. `kept`: as it is on record. `curated`: its tool outputs are shortened by what the tool
-is, without a decision. `replaced`: with another text. `masked`: each of its tool
-results is one line. `cut`: of giant outputs, only the beginning and the end. `placeholder`: each image is one line.
-`summarised`: a summary covers it. `left out`: not at all. `rewound`: not at all, because it was taken back."""
+is. `replaced`: with another text. `masked`: each of its tool results is one line. `cut`: of giant outputs, only the
+beginning and the end. `placeholder`: each image is one line. `summarised`: a summary covers it. `left out`: not at all.
+`rewound`: not at all, because it was taken back."""
 
 _FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder", "replaced": "replaced"}
 
@@ -33,9 +34,10 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
     """How requests show one message.
 
     `n`: its record. `fate`: kept, curated, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`:
-    the decisions that caused it, in order; for a kept message, those that pinned it. `tokens`: its size; `shown`: how
-    many of them requests still contain, not counting summaries. A rewound message saves no tokens: it is no longer part
-    of the conversation. `curator`: what its tool outputs are that were curated, as `kind` of `turnlog.curate`.
+    the decisions that caused it, in order; for a kept message, those that pinned it; none for an output that was
+    curated when it came. `tokens`: its size; `shown`: how many of them requests still contain, not counting summaries.
+    A rewound message saves no tokens: it is no longer part of the conversation. `curator`: what its tool outputs are
+    that were curated, as `kind` of `turnlog.curate`.
     """
 
     n: int
@@ -119,7 +121,8 @@ def explain(
     for n, one in curated.items():
         account, tokens = accounts[n], count(one.shown.message)
         fate: Fate = "curated" if account.fate == "kept" else account.fate
-        accounts[n] = msgspec.structs.replace(account, fate=fate, shown=tokens, curator=one.curator)
+        by = (*account.by, *(m for m, decision in held.items() if n in outputs_of((decision,))))
+        accounts[n] = msgspec.structs.replace(account, fate=fate, by=by, shown=tokens, curator=one.curator)
     return Explanation(accounts, tuple(made), summaries)
 
 

@@ -24,18 +24,21 @@ class Curation:
         self._curator = Curator(rules, named=named)
         self._sizes: dict[int, tuple[Message, Counting, int]] = {}
 
-    def begin(self, pinned: Collection[int] = ()) -> None:
-        """Begin a view anew. Messages of `pinned` records stay as they are."""
-        self._curator = self._curator.again(pinned)
+    def begin(self, pinned: Collection[int] = (), also: Collection[int] = ()) -> None:
+        """Begin a view anew. Messages of `pinned` records stay as they are; the outputs of the records `also` are
+        curated whatever the rule was."""
+        self._curator = self._curator.again(pinned, also)
 
     def item(self, item: Item, counting: Counting) -> Item:
         """The next message of the view, curated."""
         return self._curated(item, self._curator, counting)
 
-    def items(self, items: Sequence[Item], counting: Counting, *, whole_reads: bool = False) -> list[Item]:
-        """The messages of another view, as they are curated there. With `whole_reads`, the content of files is not left
-        out where it is shown already."""
-        curator = self._curator.again(whole_reads=whole_reads)
+    def items(
+        self, items: Sequence[Item], counting: Counting, also: Collection[int] = (), *, whole_reads: bool = False
+    ) -> list[Item]:
+        """The messages of another view, as they are curated there, with the outputs of the records `also`. With
+        `whole_reads`, the content of files is not left out where it is shown already."""
+        curator = self._curator.again(also=also, whole_reads=whole_reads)
         return [self._curated(item, curator, counting) for item in items]
 
     def _curated(self, item: Item, curator: Curator, counting: Counting) -> Item:

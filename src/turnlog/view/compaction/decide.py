@@ -119,7 +119,7 @@ def _decided_in_full(situation: Situation, past: Sequence[Decision]) -> tuple[li
 def _with_whole_reads(situation: Situation) -> Situation:
     """The situation in which files that were read again are shown again."""
     items = [item for block in situation.blocks for item in block.items]
-    whole = situation.means.measured(situation.means.curated(items, True))
+    whole = situation.means.measured(situation.means.curated(items, situation.outputs, True))
     blocks = tuple(blocks_of(whole, situation.pinned, situation.gap))
     return _with_marks(msgspec.structs.replace(situation, blocks=blocks, whole_reads=True))
 

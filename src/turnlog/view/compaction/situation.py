@@ -11,6 +11,7 @@ from msgspec import Struct
 from ...log.budget import Marks, Strategy
 from ...log.messages import Message
 from ...log.records import Decision
+from ..curate.conversation import outputs_of
 from ..decisions import Effects, Hiding, stand_ins
 from ..repair.media_room import Room
 from ..types import Shown
@@ -70,8 +71,8 @@ class Means(Struct, frozen=True):
     - `images_before`: how many images the log has before a record. `gap_tokens`: the tokens of the gap.
     - `measured`: returns items with the sizes that they have if they make up the whole view.
     - `decisions`: the decisions in force, by record number.
-    - `curated`: returns items as they are curated if they make up the whole view; with True as the second argument,
-      files that were read again are shown again.
+    - `curated`: returns items as they are curated if they make up the whole view, the outputs of the records in the
+      second argument whatever the rule was; with True as the third, files that were read again are shown again.
     - `orders`: the sentences of a user's message that forbid or require something.
     - `words`: the user's messages in a range of record numbers, as recorded.
     """
@@ -86,7 +87,7 @@ class Means(Struct, frozen=True):
     measured: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
     count_at_once: Callable[[Message], int] | None = None
     decisions: Mapping[int, Decision] = {}
-    curated: Callable[[Sequence[Item], bool], Sequence[Item]] = lambda items, _: items
+    curated: Callable[[Sequence[Item], frozenset[int], bool], Sequence[Item]] = lambda items, also, whole: items
     orders: Callable[[Message], Sequence[str]] = lambda message: ()
     words: Callable[[int, int], Iterable[Shown]] = lambda first, last: ()
 
@@ -140,6 +141,11 @@ class Situation(Struct, frozen=True):
     def held(self) -> int:
         """The tokens of a request that shows all blocks, without the messages of the gap."""
         return self.fixed + total(self.blocks)
+
+    @property
+    def outputs(self) -> frozenset[int]:
+        """The records whose outputs decisions curate."""
+        return outputs_of((*self.means.decisions.values(), *self.made.values()))
 
     @property
     def fits(self) -> bool:
@@ -196,10 +202,10 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    curated = situation.means.curated([*items, *placed], situation.whole_reads)
+    after = msgspec.structs.replace(situation, number=n + 1, gap=gap, made={**situation.made, n: decision})
+    curated = situation.means.curated([*items, *placed], after.outputs, situation.whole_reads)
     blocks = tuple(blocks_of(situation.means.measured(curated), situation.pinned, gap))
-    made = {**situation.made, n: decision}
-    return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap, made=made)
+    return msgspec.structs.replace(after, blocks=blocks)
 
 
 def _counted(shown: Shown, raw: Shown, n: int, means: Means) -> Item:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ...log.budget import PRESETS, Strategy
 from ...log.messages import Text, ToolCall, ToolResult
-from ...log.records import Configuration, Record
+from ...log.records import Configuration, Decision, Record
 from ..types import Shown
 from .curate import curated
 from .marks import is_marked
@@ -63,6 +63,12 @@ class Rules:
         return self._rules[bisect_left(self._starts, n)]
 
 
+def outputs_of(decisions: Iterable[Decision]) -> frozenset[int]:
+    """The records whose outputs these decisions curate, whatever the rule was when they were recorded."""
+    made = (decision for decision in decisions if decision.action == STEP)
+    return frozenset(n for decision in made for n in decision.detail.get("outputs", ()))
+
+
 class _Known(Struct):
     """What was found out about one text, `source`: the call that it answers, and what it is."""
 
@@ -83,9 +89,9 @@ _MOST_READ = 1_000_000
 class Curator:
     """Curates the messages of one view, which are given in order.
 
-    `rules` say what is curated. Messages of `pinned` records stay as they are. Without `named`, marks name no records,
-    for a conversation that has none. With `whole_reads`, files are shown again wherever they were read again. What
-    `before` found out about texts is used again.
+    `rules` say what is curated; the outputs of the records `also` are curated besides. Messages of `pinned` records
+    stay as they are. Without `named`, marks name no records, for a conversation that has none. With `whole_reads`,
+    files are shown again wherever they were read again. What `before` found out about texts is used again.
     """
 
     def __init__(
@@ -94,11 +100,13 @@ class Curator:
         pinned: Collection[int] = (),
         before: Curator | None = None,
         *,
+        also: Collection[int] = (),
         named: bool = True,
         whole_reads: bool = False,
     ) -> None:
         self._rules = rules
         self._pinned = pinned
+        self._also = also
         self._named = named
         self._whole_reads = whole_reads
         self._known: dict[tuple[int, int, int], _Known] = before._known if before is not None else {}
@@ -107,10 +115,18 @@ class Curator:
         self.kinds: dict[int, str] = {}
         """What the outputs are that were curated, by record."""
 
-    def again(self, pinned: Collection[int] | None = None, *, whole_reads: bool = False) -> Curator:
-        """A curator for another view of the same conversation, with other `pinned` records if any are given."""
+    def again(
+        self,
+        pinned: Collection[int] | None = None,
+        also: Collection[int] | None = None,
+        *,
+        whole_reads: bool = False,
+    ) -> Curator:
+        """A curator for another view of the same conversation, with other `pinned` records and other outputs that are
+        curated `also`, if any are given."""
         pinned = self._pinned if pinned is None else pinned
-        return Curator(self._rules, pinned, self, named=self._named, whole_reads=whole_reads)
+        also = self._also if also is None else also
+        return Curator(self._rules, pinned, self, also=also, named=self._named, whole_reads=whole_reads)
 
     def see(self, shown: Shown, raw: Shown) -> Shown:
         """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
@@ -150,12 +166,14 @@ class Curator:
     def _text(self, place: tuple[int, int, int], call: ToolCall, part: Text, rule: Rule) -> Text:
         if len(part.text) > _MOST_READ:
             return part
+        wanted = rule.on or place[0] in self._also
         known = self._known.get(place)
-        if known is None or known.call != call or known.source != part.text:  # a scrub changes records
+        stale = known is None or known.call != call or known.source != part.text  # a scrub changes records
+        if known is None or stale or (wanted and not known.kind):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[place] = self._found(place[0], call, part.text, rule)
-        text, on = known.text, rule.on and place[0] not in self._pinned
+            known = self._known[place] = self._found(place[0], call, part.text, rule, wanted)
+        text, on = known.text, wanted and place[0] not in self._pinned
         if known.read is not None:
             since = self._ledger.repeats(known.read, place[0])
             kept = [0] * len(since)
@@ -167,11 +185,11 @@ class Curator:
         self.kinds[place[0]] = known.kind
         return Text(text)
 
-    def _found(self, n: int, call: ToolCall, text: str, rule: Rule) -> _Known:
+    def _found(self, n: int, call: ToolCall, text: str, rule: Rule, wanted: bool) -> _Known:
         output = rule.outputs.get(call.name, "")
         if (output or kind_of(call, text)) == "read":
             return _Known(call, text, None if is_marked(text) else read_of(call, text), kind="read")
-        if not rule.on:
+        if not wanted:
             return _Known(call, text)
         made = curated(call, text, output, n if self._named else 0)
         return _Known(call, text, text=made.text if made.saved else None, kind=made.kind)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ....log.records import Decision
 from ..situation import Situation
 from .cap import cap
+from .curate import curate
 from .images import images
 from .mask import mask
 from .priority import priority
@@ -22,6 +23,7 @@ Step = Callable[[Situation], Decision | None]
 
 STEPS: dict[str, Step] = {
     "cap": cap,
+    "curate": curate,
     "images": images,
     "mask": mask,
     "priority": priority,
