@@ -57,6 +57,15 @@ def test_secrets_of_known_kinds_are_found(name: str, around: str) -> None:
     assert REDACTOR.text(clean) == (clean, {}), "redacting twice changed something"
 
 
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_are_found_beside_encoded_data(name: str) -> None:
+    """A key in a long text of few different characters: most needles are not looked for there."""
+    text, secret = SECRETS[name]
+    data = "0f" * 5_000
+    clean, counts = REDACTOR.text(f"{data} {text}\n{data}")
+    assert secret not in clean and data in clean and counts
+
+
 def test_there_are_many_kinds() -> None:
     """Rows that are lost from the table, or that no needle leads to."""
     assert len({shape.kind for shape in SHAPES}) >= 60

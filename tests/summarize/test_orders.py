@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from turnlog.log.messages import Message, Text, ToolResult
 from turnlog.summarize.orders import orders_in, orders_of
@@ -72,6 +74,27 @@ def test_only_the_user_gives_orders() -> None:
     assert orders_of(Message("user", (Text("<returncode>0</returncode>\nNever touch the schema."),))) == ()
     refusal = "The user doesn't want to proceed with this tool use. The user said: not in this branch"
     assert orders_of(Message("user", (ToolResult("c", "edit", (Text(refusal),)),))) == ("not in this branch",)
+
+
+_LINES = st.sampled_from(("Never touch it.", "- only write to src/", "You must:", "not do it", "```", "Fine.", ""))
+
+
+def _line(size: int, end: str) -> str:
+    return ("Fine. " * size)[: size - len(end)] + end
+
+
+_LONG_LINES = st.builds(_line, st.integers(20, 10_100), _LINES)
+
+
+@given(st.lists(_LINES | _LONG_LINES, max_size=12), st.sampled_from(("\n", "\r\n", "\u2028")))
+@example([_line(1_482, ""), _line(9_999, "Test the code always."), _line(3_000, "")], "\n")
+@example([_line(9_000, ""), _line(3_000, ""), f"Never touch it. {_line(1_484, '')}"], "\n")
+def test_an_order_is_found_whether_or_not_another_is_there(lines: list[str], end: str) -> None:
+    """Most of a long text is not looked at if its ends have no word of an order: one that stands where an end begins
+    would be lost."""
+    said, quiet = "Never touch one.", "Green is a tone."
+    found = orders_in(end.join([said, *lines]))
+    assert found[:1] == (said,) and found[1:] == orders_in(end.join([quiet, *lines]))
 
 
 @pytest.mark.parametrize("piece", ("x", "never ", "<a>", "<a b", "```", " \n", "use a ", "a: ", "- ", "don't ", "f(=)"))

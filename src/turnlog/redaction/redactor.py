@@ -35,6 +35,9 @@ _IN_NEEDLES = sorted({char for needle, _ in _WHOLE for char in needle})
 _PIECE, _OVERLAP = 1 << 20, 256
 """Long texts are searched for needles in pieces, which overlap so that each needle is in one of them together with the
 run around it. This takes little memory."""
+_MANY = 2_000
+"""From so many characters of runs on, it is faster to look first which characters do not occur in them: most needles
+have one of these. (Encoded data, hashes and logs are long runs of few different characters.)"""
 _MAX_DEPTH = 200
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
@@ -267,7 +270,7 @@ def _candidates(text: str) -> list[tuple[str, Shape]]:
     left = _WHOLE
     for at in pieces:
         runs = _long_runs(text if len(pieces) == 1 else text[at : at + _PIECE + _OVERLAP])
-        missing = [char for char in _IN_NEEDLES if char not in runs] if len(pieces) > 1 else []
+        missing = [char for char in _IN_NEEDLES if char not in runs] if len(runs) >= _MANY else []
         met = [row for row in left if not any(char in row[0] for char in missing) and row[0] in runs]
         if met:
             found += met

@@ -131,19 +131,27 @@ def _said_in_refusal(text: str) -> tuple[str, ...]:
     return (said,) if 0 < len(said) <= _LONGEST else orders_in(said)
 
 
-@lru_cache(maxsize=2_000)  # the messages of a long session are read again at each decision
 def orders_in(text: str) -> tuple[str, ...]:
     """The same of one text of the user."""
     return tuple(text[start:end] for start, end in order_spans(text))
 
 
-def order_spans(text: str) -> Iterator[tuple[int, int]]:
+def order_spans(text: str) -> tuple[tuple[int, int], ...]:
     """The places of these sentences in a text of the user."""
-    lower = text.lower()
-    if not any(language.may_say(lower) for language in _LANGUAGES):
-        return
-    if not is_of_program(text) and not is_inserted(text):
-        yield from (one for one in _sentences(text) if is_order(text[one[0] : one[1]]))
+    return _order_spans(text) if _may_say(text) else ()
+
+
+@lru_cache(maxsize=2_000)  # the messages of a long session are read again at each decision
+def _order_spans(text: str) -> tuple[tuple[int, int], ...]:
+    if is_of_program(text) or is_inserted(text):
+        return ()
+    return tuple(one for one in _sentences(text) if is_order(text[one[0] : one[1]]))
+
+
+def _may_say(text: str) -> bool:
+    """Whether a text has any words of an order where the user's own lines may be (see `_lines`)."""
+    ends = (text,) if len(text) <= _ENDS + _LINE + _ENDS else (text[: _ENDS + _LINE], text[-_ENDS:])
+    return any(language.may_say(lower) for lower in map(str.lower, ends) for language in _LANGUAGES)
 
 
 def is_order(sentence: str) -> bool:
