@@ -266,8 +266,8 @@ class RequestTooLong(RunnerError):
         sizes = f"{tokens:,} tokens" if tokens else "it does not say how many tokens"
         sizes += f", the limit is {limit:,}" if limit else ""
         super().__init__(
-            f"the request is too long for {runner}: {sizes}; make it smaller (session.compact, or a smaller budget), "
-            "begin afresh (session.clear), or switch to a model with a larger window",
+            f"the request is too long for {runner}: {sizes}; make it smaller (compact it, or set a "
+            "smaller budget), begin afresh (clear it), or switch to a model with a larger window",
             runner=runner,
             message=message,
         )
@@ -284,8 +284,7 @@ class RunnerTimedOut(RunnerError):
         advice = "send the request again, or set a longer timeout"
         if smaller:
             within += ", nor to a smaller request"
-            advice = "set a longer timeout, make the conversation smaller (session.compact), begin afresh "
-            advice += "(session.clear), or switch to another model"
+            advice = "set a longer timeout, compact or clear the conversation, or switch to another model"
         super().__init__(f"{runner} gave no answer {within}; {advice}", runner=runner)
         self.message = message
         self.seconds = seconds

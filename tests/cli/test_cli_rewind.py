@@ -140,8 +140,8 @@ def test_the_other_commands_say_what_was_taken_back(store: SqliteStore, turnlog:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--turns 3", "rewind(turns=3): give a number from 1 to 2; the conversation has 2 turns"),
-        ("--to 7", "rewind(to=7): give the number of a record from 0 (the beginning) to 6; the last record is 7"),
+        ("--turns 3", "turns: give a number from 1 to 2, not 3; the conversation has 2 turns"),
+        ("--to 7", "to: give the number of a record from 0 (the beginning) to 6, not 7; the last record is 7"),
         (
             "--undo --dry-run",
             "rewind: --undo cannot be combined with --dry-run; `turnlog show ID` shows which records the last "
@@ -162,6 +162,6 @@ def test_not_while_somebody_works_there(store: SqliteStore, turnlog: Command) ->
     ended = turnlog("rewind", "s")
     assert (ended.code, ended.err) == (
         2,
-        "turnlog: turn '8' is open: leave its `with` block first, or end it with its cancel(); if its process died, "
-        "turnlog.open and `turnlog doctor ID --fix` close it\n",
+        "turnlog: turn '8' is open: wait for its end, or cancel it; if its process died, it is closed by opening the "
+        "session again and by `turnlog doctor ID --fix`\n",
     )

@@ -249,7 +249,7 @@ def test_nothing_runs_in_a_browser(dom: Callable[[str], str]) -> None:
 def test_usage_that_has_no_price_does_not_stop_a_page() -> None:
     """A model that nobody knows the price of must not cost the reader the page."""
     html, _ = page_of(store_of(UsageRecord("p", "nobody's", Usage(input=5)), MessageRecord(Message("user", ()))), "s")
-    assert "5 tokens in (0 cached), 0 out, ? (no full price for nobody&#x27;s)" in html
+    assert "5 tokens in (0 cached), 0 out, price unknown (no full price for nobody&#x27;s)" in html
 
 
 def test_what_was_taken_back_is_marked() -> None:

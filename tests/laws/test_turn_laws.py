@@ -36,8 +36,8 @@ WEATHER = {"name": "weather", "description": "", "parameters": {"type": "object"
 BUDGETS = (250, 600, 100_000)
 
 NO_WAY_BACK = (
-    "is open: leave",
-    "rewind(turns=",
+    "is open: ",
+    "turns: ",
     "lies between tool call",
     "no rewind is in force",
     "continued the conversation",

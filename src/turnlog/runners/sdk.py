@@ -38,14 +38,18 @@ class _Sdk(NamedTuple):
         try:
             return made(**address)
         except (ValueError, _errors_of(self.module)) as error:
-            raise NotLoggedIn(self.extra, self.login, str(error)) from error
+            raise _without_key(self, str(error)) from error
 
 
-_OPENAI = _Sdk("openai", "openai", "AsyncOpenAI", "set OPENAI_API_KEY, or give SdkRunner(openai=client)")
-_ANTHROPIC = _Sdk(
-    "anthropic", "anthropic", "AsyncAnthropic", "set ANTHROPIC_API_KEY, or give SdkRunner(anthropic=client)"
-)
-_GOOGLE = _Sdk("google", "google.genai", "Client", "set GEMINI_API_KEY, or give SdkRunner(google=client)")
+def _without_key(sdk: _Sdk, said: str) -> NotLoggedIn:
+    """The error for an SDK that found no key. What it says of arguments of its client helps nobody who only uses a
+    program, and is left out."""
+    return NotLoggedIn(sdk.extra, sdk.login, "" if "api_key" in said else said)
+
+
+_OPENAI = _Sdk("openai", "openai", "AsyncOpenAI", "set OPENAI_API_KEY")
+_ANTHROPIC = _Sdk("anthropic", "anthropic", "AsyncAnthropic", "set ANTHROPIC_API_KEY")
+_GOOGLE = _Sdk("google", "google.genai", "Client", "set GEMINI_API_KEY")
 
 
 def _chat(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
@@ -178,7 +182,7 @@ def _error_for(sdk: _Sdk, error: Exception) -> RunnerError | None:
     if status is not None:
         return refusal(sdk.extra, sdk.login, message, status=status, wait=_told_to_wait(error))
     if "authentication method" in message:  # anthropic without a key, when it sends
-        return NotLoggedIn(sdk.extra, sdk.login, message)
+        return _without_key(sdk, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
     if origins & {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"}:
         found = refusal(sdk.extra, sdk.login, message)

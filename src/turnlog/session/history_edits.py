@@ -123,8 +123,8 @@ class Rewinder:
         left = newest[0].id if newest and newest[0].is_open else ""
         if found := self._living() or left:
             raise InputError(
-                f"turn {found!r} is open: leave its `with` block first, or end it with its cancel(); if its process "
-                "died, turnlog.open and `turnlog doctor ID --fix` close it"
+                f"turn {found!r} is open: wait for its end, or cancel it; if its process died, it is closed by opening "
+                "the session again and by `turnlog doctor ID --fix`"
             )
         return records
 
@@ -141,10 +141,10 @@ def _rewound(records: Sequence[Record], turns: int | None, to: int | None, why: 
     elif not isinstance(to, int) or isinstance(to, bool) or not 0 <= to < len(records):
         last = len(records)
         raise InputError(
-            f"rewind(to={to!r}): give the number of a record from 0 (the beginning) to {last - 1}; the last record is "
+            f"to: give the number of a record from 0 (the beginning) to {last - 1}, not {to!r}; the last record is "
             f"{last}"
             if last
-            else f"rewind(to={to!r}): the session has no records"
+            else "to: the session has no records"
         )
     else:
         _check_cut(_branch(records, to), to)
@@ -164,8 +164,8 @@ def _undone(records: Sequence[Record]) -> Decision:
     if said:
         raise InputError(
             f"the rewind in record {n} cannot be undone, as record {said[0]} continued the conversation; "
-            f"rewind(to={n - 1}) restores the conversation as it was before the rewind and takes back what came since; "
-            f"fork(at={n - 1}) puts that state into a second session and leaves this one as it is"
+            f"going back to record {n - 1} restores the conversation as it was before the rewind and takes back what "
+            f"came since; a fork at record {n - 1} puts that state into a second session and leaves this one as it is"
         )
     return Decision("undo", why="rewind taken back", supersedes=n)
 
@@ -177,9 +177,9 @@ def _before_turns(records: Sequence[Record], turns: int | None) -> int:
     if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= len(starts):
         have = f"the conversation has {counted(len(starts), 'turn')}"
         if cleared:
-            have += f" since it was cleared; rewind(to={cleared - 1}) goes back to before that"
-        allowed = f"give a number from 1 to {len(starts)}; " if starts else ""
-        raise InputError(f"rewind(turns={turns!r}): {allowed}{have}")
+            have += f" since it was cleared; go back to record {cleared - 1} for what was before that"
+        allowed = f"give a number from 1 to {len(starts)}, not {turns!r}; " if starts else ""
+        raise InputError(f"turns: {allowed}{have}")
     return starts[-turns] - 1
 
 
@@ -209,7 +209,7 @@ def _check_cut(branch: Sequence[Record], to: int) -> None:
     while inside := [last for first, last, _ in runs if first <= after < last]:
         after = max(inside)
     raise InputError(
-        f"rewind(to={to}): record {to} lies between tool call {cut.call.id!r} of {cut.call.name!r} (record "
+        f"to: record {to} lies between tool call {cut.call.id!r} of {cut.call.name!r} (record "
         f"{cut.record}) and the end of its run; go back to record {before} or {after}"
     )
 
