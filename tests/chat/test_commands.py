@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -14,7 +18,7 @@ import pytest
 import turnlog
 from turnlog.agent import Question
 from turnlog.chat import Choice, Conversation, chosen
-from turnlog.chat.commands import COMMANDS, is_command, run_command
+from turnlog.chat.commands import COMMANDS, completions, is_command, run_command
 from turnlog.chat.workshop import Workshop
 from turnlog.errors import InputError, SessionNotFound, TurnlogError
 from turnlog.log.messages import Media, ToolCall
@@ -96,6 +100,12 @@ def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Conversation)
         do(talk, "/restore")
     do(talk, "/clear")
     assert do(talk, "/history") == "Nothing was said yet."
+    with pytest.raises(
+        InputError, match=r"^turns: the conversation has 0 turns since it was cleared; go back to record "
+    ):
+        do(talk, "/rewind 2")
+    do(talk, "/rewind")
+    assert do(talk, "/history").splitlines()[-1].endswith("assistant: You said: one")
 
 
 def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
@@ -103,10 +113,11 @@ def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
     say(talk, "one")
     assert "session `other`" in do(talk, "/fork other") and talk.session.id == "other"
     say(talk, "two")
-    assert "You said: one" in do(talk, "/resume s") and talk.session.id == "s"
+    resumed = do(talk, "/resume s")
+    assert resumed.endswith("lists what was said.\n\n> one\n\n\nYou said: one") and talk.session.id == "s"
     assert "two" not in do(talk, "/history")
     rows = do(talk, "/sessions")
-    assert "| s (this one) |" in rows and "| other |" in rows
+    assert re.search(r"\| s \(this one\) \| \S+ \| 2 \| one \|", rows) and "| other |" in rows
     with pytest.raises(SessionNotFound):
         do(talk, "/resume none")
     assert talk.session.id == "s" and say(talk, "still here") == "You said: still here"
@@ -131,6 +142,53 @@ def test_a_local_server_stays_in_use_until_another_is_named(talk: Conversation) 
     assert do(talk, "/model openai/gpt-4o https://api.openai.com/v1").endswith("at https://api.openai.com/v1.")
 
 
+def test_a_session_goes_on_with_its_own_model(talk: Conversation, tmp_path: Path) -> None:
+    """The request for one model that is sent to another, because a session was left for a second one; and a session
+    without a model in which nothing can be said."""
+    with turnlog.open("claude", store=talk.store, target=turnlog.target("anthropic", "claude-sonnet-4-5")):
+        pass
+    turnlog.open("none", store=talk.store).close()
+    assert do(talk, "/resume claude").endswith("`/history` lists what was said.\n\nNothing was said in it yet.")
+    assert isinstance(talk.choice.runner, SdkRunner)
+    do(talk, "/resume s")
+    assert talk.choice.target == DEMO and say(talk, "one") == "You said: one"
+    do(talk, "/resume none")
+    assert say(talk, "two") == "You said: two"
+
+
+def test_a_command_that_changes_the_session_waits_for_the_answer(talk: Conversation) -> None:
+    """A session that is closed, cleared or switched under an answer that is still coming."""
+    for line in ("/resume other", "/clear", "/rewind", "/model openai/gpt-4o", "/restore a", "/fork x", "/compact"):
+        with pytest.raises(InputError, match=rf"^{line.split()[0]} has to wait until the answer has come"):
+            asyncio.run(run_command(talk, line, answering=True))
+    assert asyncio.run(run_command(talk, "/history", answering=True)) == "Nothing was said yet."
+
+
+def test_what_a_command_takes_is_offered(talk: Conversation) -> None:
+    """Whoever has to know the name of a model or a session by heart mistypes it."""
+    do(talk, "/save base")
+    found = {line: [name for name, _ in completions(talk, line)] for line in OFFERED}
+    assert found == OFFERED
+    names = [name for name, _ in completions(talk, "/model openai/gpt-5")]
+    assert "openai/gpt-5-mini" in names and all(name.startswith("openai/gpt-5") for name in names)
+    assert chosen(names[0]).target.provider == "openai-responses"
+    assert [name for name, _ in completions(talk, "/model google-interactions/gemini-2.5-p")][:1]
+
+
+OFFERED = {
+    "/res": ["restore", "resume"],
+    "/model s": ["scripted/demo"],
+    "/model op": ["openai/", "openai-chat/", "openai-responses/"],
+    "/model nobody/x": [],
+    "/restore ": ["base"],
+    "/resume ": ["s"],
+    "/export h": ["html"],
+    "/help m": [],
+    "/nonsense ": [],
+    "say /mod": [],
+}
+
+
 def say_error(talk: Conversation) -> str:
     """The provider of the request that the next word makes."""
     return talk.session.request().target.provider
@@ -143,10 +201,31 @@ def test_requests_are_made_smaller_and_why_tells(talk: Conversation) -> None:
     first = talk.session.view()[0].records[0]
     assert "tokens became" in do(talk, "/compact 1")
     assert "| record | decision | why |" in do(talk, "/why") and "tokens are sent." in do(talk, f"/why {first}")
-    assert "| summary |" in do(talk, "/context") and "tokens in" in do(talk, "/cost")
+    assert "| summary |" in do(talk, "/context") and do(talk, "/cost").endswith(" out, $0.0000")
     for line in ("/why 9999", "/compact x", "/rewind 0"):
         with pytest.raises(InputError):
             do(talk, line)
+
+
+def test_the_room_in_the_window_is_explained(talk: Conversation) -> None:
+    """Two numbers for one window, and nobody who says where the difference went."""
+    window = talk.session.window
+    room = f"{window.tokens:,} of {window.tokens + window.available:,} tokens. "
+    why = "The window has 128,000; the rest is room for the answer, and a margin, as counts are estimated.\n\n| what |"
+    assert do(talk, "/context").startswith(room + why)
+    talk.session.configure(budget=50_000)
+    room = f"{window.tokens:,} of {window.tokens + window.available:,} tokens. "
+    assert do(talk, "/context").startswith(
+        f"{room}The budget has 50,000; the rest is a margin, as counts are estimated.\n"
+    )
+
+
+def test_an_unknown_price_is_said(talk: Conversation) -> None:
+    """A question mark that may be a price, or a broken chat."""
+    target = turnlog.target("openai-chat", "nobody-knows-it", base_url="http://127.0.0.1:1/v1")
+    talk.session.switch(target)
+    say(talk, "one")
+    assert do(talk, "/cost").endswith(" out, price unknown (no full price for nobody-knows-it)")
 
 
 def test_an_export_is_written_where_the_chat_works(talk: Conversation, tmp_path: Path) -> None:
@@ -205,6 +284,22 @@ def test_commands_end_with_all_that_they_started(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
+def test_a_command_ends_with_a_chat_that_is_killed(tmp_path: Path) -> None:
+    """`kill -9` of a chat leaves what its model started running, with nobody to stop it."""
+    os.mkfifo(tmp_path / "pipe")
+    command = "(echo up; sleep 30; echo late) > pipe"
+    program = (
+        "import asyncio, turnlog; from pathlib import Path; from turnlog.chat.workshop import Workshop\n"
+        f"asyncio.run(Workshop(turnlog.open('s', store=':memory:'), Path('.')).run_command({command!r}))"
+    )
+    chat = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    with (tmp_path / "pipe").open() as pipe:  # it ends once nothing of the command is left
+        assert pipe.readline() == "up\n"
+        chat.kill()
+        assert pipe.read() == ""
+    chat.wait()
+
+
 def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> None:
     """An image that is named and not seen, or one that is not there and ends the chat."""
     (tmp_path / "shot.png").write_bytes(PIXEL)
@@ -212,8 +307,16 @@ def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> No
     messages = (record.message for record in talk.session.history())
     [seen] = [part for message in messages if message for part in message.parts if isinstance(part, Media)]
     assert (seen.kind, seen.mime, seen.size) == ("image", "image/png", len(PIXEL))
-    with pytest.raises(InputError, match=r"@none\.png: No such file"):
-        say(talk, "And in @none.png?")
+    (tmp_path / "half.png").write_bytes(PIXEL[:40])
+    (tmp_path / "text.png").write_text("no image")
+    for name, why in (
+        ("none", ": No such file"),
+        ("half", " cannot be sent: its end"),
+        ("text", " cannot be sent: it is"),
+    ):
+        with pytest.raises(InputError, match=rf"@{name}\.png{why}"):
+            say(talk, f"And in @{name}.png?")
+    assert len([one for one in talk.session.history() if one.message]) == 2
 
 
 def test_an_interrupted_turn_goes_on(tmp_path: Path) -> None:
@@ -232,6 +335,10 @@ def test_who_answers_is_chosen_by_name_or_by_key() -> None:
     assert (local.target.provider, local.target.base_url) == ("openai-chat", "http://127.0.0.1:1/v1")
     program = chosen(program="claude")
     assert isinstance(program.runner, ProgramRunner) and program.brings_tools
+    with pytest.raises(InputError, match=r"which model is at http://127\.0\.0\.1:1/v1"):
+        chosen(base_url="http://127.0.0.1:1/v1", environment={"OPENAI_API_KEY": "k"})
+    with pytest.raises(InputError, match=r"begins with http:// or https://, unlike 'localhost'"):
+        chosen("openai/llama", base_url="localhost")
     with pytest.raises(InputError) as raised:
         chosen(environment={})
     assert len(str(raised.value).splitlines()) == 3 and "--model scripted/demo" in str(raised.value)

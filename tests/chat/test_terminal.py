@@ -36,3 +36,21 @@ def test_an_error_that_nobody_knows_is_shown_and_the_chat_goes_on(tmp_path: Path
     asyncio.run(live())
     text = "".join(shown)
     assert "ValueError: down\\u001b[2J" in text and "too long" in text and "Here." in text
+
+
+def test_a_session_that_is_opened_again_shows_where_it_was(tmp_path: Path) -> None:
+    """Whoever comes back the next day sees an empty screen, and asks what was answered already."""
+    aim = turnlog.target("openai-chat", DEMO_MODEL)
+    store = MemoryStore()
+    start = partial(turnlog.open, store=store, settings=turnlog.Settings())
+    with start("s", target=aim) as session:
+        turnlog.run(session, "Count.", ScriptedRunner(["\n\n".join(map(str, range(100)))]))
+    talk = Conversation(store, start, start("s"), Choice(aim, ScriptedRunner()), folder=tmp_path)
+    shown: list[str] = []
+    with create_pipe_input() as keys:
+        terminal = _Terminal(talk, None, keys, DummyOutput())
+        terminal._out = shown.append
+        terminal._welcome()
+    text = "".join(shown)
+    assert "> Count." in text and "more lines" in text and "99" in text and "/history lists" in text
+    assert len(text.splitlines()) < 30

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InputError, RunnerNotFound
+from ..models.catalog import known_models
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..runners import DEMO_MODEL, PROGRAMS, ProgramRunner, Runner, ScriptedRunner, SdkRunner
 
@@ -59,12 +60,24 @@ def chosen(
         runner = ProgramRunner(program, model=model)
         provider = PROGRAMS[program].makers[0]
         return Choice(target(provider, DEFAULT_MODELS[provider], **_settings(provider)), runner, brings_tools=True)
+    if base_url and not model:
+        raise InputError(f"which model is at {base_url}? name it: --model openai/NAME --base-url {base_url}")
     if not model:
         found = next((provider for key, provider in _KEYS.items() if environment.get(key)), "")
         if not found:
             raise InputError(_NOBODY)
         return Choice(target(found, DEFAULT_MODELS[found], **_settings(found)), SdkRunner())
     return _named(model, base_url)
+
+
+def suggested(beginning: str) -> list[str]:
+    """Names of models, as `chosen` takes them, that begin so: the providers first, then the models of one."""
+    word, slash, _ = beginning.partition("/")
+    if not slash:
+        return [DEMO_MODEL, *(f"{name}/" for name in _PROVIDERS)]
+    maker = _PROVIDERS.get(word, "").partition("-")[0]
+    known = known_models().items() if maker else ()
+    return [f"{word}/{name}" for name, facts in known if facts.provider == maker and ":" not in name]
 
 
 def choice_for(aim: Target) -> Choice:
@@ -83,6 +96,8 @@ def _named(model: str, base_url: str) -> Choice:
     if not slash or not name or word not in _PROVIDERS:
         there = f"{', '.join(_PROVIDERS)}; or {DEMO_MODEL}"
         raise InputError(f"a model is named PROVIDER/MODEL, not {model!r}; providers are {there}")
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise InputError(f"the URL of a server begins with http:// or https://, unlike {base_url!r}")
     provider = "openai-chat" if base_url and word == "openai" else _PROVIDERS[word]
     return choice_for(target(provider, name, base_url=base_url, **_settings(provider)))
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from .._platform.units import counted
-from ..errors import BlobMissing, CorruptRecord, InputError
-from ..export import FORMATS, dollars, save, tokens_of
+from ..errors import InputError
+from ..export import FORMATS, in_short, save
+from ..importers.titles import first_words
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
-from ..view.decisions import Rewinds
-from ..workspace.diff import file_diff, net_changes, patch_lines
-from .choice import chosen
+from ..log.store import SessionInfo
+from ..models.target import Target
+from ..view.breakdown import Breakdown
+from ..view.decisions import Rewinds, active_decisions
+from ..workspace.diff import differences, net_changes, patch_lines
+from .choice import chosen, suggested
 from .conversation import Conversation
-from .plain import gist
+from .plain import folded, gist
 
 _SAVED = "chat save"
 """The topic of notes that mark a place in the conversation."""
@@ -24,11 +28,14 @@ _LISTED, _SHOWN, _WIDEST = 20, 60, 100
 
 
 class Command(NamedTuple):
-    """A command: what it takes, what it does, and the function that does it."""
+    """A command: what it takes, what it does, and the function that does it. `offers` are words that may follow it.
+    `waits`: it cannot be done while an answer comes."""
 
     takes: str
     does: str
     run: Callable[[Conversation, str], str]
+    offers: Callable[[Conversation, str], Iterable[str]] | None = None
+    waits: bool = False
 
 
 def is_command(line: str) -> bool:
@@ -36,8 +43,9 @@ def is_command(line: str) -> bool:
     return line.startswith("/") and "/" not in line.split()[0][1:]
 
 
-async def run_command(talk: Conversation, line: str) -> str:
-    """Run a line that begins with `/`. Raises InputError for a command that there is none of, and what it raises."""
+async def run_command(talk: Conversation, line: str, *, answering: bool = False) -> str:
+    """Run a line that begins with `/`. Raises InputError for a command that there is none of, for one that must wait
+    while the model is `answering`, and what it raises."""
     word, _, rest = line[1:].strip().partition(" ")
     if word not in COMMANDS:
         near = [name for name in COMMANDS if name.startswith(word)]
@@ -45,7 +53,20 @@ async def run_command(talk: Conversation, line: str) -> str:
             which = f"it may be {', '.join(f'/{name}' for name in near)}" if near and word else "/help lists them"
             raise InputError(f"there is no command /{word}; {which}")
         word = near[0]
+    if answering and COMMANDS[word].waits:
+        raise InputError(f"/{word} has to wait until the answer has come; Ctrl-C stops it")
     return await asyncio.to_thread(COMMANDS[word].run, talk, rest.strip())
+
+
+def completions(talk: Conversation, line: str) -> list[tuple[str, str]]:
+    """What the last word of a line that is typed may become, and what it means: commands, or what a command takes."""
+    word, space, rest = line[1:].partition(" ")
+    if not line.startswith("/") or "\n" in line:
+        return []
+    if not space:
+        return [(name, command.does) for name, command in COMMANDS.items() if name.startswith(word)]
+    offers = COMMANDS[word].offers if word in COMMANDS else None
+    return [(one, "") for one in offers(talk, rest) if one.startswith(rest)] if offers is not None else []
 
 
 def _model(talk: Conversation, rest: str) -> str:
@@ -71,10 +92,21 @@ def _named(talk: Conversation) -> str:
 def _context(talk: Conversation, _: str) -> str:
     found = talk.session.window.breakdown()
     rows = [f"| {share.kind}{share.name and f' of {share.name}'} | {share.tokens:,} |" for share in found.shares]
-    marks = found.marks
-    smaller = f"; requests are made smaller from {marks.trigger:,} on" if marks.trigger < marks.limit else ""
-    room = f"{found.tokens:,} of {marks.limit:,} tokens{smaller}."
+    room = f"{found.tokens:,} of {found.marks.trigger:,} tokens. {_rest(found, talk.session.target)}"
     return "\n".join([room, "", "| what | tokens |", "| --- | ---: |", *rows])
+
+
+def _rest(found: Breakdown, target: Target | None) -> str:
+    """Why a request may not fill the whole window, or the whole budget."""
+    whole = found.budget.max_tokens
+    own = whole > 0 and (target is None or whole <= target.input_limit)
+    if not own:
+        whole = target.input_limit if target is not None else found.marks.limit
+    reasons = [] if own else ["room for the answer"]
+    reasons += [f"a margin, as counts are {found.certainty}"] if found.marks.limit < whole else []
+    reasons += ["room to grow before the limit"] if found.marks.trigger < found.marks.limit else []
+    rest = f"; the rest is {', and '.join(reasons)}" if reasons else ""
+    return f"The {'budget' if own else 'window'} has {whole:,}{rest}."
 
 
 def _compact(talk: Conversation, rest: str) -> str:
@@ -87,6 +119,10 @@ def _clear(talk: Conversation, _: str) -> str:
 
 
 def _rewind(talk: Conversation, rest: str) -> str:
+    log = talk.session.log
+    cleared = [n for n, one in active_decisions(log.of_kinds("decision")).items() if one.action == "clear"]
+    if not rest and cleared and not [turn for turn in log.turns() if not turn.rewound and turn.first > max(cleared)]:
+        return f"{talk.session.rewind(to=max(cleared) - 1)}"
     return f"{talk.session.rewind(turns=_number(rest, 1))}"
 
 
@@ -101,24 +137,33 @@ def _fork(talk: Conversation, rest: str) -> str:
 def _diff(talk: Conversation, _: str) -> str:
     records = [*talk.session.log.of_kinds("file_change")]
     gone = Rewinds.of(talk.session.log.of_kinds("decision"))
-    patch = []
-    for change in net_changes([record for record in records if not gone.by(record.n)]):
-        try:
-            found = file_diff(change, talk.session.log.blob)
-        except (BlobMissing, CorruptRecord) as error:
-            patch.append(f"{change.path}: {error}\n")
-            continue
-        told = [f"{change.path}: no difference is recorded\n".encode()] if found is None else patch_lines(found)
-        patch.append(b"".join(told).decode("utf-8", "replace"))
+    changes = net_changes([record for record in records if not gone.by(record.n)])
+    patch = [
+        f"{change.path}: {found}\n"
+        if isinstance(found, str)
+        else b"".join(patch_lines(found)).decode("utf-8", "replace")
+        for change, found in differences(changes, talk.session.log.blob)
+    ]
     return f"````diff\n{''.join(patch)}````" if patch else "No file changed in this session."
 
 
 def _sessions(talk: Conversation, _: str) -> str:
     rows = []
-    for info in sorted(talk.store.sessions(), key=lambda one: one.updated, reverse=True)[:_LISTED]:
+    for info in _recent(talk):
         here = " (this one)" if info.id == talk.session.id else ""
-        rows.append(f"| {info.id}{here} | {info.updated[:16]} | {info.messages} | {info.title[:_SHOWN]} |")
+        title = _cell(info.title or first_words(talk.store, info.id))
+        rows.append(f"| {info.id}{here} | {info.updated[:16]} | {info.messages} | {title} |")
     return "\n".join(["| session | changed | messages | title |", "| --- | --- | ---: | --- |", *rows])
+
+
+def _recent(talk: Conversation) -> list[SessionInfo]:
+    """The sessions that were changed last, the newest first."""
+    return sorted(talk.store.sessions(), key=lambda one: one.updated, reverse=True)[:_LISTED]
+
+
+def _cell(text: str) -> str:
+    """A text in a cell of a table."""
+    return text[:_SHOWN].replace("|", "\\|")
 
 
 def _save(talk: Conversation, rest: str) -> str:
@@ -128,13 +173,16 @@ def _save(talk: Conversation, rest: str) -> str:
 
 
 def _restore(talk: Conversation, rest: str) -> str:
-    notes = [
-        one for one in talk.session.log.of_kinds("note") if isinstance(one.body, Note) and one.body.topic == _SAVED
-    ]
-    named = {one.body.text: one.n for one in notes if isinstance(one.body, Note)}
+    named = _marks(talk)
     if (rest or "here") not in named:
         raise InputError(f"nothing was saved as {rest or 'here'!r}; saved are: {', '.join(named) or 'none'}")
     return f"{talk.session.rewind(to=named[rest or 'here'])}"
+
+
+def _marks(talk: Conversation) -> dict[str, int]:
+    """The records of the places that were marked, by name."""
+    notes = ((one.body, one.n) for one in talk.session.log.of_kinds("note"))
+    return {body.text: n for body, n in notes if isinstance(body, Note) and body.topic == _SAVED}
 
 
 def _resume(talk: Conversation, rest: str) -> str:
@@ -144,13 +192,10 @@ def _resume(talk: Conversation, rest: str) -> str:
     if rest == talk.session.id:
         return "This is that session."
     talk.move_to(talk.open(rest))
-    return f"This goes on in session `{rest}`. {_recap(talk)}"
-
-
-def _recap(talk: Conversation) -> str:
-    said = [text_of(shown.message) for shown in talk.session.view() if shown.message.role == "assistant"]
-    last = next((text for text in reversed(said) if text.strip()), "")
-    return f"The last answer was:\n\n{last}" if last else "It has no answer yet."
+    asked, answered = talk.last_words
+    quote = "".join(f"> {line}\n" for line in folded(asked).splitlines())
+    said = "\n\n".join(filter(None, (quote, folded(answered)))) or "Nothing was said in it yet."
+    return f"This goes on in session `{rest}`, with {_named(talk)}. `/history` lists what was said.\n\n{said}"
 
 
 def _export(talk: Conversation, rest: str) -> str:
@@ -199,7 +244,7 @@ def _words(message: Message) -> str:
 
 
 def _cost(talk: Conversation, _: str) -> str:
-    return f"{tokens_of(talk.session.usage)}, {dollars(talk.session.cost)}"
+    return in_short(talk.store.usage(talk.session.id))
 
 
 def _continue(talk: Conversation, _: str) -> str:
@@ -225,21 +270,31 @@ def _number(text: str, otherwise: int) -> int:
 
 
 COMMANDS: dict[str, Command] = {
-    "model": Command("PROVIDER/MODEL", "say which model answers, or switch to another", _model),
+    "model": Command(
+        "PROVIDER/MODEL URL",
+        "say which model answers, or switch to another",
+        _model,
+        lambda _, rest: suggested(rest),
+        True,
+    ),
     "context": Command("", "show what fills the model's window", _context),
-    "compact": Command("TURNS", "make requests smaller; with a number, summarise all but the last turns", _compact),
-    "clear": Command("", "begin anew; the log keeps what was said", _clear),
-    "rewind": Command("TURNS", "take back the last turn, or several", _rewind),
-    "fork": Command("NAME", "go on in a copy of this session", _fork),
+    "compact": Command(
+        "TURNS", "make requests smaller; with a number, summarise all but the last turns", _compact, waits=True
+    ),
+    "clear": Command("", "begin anew; the log keeps what was said", _clear, waits=True),
+    "rewind": Command("TURNS", "take back the last turn, or several", _rewind, waits=True),
+    "fork": Command("NAME", "go on in a copy of this session", _fork, waits=True),
     "diff": Command("", "show how files were changed", _diff),
     "sessions": Command("", f"list the last {counted(_LISTED, 'session')}", _sessions),
     "save": Command("NAME", "mark this place", _save),
-    "restore": Command("NAME", "go back to a marked place", _restore),
-    "resume": Command("SESSION", "go on in another session", _resume),
-    "continue": Command("", "go on with a turn that was interrupted", _continue),
+    "restore": Command("NAME", "go back to a marked place", _restore, lambda talk, _: _marks(talk), True),
+    "resume": Command(
+        "SESSION", "go on in another session", _resume, lambda talk, _: [info.id for info in _recent(talk)], True
+    ),
+    "continue": Command("", "go on with a turn that was interrupted", _continue, waits=True),
     "history": Command("N", "list the last messages that the model sees", _history),
     "cost": Command("", "tokens and dollars of this session", _cost),
-    "export": Command("FORMAT FILE", "write the session to a file", _export),
+    "export": Command("FORMAT FILE", "write the session to a file", _export, lambda *_: FORMATS),
     "why": Command("RECORD", "say what was left out, and why", _why),
     "help": Command("", "list the commands", _help),
     "quit": Command("", "end; the session stays", _quit),

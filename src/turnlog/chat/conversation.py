@@ -7,23 +7,44 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..agent import AgentEvent, Question, astream
 from ..agent.running import AnyTool
-from ..errors import InputError
-from ..log.messages import Media, Text
+from ..errors import InputError, SessionBusy
+from ..log.messages import Media, Text, text_of
 from ..log.store import Store
 from ..session import READ_BACK, RECALL, Session, interrupted_turn
+from ..tokens.dimensions import image_type
+from ..view.repair.damaged_media import damage_of
+from ..view.types import starts_turn
 from ..workspace.diff import NetChange, net_changes
-from .choice import Choice
+from .choice import Choice, choice_for
 from .workshop import TOOL_NAMES, Workshop
 
 Answer = str
 """What somebody says to a question: `yes`, `no`, `always`, or the reason why not."""
 
 _IMAGE = re.compile(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))\b", re.IGNORECASE)
+
+
+@contextmanager
+def busy_in_words(session_id: str) -> Iterator[None]:
+    """Says of a session that somebody else has what can be done about it here: the error of the library speaks of
+    arguments of its functions."""
+    try:
+        yield
+    except SessionBusy as error:
+        who = f"process {error.process} on {error.host}" if error.process else "another program"
+        raise SessionBusy(
+            f"session {session_id!r} is in use: {who} has it open; close it there, or talk in another one",
+            process=error.process,
+            host=error.host,
+            thread=error.thread,
+            since=error.since,
+        ) from error
 
 
 class Conversation:
@@ -52,13 +73,24 @@ class Conversation:
         Workshop(session, folder).tools(self._allowed)
 
     @property
+    def last_words(self) -> tuple[str, str]:
+        """What the user said last, and the last words of the model after it; "" for what there is none of."""
+        answered = ""
+        for shown in reversed([one for one in self.session.view() if one.records]):
+            if starts_turn(shown):
+                return text_of(shown.message), answered
+            if shown.message.role == "assistant":
+                answered = answered or text_of(shown.message)
+        return "", answered
+
+    @property
     def goes_on(self) -> bool:
         """Whether the newest turn did not come to its end, so that `say(None)` goes on with it."""
         return interrupted_turn(self.session) is not None
 
     async def say(self, text: str | None) -> AsyncGenerator[AgentEvent, None]:
         """Say something, or with None go on with the last turn; gives the events of the answer. Closing the iterator
-        cancels it. Raises InputError for an image that cannot be read, and what the runner raises."""
+        cancels it. Raises InputError for an image that cannot be read or is damaged, and what the runner raises."""
         content = None if text is None else self._with_images(text)
         stream = astream(self.session, content, self.choice.runner, tools=self._tools(), approve=self._approve)
         try:
@@ -82,13 +114,18 @@ class Conversation:
             await runner.aclose()
 
     def move_to(self, session: Session) -> None:
-        """Go on in another session."""
+        """Go on in another session, with the model that it has been talking to, if it has one."""
         self.session.close()
         self.session = session
+        if session.target is None:
+            session.switch(self.choice.target)
+        elif session.target != self.choice.target:
+            self.choose(choice_for(session.target))
 
     def open(self, session_id: str) -> Session:
-        """Another session of the store."""
-        return self._open(session_id)
+        """Another session of the store. Raises SessionBusy."""
+        with busy_in_words(session_id):
+            return self._open(session_id)
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -120,5 +157,8 @@ class Conversation:
             except OSError as error:
                 raise InputError(f"@{name}: {error.strerror or error}") from error
             kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            no_image = kind.startswith("image/") and not image_type(data)
+            if damage := "it is no image" if no_image else damage_of(data, kind):
+                raise InputError(f"@{name} cannot be sent: {damage}")
             media.append(self.session.media(data, kind, name=Path(name).name))
         return [Text(text), *media] if media else text

@@ -56,3 +56,11 @@ def gist(call: ToolCall) -> str:
     arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.raw_arguments}
     told = ", ".join(f"{key}={value!r}" if key else str(value) for key, value in arguments.items())
     return f"{call.name} {' '.join(told.split())}"[:GIST]
+
+
+def folded(text: str, most: int = 12) -> str:
+    """A text of at most so many lines: of a longer one, those in the middle are left out and counted."""
+    lines = text.splitlines()
+    if len(lines) <= most:
+        return text
+    return "\n".join([*lines[: most - 2], f"[... {len(lines) - most + 1:,} more lines ...]", lines[-1]])

@@ -16,12 +16,11 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ..agent import AgentEvent
-from ..errors import BlobMissing, CorruptRecord
 from ..export import visible
 from ..log.messages import ToolCall, compact_json
 from ..session import Session
-from ..workspace.diff import NetChange, file_diff
-from .plain import GIST, gist
+from ..workspace.diff import NetChange, differences
+from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")
 
@@ -101,9 +100,7 @@ def note(text: str, style: str = "dim") -> str:
 
 def said(text: str, most: int = 12) -> str:
     """What the user said as lines, a long text shortened."""
-    lines = visible(text).splitlines() or [""]
-    if len(lines) > most:
-        lines = [*lines[: most - 2], f"[... {len(lines) - most + 1:,} more lines ...]", lines[-1]]
+    lines = folded(visible(text), most).splitlines() or [""]
     return lines_of(Text("\n".join(f"> {line}" for line in lines), style="bold"))
 
 
@@ -138,18 +135,13 @@ def call_in_full(call: ToolCall) -> str:
 
 def changed_files(session: Session, changes: Sequence[NetChange]) -> str:
     """A box of the files that changed; "" if none did."""
-    if not changes:
-        return ""
-    return lines_of(Panel(Text("\n".join(_counted(session, changes))), title="files changed", expand=False))
+    rows = _counted(session, changes)
+    return lines_of(Panel(Text("\n".join(rows)), title="files changed", expand=False)) if rows else ""
 
 
 def _counted(session: Session, changes: Iterable[NetChange]) -> list[str]:
     rows = []
-    for change in changes:
-        try:
-            found = file_diff(change, session.log.blob)
-        except (BlobMissing, CorruptRecord):
-            found = None
-        lines = f" +{found.additions} -{found.deletions}" if found is not None and not found.is_binary else ""
+    for change, found in differences(changes, session.log.blob):
+        lines = "" if isinstance(found, str) or found.is_binary else f" +{found.additions} -{found.deletions}"
         rows.append(visible(f"{change.action} {change.path}{lines}", one_line=True))
     return rows

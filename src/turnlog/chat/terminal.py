@@ -26,9 +26,10 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError, described
-from ..export import dollars, visible
-from .commands import COMMANDS, is_command, run_command
+from ..export import dollars, is_priced, visible
+from .commands import completions, is_command, run_command
 from .conversation import Conversation
+from .plain import folded
 from .rendering import Blocks, call_in_full, changed_files, columns, markdown, note, said, tool_line
 
 _TAIL = 12
@@ -66,7 +67,8 @@ class _Terminal:
         self._prompt: PromptSession[str] = PromptSession(
             message=self._message,
             bottom_toolbar=self._toolbar,
-            completer=_Commands(),
+            completer=_Commands(conversation),
+            complete_in_thread=True,
             complete_while_typing=True,
             key_bindings=self._keys(),
             multiline=True,
@@ -94,6 +96,11 @@ class _Terminal:
             proxy.flush()
 
     def _welcome(self) -> None:
+        asked, answered = self._talk.last_words
+        if asked or answered:
+            self._show(said(asked) if asked else "")
+            self._show(markdown(folded(answered)) if answered else "")
+            self._show(note("these were the last words; /history lists what was said before"))
         self._show(note(f"session {self._talk.session.id}; /help lists the commands, Ctrl-D ends"))
         if self._talk.goes_on:
             self._show(note("the last turn did not come to its end; /continue goes on with it", "yellow"))
@@ -122,7 +129,7 @@ class _Terminal:
             self._begin(None)
             return
         try:
-            self._show(markdown(await run_command(self._talk, line)))
+            self._show(markdown(await run_command(self._talk, line, answering=self._answering is not None)))
         except EOFError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a command meets: the chat goes on
@@ -247,8 +254,12 @@ class _Terminal:
         if target is None:
             return session.id
         cached = f"{100 * usage.cached // usage.input} % cached" if usage.input else ""
-        window = f"{session.window.tokens:,} of {target.input_limit:,} tokens"
-        return " | ".join(filter(None, (session.id, target.model, window, cached, dollars(session.cost))))
+        tokens = session.window.tokens
+        window = (
+            f"{tokens:,} of {tokens + session.window.available:,} tokens"  # as `/context` has it, which explains it
+        )
+        price = dollars(session.cost) if is_priced(session.cost) else ""
+        return " | ".join(filter(None, (session.id, target.model, window, cached, price)))
 
     # -- keys ------------------------------------------------------------------------------------
 
@@ -305,15 +316,20 @@ def _told(error: Exception) -> str:
 
 
 class _Commands(Completer):
-    """Completes slash commands."""
+    """Completes slash commands, and what they take."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """See `Completer.get_completions`."""
         line = document.text_before_cursor
-        if line.startswith("/") and " " not in line and "\n" not in line:
-            for name, command in COMMANDS.items():
-                if name.startswith(line[1:]):
-                    yield Completion(name, start_position=1 - len(line), display_meta=command.does)
+        typed = len(line.partition(" ")[2]) if " " in line else len(line) - 1
+        try:
+            for name, meaning in completions(self._talk, line):
+                yield Completion(name, start_position=-typed, display_meta=meaning)
+        except (TurnlogError, OSError):  # a list of sessions or models that cannot be read: there is nothing to offer
+            return
 
 
 def _wrapped(line: str, width: int) -> list[str]:

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..agent import FunctionTool
@@ -23,6 +24,27 @@ _IGNORED = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruf
 _LINES, _MATCHES, _ENTRIES = 2_000, 200, 500
 _SEARCHED = 2_000_000  # bytes of a file that are searched
 _OUTPUT = 200_000  # characters of a command's output
+
+
+_GUARDED = """exec 3<&0 </dev/null
+(read -r _ <&3 || kill -KILL 0) >/dev/null 2>&1 &
+exec 3<&- /bin/sh -c "$1"
+"""
+"""Runs a command beside a guard that waits for a line from us. If we are killed, the pipe ends without one, and the
+guard ends the command with all that it started."""
+
+
+@contextmanager
+def _guard() -> Iterator[int]:
+    """The pipe that a guard reads; at the end, the guard is told that all is well."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        with suppress(BrokenPipeError):  # the guard has been ended, too
+            os.write(writing, b"\n")
+        os.close(reading)
+        os.close(writing)
 
 
 class Workshop:
@@ -124,11 +146,15 @@ class Workshop:
             command: The command.
             seconds: It is stopped after this time.
         """
-        with self._files.watch():
-            running = await asyncio.create_subprocess_shell(
+        with self._files.watch(), _guard() as guarded:
+            running = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                _GUARDED,
+                "sh",
                 command,
                 cwd=self._root,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=guarded,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,

@@ -7,15 +7,17 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .._platform.quiet import quiet_log
-from ..chat import Choice, Conversation, answer_once, choice_for, chosen
-from ..errors import InputError, SessionNotFound
+from ..chat import Choice, Conversation, answer_once, busy_in_words, choice_for, chosen
+from ..errors import InputError, SessionNotFound, StoreError
 from ..export import visible
+from ..log.store import Store
 from ..runners import PROGRAMS
 from ..session import Session
 from ..session.open import open as open_session
@@ -50,16 +52,33 @@ def _chat(arguments: Namespace) -> int:
     prompt = arguments.prompt
     if prompt is None and not is_terminal(sys.stdin):
         prompt = stdin_bytes().decode("utf-8", "replace")
+    if prompt is not None and not prompt.strip():
+        raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
     with opened(arguments, write=True, make=True) as store:
+        there = {info.id for info in store.sessions()}
         start = partial(open_session, store=store, settings=settings)
-        session, choice = _begun(arguments, start)
-        talk = Conversation(
-            store, start, session, choice, folder=Path.cwd(), allowed=set(filter(None, arguments.allow.split(",")))
-        )
+        with busy_in_words(arguments.session):
+            session, choice = _begun(arguments, start)
+        begun = session.id
         try:
-            return asyncio.run(_once(talk, prompt, arguments) if prompt is not None else _in_terminal(talk))
+            allowed = set(filter(None, arguments.allow.split(",")))
+            talk = Conversation(store, start, session, choice, folder=Path.cwd(), allowed=allowed)
+            try:
+                return asyncio.run(_once(talk, prompt, arguments) if prompt is not None else _in_terminal(talk))
+            finally:
+                session = talk.session
         finally:
-            talk.session.close()
+            session.close()
+            if begun not in there:
+                _remove_empty(store, begun)
+
+
+def _remove_empty(store: Store, session_id: str) -> None:
+    """Delete a session that was begun just now if nothing was said in it."""
+    with suppress(StoreError):  # somebody else deleted it, or writes to it
+        info = store.info(session_id)
+        if not info.messages:
+            store.delete(session_id, expected=info.records)
 
 
 def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session, Choice]:
@@ -86,8 +105,6 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
 
 async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
     """One answer; 0 if it came to its end, else 1."""
-    if not prompt.strip():
-        raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
     told = out_json if arguments.json else None
     try:
         with quiet_log():
@@ -116,7 +133,8 @@ async def _in_terminal(talk: Conversation) -> int:
         await terminal.talk(talk, history=_history())
     finally:
         await talk.aclose()
-    say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` goes on with it")
+    if talk.store.info(talk.session.id).messages:
+        say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` goes on with it")
     return 0
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._platform.units import counted
-from ..errors import BlobMissing, CorruptRecord, InputError
+from ..errors import InputError
 from ..export import visible
 from ..log.records import FileChange
 from ..log.store import Store
 from ..view.turns import turn_spans
-from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
+from ..workspace.diff import FileDiff, NetChange, differences, net_changes, patch_lines, place_of, root_of
 from .arguments import ANY_ID, add_command
 from .decisions import rewinds_of
 from .stores import opened
@@ -24,7 +24,6 @@ from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
 _Found = tuple[NetChange, FileDiff | str]
 """A change, and its diff or the reason for its absence."""
 
-_NO_DIFF = "its change was not recorded"
 _OUTSIDE = "it is outside the folder that the session worked in"
 
 
@@ -49,9 +48,7 @@ def _turn(text: str) -> int:
 
 def _diff(arguments: Namespace) -> int:
     with opened(arguments) as store:
-        changes = _changes(store, arguments)
-        found = ((change, _difference(change, store)) for change in changes)
-        kept = (each for each in found if isinstance(each[1], str) or not each[1].is_nothing)
+        kept = differences(_changes(store, arguments), store.get_blob)
         if arguments.json:
             return _as_json(kept, patches=not arguments.stat)
         return _stat(kept) if arguments.stat else _patch(kept)
@@ -83,13 +80,6 @@ def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int
     if abs(turn) > len(spans):
         raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
     return spans[turn - 1 if turn > 0 else turn]
-
-
-def _difference(change: NetChange, store: Store) -> FileDiff | str:
-    try:
-        return file_diff(change, store.get_blob) or _NO_DIFF
-    except (BlobMissing, CorruptRecord) as error:
-        return str(error)
 
 
 def _as_json(found: Iterator[_Found], *, patches: bool) -> int:

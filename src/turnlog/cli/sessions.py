@@ -11,24 +11,19 @@ import msgspec
 
 from .._platform.units import counted
 from ..config.settings import SOURCES
-from ..errors import CorruptRecord, SessionNotFound
+from ..errors import SessionNotFound
 from ..export import dollars, visible
-from ..importers.titles import title_from
+from ..importers.titles import first_words
 from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
 from ..models.pricing import total_cost
 from ..session.reader import source_of, was_resumed
 from ..stores.labels import labels_of
-from ..view.fold import as_shown
-from ..view.types import starts_turn
 from .arguments import WHOLE_ID, add_command
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
 from .terminal import agreed, out_json, out_lines, say
-
-_BEGINNING = 8
-"""The user's first words are looked for in this many records."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -68,7 +63,7 @@ def _ls(arguments: Namespace) -> int:
                 if _is_wanted(store, info, arguments.source):
                     sources[info.id] = source_of(store, info.id)
                     labels[info.id] = labels_of(store, info.id) if arguments.label else {}  # they were read just now
-                    titles[info.id] = info.title or ("" if arguments.json else _first_words(store, info.id))
+                    titles[info.id] = info.title or ("" if arguments.json else first_words(store, info.id))
                     infos.append(info)
     if arguments.json:
         for info in infos:
@@ -97,16 +92,6 @@ def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
     if source == "resumed":
         return was_resumed(store, info.id)
     return not source or source_of(store, info.id) == source
-
-
-def _first_words(store: Store, session_id: str) -> str:
-    """The beginning of the user's first message, for a session without a title; "" if it is not in the first
-    records."""
-    try:
-        shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
-        return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")
-    except CorruptRecord:  # other commands report this
-        return ""
 
 
 def _table(

@@ -8,10 +8,15 @@ from ..models.catalog import find_model
 from ..models.pricing import Cost, total_cost
 
 
+def is_priced(found: Cost) -> bool:
+    """Whether anything is known of a cost."""
+    return found.total is not None or bool(found.at_least)
+
+
 def dollars(found: Cost) -> str:
     """A cost in a word: `$1.20`; `~$1.20` at the prices of another model, `>$1.20` if some prices are unknown, `?` if
     all are."""
-    if found.total is None and not found.at_least:
+    if not is_priced(found):
         return "?"
     sign = ">" if found.total is None else "~" if found.assumed else ""
     return f"{sign}${found.at_least:,.4f}"
@@ -30,4 +35,5 @@ def in_short(bills: Bills) -> str:
     for name in found.assumed:
         like = find_model(name)
         doubts.append(f"{name} priced as {like.taken_for if like else name}")
-    return f"{tokens_of(total_usage(bills))}, {dollars(found)}" + (f" ({'; '.join(doubts)})" if doubts else "")
+    price = dollars(found) if is_priced(found) else "price unknown"
+    return f"{tokens_of(total_usage(bills))}, {price}" + (f" ({'; '.join(doubts)})" if doubts else "")

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..errors import CorruptRecord
 from ..log.messages import Message, text_of
+from ..log.store import Store
 from ..redaction import cut_title
+from ..view.fold import as_shown
+from ..view.types import starts_turn
 from .repeats import result_text
+
+_BEGINNING = 8
+"""The records in which a session's first words are looked for."""
 
 
 def title_from(message: Message | str) -> str:
     """A title from a user message: its first line that is not markup, at most 80 characters."""
     text = message if isinstance(message, str) else result_text(message.parts)
     return next((cut_title(line) for line in _plain_lines(text)), "")
+
+
+def first_words(store: Store, session_id: str) -> str:
+    """The beginning of the user's first message, for a session without a title; "" if it is not in the first
+    records."""
+    try:
+        shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
+        return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")
+    except CorruptRecord:  # commands that read the session report this
+        return ""
 
 
 def task_title(messages: Iterable[Message]) -> str:

@@ -5,7 +5,7 @@ Everything is computed from `FileChange` records. No file is read from disk here
 
 from __future__ import annotations
 
-from .folding import NetChange, Step, file_diff, net_changes, root_of
+from .folding import NetChange, Step, differences, file_diff, net_changes, root_of
 from .hunks import Hunk, apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
 from .patch import FileDiff, diff_contents, diff_hunks, patch_lines
 from .paths import is_inside, place_of, relative_to
@@ -18,6 +18,7 @@ __all__ = [
     "apply_hunks",
     "diff_contents",
     "diff_hunks",
+    "differences",
     "file_diff",
     "is_inside",
     "make_hunks",

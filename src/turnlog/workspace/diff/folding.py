@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...errors import InputError
+from ...errors import BlobMissing, CorruptRecord, InputError
 from ...log.records import FileChange, Record
 from .composing import compose
 from .hunks import Hunk, apply_hunks, read_hunks, reverse_hunks
@@ -254,6 +254,19 @@ def file_diff(change: NetChange, blob: _Blob) -> FileDiff | None:
         return diff_hunks(change.path, compose(_patch(step, blob) for step in change.steps), **facts)
     except InputError:
         return None
+
+
+def differences(changes: Iterable[NetChange], blob: _Blob) -> Iterator[tuple[NetChange, FileDiff | str]]:
+    """Each net change with its difference, or with the reason why there is none. Changes that left their file as it was
+    are left out."""
+    for change in changes:
+        found: FileDiff | str
+        try:
+            found = file_diff(change, blob) or "its change was not recorded"
+        except (BlobMissing, CorruptRecord) as error:
+            found = str(error)
+        if isinstance(found, str) or not found.is_nothing:
+            yield change, found
 
 
 def _ends(steps: tuple[Step, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:

@@ -1,0 +1,58 @@
+"""`turnlog chat` from the command line, with `-p`: what goes wrong is told to who types, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import turnlog as library
+from commands import Command
+
+DEMO = ("chat", "--model", "scripted/demo")
+
+
+def test_an_answer_is_printed_and_its_session_stays(turnlog: Command) -> None:
+    """A prompt that is answered must be there the next day."""
+    ended = turnlog(*DEMO, "--session", "s", "-p", "hello")
+    assert (ended.code, ended.out) == (0, "You said: hello\n")
+    [row] = turnlog("ls", "--json").rows
+    assert (row["id"], row["messages"]) == ("s", 2)
+
+
+def test_a_start_that_fails_leaves_no_session(turnlog: Command) -> None:
+    """A list of sessions full of mistyped options."""
+    for words in (("--allow", "fly", "-p", "hi"), ("-p", " "), ("--session", "new", "-p", "see @none.png")):
+        ended = turnlog(*DEMO, *words)
+        assert (ended.code, ended.out) == (2, "") and ended.err.startswith("turnlog: "), words
+    assert turnlog("ls", "--json").rows == []
+    turnlog(*DEMO, "--session", "s", "-p", "hello")
+    turnlog(*DEMO, "--session", "s", "-p", "see @none.png")
+    assert [row["messages"] for row in turnlog("ls", "--json").rows] == [2]
+
+
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [
+        ("openai/gpt-4o", "OPENAI_API_KEY"),
+        ("anthropic/claude-opus-4-8", "ANTHROPIC_API_KEY"),
+        ("google/gemini-2.5-pro", "GEMINI_API_KEY"),
+    ],
+)
+def test_a_missing_key_is_told_without_python(
+    turnlog: Command, monkeypatch: pytest.MonkeyPatch, model: str, key: str
+) -> None:
+    """Somebody who types a command is told of arguments of classes that he never heard of."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    ended = turnlog("chat", "--model", model, "-p", "hi")
+    assert ended.code == 1 and ended.err.strip().endswith(f"; set {key}")
+    assert not any(word in ended.err for word in ("api_key", "Runner(", "client", "Traceback"))
+
+
+def test_a_session_in_use_is_told_without_python(turnlog: Command, tmp_path: Path) -> None:
+    """What to do about a session that is open elsewhere, in arguments of a function."""
+    with library.open("s", store=tmp_path / "log.db"):
+        ended = turnlog(*DEMO, "--session", "s", "-p", "hi")
+    assert ended.code == 3 and ended.err.startswith("turnlog: session 's' is in use: ")
+    assert ended.err.endswith("has it open; close it there, or talk in another one\n")
