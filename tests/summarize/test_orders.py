@@ -24,6 +24,8 @@ from turnlog.summarize.orders import orders_in, orders_of
             ("Please never touch\nthe schema file or\nits tests.",),
         ),
         ("Never use `eval`. Fine.", ("Never use `eval`.",)),
+        ("The only command is make.", ("The only command is make.",)),
+        ("Help me change it without breaking the tests.", ("Help me change it without breaking the tests.",)),
         ("You may now edit the schema.", ("You may now edit the schema.",)),
         ("Can you make sure that the tests pass?", ("Can you make sure that the tests pass?",)),
         ("use pnpm, not npm", ("use pnpm, not npm",)),
@@ -45,6 +47,8 @@ def test_orders_are_found_word_for_word(text: str, orders: tuple[str, ...]) -> N
     (
         "It never works. I don't know why. I only see one.",
         "Why do you never answer?",
+        "The only form of input was punched cards.",
+        "🔄 Tests give you confidence to improve your code without breaking it.",
         "Never.",
         "```\nnever touch it\n```",
         "> never touch it, he says",

@@ -68,7 +68,9 @@ LANGUAGES: dict[str, Words] = {
             | just\ to\ make\ sure | i\ (?:just\ )?(?:want|wanted|need|tried)\ to\ (?:make\ sure|be\ sure)
             | you\ should\ (?:have|see|be\ able|know) | stick\ with\ the\ current
             )""",
-        weak_reports=r"""^\W*(?:this|that|it|these|those|there|the|he|she|they|an?|i|\*\*)\b(?!['’]d\ prefer
+        weak_reports=r"""\bthe\ only\ [^.]{1,80}\ (?:was|were|had)\b
+            | \b(?:gives?|lets?|allows?|helps?|enables?)\ (?:you|people|users|developers|teams)\ [^.]{1,100}\bwithout
+            | ^\W*(?:this|that|it|these|those|there|the|he|she|they|an?|i|\*\*)\b(?!['’]d\ prefer
             |\ (?:would\ )?prefer) | ^\W*\*\*
             | \b(?:(?:the|its|their|it\ can)\ only | not\ only | if\ only | only\ (?:one|thing|way|reason|problem
             |difference|because)
