@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 import turnlog
 from agents import CHAT, chunks, says
 from turnlog.errors import InputError, SessionBusy
-from turnlog.log.records import Decision, PartialAnswer, TurnClosed
+from turnlog.log.records import Decision, PartialAnswer, Record, TurnClosed
+from turnlog.log.store import Draft
 from turnlog.session.receiving import GONE
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -238,6 +241,100 @@ def test_what_had_come_is_kept_when_the_reader_goes(way: str) -> None:
     status = {"cancel": "cancelled", "cancel the turn": "cancelled"}.get(way, "failed")
     assert (ends(session), stream.closed, session._journal.is_streaming) == ([status], True, False)
     session.close()
+
+
+def test_what_had_come_is_on_record_when_the_stream_is_closed() -> None:
+    """Who leaves the loop goes on in the turn as if nothing had come."""
+    session, stream = turnlog.open("s", store=MemoryStore(), target=CHAT), Stream("It ", "is ", "cold.")
+
+    async def main() -> None:
+        async with session.turn("Is it warm?") as turn:
+            async with aclosing(turn.stream(stream)) as deltas:
+                async for _ in deltas:
+                    break
+            assert (partials(session), stream.closed) == ([("It ", GONE)], True)
+            await turn.areceive(Stream("Warm."))
+
+    asyncio.run(main())
+    assert (partials(session), ends(session)) == ([("It ", GONE)], ["completed"])
+
+
+class Gate(MemoryStore):
+    """A store that keeps each append waiting until `opened`, and knows in which threads they are."""
+
+    def __init__(self, at: str = "") -> None:
+        super().__init__()
+        self._at = at
+        self.reached, self.opened = threading.Event(), threading.Event()
+        self.threads: set[threading.Thread] = set()
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """As every store's."""
+        self.threads.add(threading.current_thread())
+        if self._at in [type(draft.body).__name__ for draft in drafts]:
+            self.reached.set()
+            self.opened.wait(60)
+        return super().append(session_id, drafts, expected=expected)
+
+
+def test_nothing_is_recorded_in_the_event_loop() -> None:
+    """A commit that waits for the disk stops every conversation of a service."""
+    store = Gate()
+    session = turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(checkpoint=0.0))
+    store.threads.clear()
+
+    async def main() -> None:
+        async with session.turn("Is it warm?") as turn:
+            assert [delta.text async for delta in turn.stream(Stream("It ", "is ", "cold."))] == ["It ", "is ", "cold."]
+            answer = await asyncio.to_thread(turn.receive, says("", "c1"))
+            async with turn.tool(answer.tool_calls[0]) as run:
+                run.result("5 degrees")
+            await turn.areceive(Stream("Really ", "cold."))
+
+    asyncio.run(main())
+    kinds = [type(record.body).__name__ for record in session.history()]
+    assert {"StreamCheckpoint", "ToolStarted", "ToolFinished"} < set(kinds) and ends(session) == ["completed"]
+    assert store.threads and threading.current_thread() not in store.threads
+
+
+@pytest.mark.parametrize("at", ["TurnOpened", "StreamCheckpoint", "PartialAnswer", "ToolStarted", "TurnClosed"])
+def test_a_task_that_is_cancelled_while_something_is_recorded(at: str) -> None:
+    """A turn that nobody closes, which every later one waits for; a checkpoint behind its answer, which the next
+    opening takes for another answer; a tool that is said to be running."""
+    store = Gate(at)
+    session = turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(checkpoint=0.0))
+
+    async def talk() -> None:
+        async with session.turn("Is it warm?") as turn:
+            if at == "ToolStarted":
+                answer = await asyncio.to_thread(turn.receive, says("", "c1"))
+                async with turn.tool(answer.tool_calls[0]):
+                    raise AssertionError("the task was cancelled before")
+            if at != "TurnClosed":
+                async for _ in turn.stream(Stream("It ", "is ", "cold.", ends=False)):
+                    pass
+
+    async def main() -> None:
+        task = asyncio.create_task(talk())
+        await asyncio.to_thread(store.reached.wait, 60)
+        for _ in range(3):  # as a server does that ends
+            task.cancel()
+            await asyncio.sleep(0)
+        assert not task.done()
+        store.opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with session.turn("And now?"):
+            pass
+
+    asyncio.run(main())
+    assert ends(session) == ["completed" if at == "TurnClosed" else "cancelled", "completed"]
+    assert [call.outcome for call in session.log.calls()] == (["aborted"] if at == "ToolStarted" else [])
+    session.close()
+    before = len(session.history())
+    with turnlog.open("s", store=store) as again:
+        assert again.resumed is not None and not again.resumed.recovered.answer
+        assert not any(isinstance(record.body, PartialAnswer) for record in again.history()[before:])
 
 
 def test_a_stream_that_nobody_reads_records_nothing() -> None:

@@ -267,6 +267,7 @@ def test_an_asynchronous_turn(session: Session) -> None:
         for chunk in chunks("It is ", "cold"):
             yield chunk
         if forever:
+            waits.set()
             await asyncio.Event().wait()
 
     async def live(forever: bool) -> None:
@@ -276,13 +277,12 @@ def test_an_asynchronous_turn(session: Session) -> None:
     async def main() -> None:
         await live(False)
         task = asyncio.create_task(live(True))
-        while len(session.history()) < 7:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await waits.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
+    waits = asyncio.Event()
     asyncio.run(main())
     assert [turn.status for turn in session.log.turns()] == ["failed", "cancelled"]
     partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]

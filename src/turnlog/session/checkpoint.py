@@ -56,10 +56,13 @@ class Checkpoints:
         self._due = time.monotonic() + every
         self._least = 1
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look. To be asked after every chunk."""
+        return time.monotonic() >= self._due
+
     def look(self) -> None:
-        """To be called after every chunk."""
-        if time.monotonic() < self._due:
-            return
+        """Record what has come, if it is enough."""
         reply = self._reply()
         body = StreamCheckpoint(
             _kept(reply.message, self._break),

@@ -88,8 +88,8 @@ class OpenTurn:
         return turn
 
     def take(self, turn: Turn) -> None:
-        """Make `turn` the open one, when its time comes. Raises InputError if the thread that asks has a turn open,
-        SessionBusy if others take too long, and StoreError if the session is closed."""
+        """Make `turn` the open one, when its time comes; `begin` is next. Raises InputError if the thread that asks has
+        a turn open, SessionBusy if others take too long, and StoreError if the session is closed."""
         woken = threading.Event()
         ticket = self._queue_up(_Ticket(turn, woken.set, awaits=False))
         try:
@@ -120,6 +120,14 @@ class OpenTurn:
             self._leave(ticket)
             raise
         self._enter(ticket)
+
+    def begin(self, turn: Turn) -> None:
+        """Close what a crash left open, before `turn` begins."""
+        try:
+            self._recover()
+        except BaseException:
+            self.release(turn)
+            raise
 
     def release(self, turn: Turn) -> None:
         """`turn` is not open any more; the next one is."""
@@ -176,17 +184,12 @@ class OpenTurn:
         return ticket
 
     def _enter(self, ticket: _Ticket) -> None:
-        """Begin the turn of a ticket whose time has come. Raises SessionBusy if it has not."""
+        """Raises SessionBusy if the time of a ticket has not come."""
         with self._lock:
             if self._open is not ticket:
                 with suppress(ValueError):
                     self._waiting.remove(ticket)
                 raise self._refusal()
-        try:
-            self._recover()
-        except BaseException:
-            self.release(ticket.turn)
-            raise
 
     def _refusal(self) -> StoreError:
         name, found = self._lease.session_id, self._open

@@ -122,9 +122,9 @@ class Journal:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
         asynchronous(chunks, "areceive")
         receiving = self.receiving(request)
-        with receiving:
+        async with receiving:
             async for chunk in chunks:
-                receiving.feed(chunk)
+                await receiving.afeed(chunk)
         return receiving.answer
 
     def receiving(self, request: Target | Request) -> Receiving:
@@ -139,7 +139,7 @@ class Journal:
             finally:
                 self._streams.discard(checkpoints)
 
-        return Receiving(assembler.feed, checkpoints.look, keep)
+        return Receiving(assembler.feed, checkpoints, keep)
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest call of that id."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, Record, ToolFinished
 from .inputs import Content, parts_of
 from .recorder import Journal
+from .threads import recorded
 
 _DENIED = "The user did not allow this call; it did not run."
 _DENIED_AGAIN = "The call was interrupted. It may have run, wholly or in part; the user did not allow it to run again."
@@ -63,12 +65,17 @@ class ToolRun:
         self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
 
     async def __aenter__(self) -> Self:
-        return self.__enter__()
+        try:
+            return await recorded(self.__enter__)
+        except BaseException as error:  # the task was cancelled: the tool is not going to run
+            if self._begun:
+                await self.__aexit__(type(error), error, error.__traceback__)
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.__exit__(kind, error, trace)
+        await recorded(partial(self.__exit__, kind, error, trace))
 
     def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
         """What the tool returned, or said of its failure; recorded when the block ends."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -16,7 +17,6 @@ from ..log.records import (
     Body,
     FileChange,
     MessageRecord,
-    PartialAnswer,
     Record,
     TurnClosed,
     TurnOpened,
@@ -24,19 +24,19 @@ from ..log.records import (
 from ..models.target import Target
 from ..providers.protocol import Delta
 from ..requests.request import Request
-from ..view.fold import is_answer
 from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
 from ..workspace.watch import FileRecorder
 from .answer import Answer, is_stream
+from .breaks import Breaks
 from .going_on import Calls, calls_given, resumption
 from .inputs import Content, parts_of
 from .open_turn import OpenTurn
 from .receiving import GONE, Receiving
 from .recorder import Journal, asynchronous
 from .recovery import told
-from .threads import closed
+from .threads import closed, recorded
 from .tool_run import ToolRun, denied
 
 if TYPE_CHECKING:
@@ -76,11 +76,9 @@ class Turn:
         self._resumed = 0  # number of the record from which it goes on, if an earlier process began it
         self._over = ""  # how it ended
         self._cancelled: str | None = None  # why it is to end
-        self._broken = ""  # why its last answer broke off
-        self._broken_at = 0  # number of the last record then
+        self._breaks = Breaks(session.log)
         self._reading: list[AsyncGenerator[Delta, None]] = []
         self.answer: Answer | None = None
-        self._streaming = False  # whether the stream that is received was asked for anything
 
     def __repr__(self) -> str:
         return f"Turn({self.id}, {self._over or self.status})" if self._opened else "Turn(not begun)"
@@ -97,6 +95,7 @@ class Turn:
             raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
 
     def _begin(self) -> Self:
+        self._slot.begin(self)
         if self._over:  # by a listener that was told of what was recovered
             raise InputError("the session was closed while this turn was being opened; open the session again")
         try:
@@ -133,7 +132,12 @@ class Turn:
     async def __aenter__(self) -> Self:
         self._check_unused()
         await self._slot.atake(self)
-        return self._begin()
+        try:
+            return await recorded(self._begin)
+        except BaseException as error:  # the task was cancelled, and nobody is going to leave the turn
+            if self._opened:
+                await recorded(partial(self.__exit__, type(error), error, error.__traceback__))
+            raise
 
     async def _close_streams(self) -> None:
         while self._reading:
@@ -147,7 +151,7 @@ class Turn:
             if not self._over:
                 await self._close_streams()
         finally:
-            left = self.__exit__(kind, error, trace)
+            left = await recorded(partial(self.__exit__, kind, error, trace))
         return left
 
     def cancel(self, reason: str = "") -> None:
@@ -190,19 +194,25 @@ class Turn:
         self._check()
         if not is_stream(answer) or hasattr(answer, "__aiter__"):
             return self._received(self._session.receive(answer, target))
-        with self._breaking():
+        with self._breaks.of_stream(self._opened):
             return self._received(self._session.receive(self._until_cancelled(answer), target))
 
     async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
-        with self._breaking():
+        self._breaks.is_asked = False
+        try:
             return self._received(await self._session.areceive(self._auntil_cancelled(chunks), target))
+        except BaseException as error:
+            await recorded(partial(self._breaks.broke, error, self._opened))
+            raise
 
-    def stream(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> AsyncIterator[Delta]:
+    def stream(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> AsyncGenerator[Delta]:
         """Record an answer that is streamed asynchronously, and give its text as it comes, for `async for`: pieces with
-        `text` and `kind` (`text`, `reasoning`). `answer` has it afterwards. If the reading ends early (`break`, a
-        cancelled task), what had come is recorded, and the stream closed, when the turn's block ends at the latest."""
+        `text` and `kind` (`text`, `reasoning`). `answer` has it afterwards. If the task is cancelled, what had come is
+        recorded and the stream closed at once. If the reading ends early otherwise (`break`), that is done when the
+        turn's block ends, because Python does not tell a generator that nobody reads on; or when it is closed: at the
+        end of `async with contextlib.aclosing(turn.stream(...)) as deltas`."""
         self._check()
         asynchronous(chunks, "stream")
         found = self._streamed(chunks, target)
@@ -213,12 +223,15 @@ class Turn:
         receiving = self._journal.receiving(self._session._configurer.asked(target))
         self._stack.callback(self._read_no_more, receiving)
         try:
-            with self._breaking(), receiving:
-                self._streaming = True
+            self._breaks.is_asked = True
+            async with receiving:
                 async for chunk in chunks:
                     self._check()
-                    for delta in receiving.feed(chunk):
+                    for delta in await receiving.afeed(chunk):
                         yield delta
+        except BaseException as error:
+            await recorded(partial(self._breaks.broke, error, self._opened))
+            raise
         finally:
             await closed(chunks)
         self._received(receiving.answer)
@@ -228,7 +241,7 @@ class Turn:
             receiving.is_over = True
         elif not receiving.is_over:
             receiving.end(GONE)
-            self._broken_at = self._received(receiving.answer).record.n
+            self._received(receiving.answer, late=True)
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -323,8 +336,8 @@ class Turn:
     def _ending(self, error: BaseException | None) -> tuple[str, str]:
         if self._cancelled is not None:
             return "cancelled", self._cancelled
-        if error is None and self._broken and not self._answered_since():
-            return "failed", f"its last answer broke off: {self._broken}"
+        if error is None and (broken := self._breaks.reason):
+            return "failed", f"its last answer broke off: {broken}"
         if error is None:
             open_calls = unanswered(self.info.calls)
             return "completed", told(open_calls) if open_calls else ""
@@ -346,38 +359,19 @@ class Turn:
         if self._cancelled is not None:
             raise TurnCancelled(self.id, self._cancelled)
 
-    def _received(self, answer: Answer) -> Answer:
-        body = answer.record.body
-        self._broken = body.reason if isinstance(body, PartialAnswer) else ""
+    def _received(self, answer: Answer, *, late: bool = False) -> Answer:
+        self._breaks.received(answer, late=late)
         self.answer = answer
         return answer
 
-    def _answered_since(self) -> bool:
-        """Whether a whole answer came behind the one that broke off, by whatever way."""
-        since = self._session.log.records(self._broken_at + 1)
-        return any(isinstance(record.body, MessageRecord) and is_answer(record) for record in since)
-
-    @contextmanager
-    def _breaking(self) -> Iterator[None]:
-        """Around a stream: one that breaks leaves an answer that broke off, whoever catches its error. One that was
-        refused before it was asked for anything is none."""
-        self._streaming = False
-        try:
-            yield
-        except BaseException as error:
-            if self._streaming:
-                self._broken = described(error)
-                self._broken_at = max(record.n for record in self._session.log.records(self._opened))
-            raise
-
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
-        self._streaming = True
+        self._breaks.is_asked = True
         for chunk in chunks:
             self._check()
             yield chunk
 
     async def _auntil_cancelled(self, chunks: AsyncIterable[Any]) -> Any:
-        self._streaming = True
+        self._breaks.is_asked = True
         async for chunk in chunks:
             self._check()
             yield chunk
