@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from turnlog import open as open_session
 from turnlog.cli import main
 from turnlog.log.messages import (
     Media,
@@ -339,6 +340,17 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
     kept = "kept 1 blob put less than an hour ago; a later `rm` removes what nothing needs\n"
     assert (deleted.code, deleted.err) == (0, "deleted s (20 records)\n" + kept)
     assert turnlog("show", "s").code == 4
+
+
+@pytest.mark.parametrize("command", [("rm", "s", "twig"), ("scrub", "s")])
+def test_what_is_in_use_stays(turnlog: Any, session: Path, command: tuple[str, ...]) -> None:
+    """A session deleted or rewritten under somebody's hands, or one of several gone before it is said."""
+    turnlog("fork", "s", "twig")
+    before = turnlog("show", "s").out
+    with open_session("twig", store=session):
+        refused = turnlog(*command, "--yes")
+    assert refused.code == 3 and "session 'twig' is in use: this process has it open already" in refused.err
+    assert turnlog("show", "s").out == before and turnlog("show", "twig").code == 0
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y\n", 4), ("yes\n", 4), ("n\n", 0), ("\n", 0), ("", 0)])

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,36 @@ def test_several_may_write_on_purpose(store: Store) -> None:
             turnlog.open("s", store=store, wait=0)
     assert ends(one) == [("2", "completed")]
     one.close()
+
+
+def test_an_interrupted_opening_leaves_the_session_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the wrong moment: a program that goes on could never open that session again."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr("turnlog.stores.leases.Owner.here", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.lease("s")
+        store.lease("s").close()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_session_that_is_in_use_is_not_deleted(store: Store, shared: bool) -> None:
+    """A conversation that somebody is in the midst of, gone from the disk."""
+    session = turnlog.open("s", store=store, target=CHAT, shared=shared)
+    with pytest.raises(SessionBusy, match="'s' is in use: this process has it open already"):
+        store.delete("s")
+    assert [info.id for info in store.sessions()] == ["s"]
+    with turnlog.open("s", store=store, read_only=True):
+        crash(session)
+        store.delete("s")  # who only looks does not keep it
+    assert store.sessions() == []
+    with pytest.raises(SessionNotFound):
+        store.delete("s")
+    turnlog.open("s", store=store, wait=0).close()
 
 
 def test_the_first_of_several_closes_what_a_crash_left(store: Store) -> None:

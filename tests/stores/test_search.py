@@ -160,7 +160,7 @@ def test_the_words_of_a_deleted_session_leave_the_file(tmp_path: Path) -> None:
     assert [hit.session for hit in store.search("zebra")] == ["a"]
     store.delete("a")
     assert ([hit.session for hit in store.search("zebra")], store.search("quixotic")) == (["b"], [])
-    on_disk = b"".join(file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm"))
+    on_disk = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file() and "shm" not in file.name)
     assert b"zebra" in on_disk
     assert b"xylophone" not in on_disk
     assert b"quixotic" not in on_disk

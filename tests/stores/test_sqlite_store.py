@@ -249,7 +249,8 @@ def test_what_is_deleted_is_overwritten(path: Path) -> None:
     store.delete("a")
 
     def bytes_on_disk() -> bytes:
-        return b"".join(file.read_bytes() for file in path.parent.iterdir() if "shm" not in file.name)
+        files = (file for file in path.parent.iterdir() if file.is_file() and "shm" not in file.name)
+        return b"".join(file.read_bytes() for file in files)
 
     assert b"own-secret" not in bytes_on_disk()
     assert b"long-secret" not in bytes_on_disk()

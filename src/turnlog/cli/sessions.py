@@ -145,6 +145,8 @@ def _rm(arguments: Namespace) -> int:
         if not arguments.yes and not _agreed(infos):
             say("nothing deleted")
             return 0
+        for info in infos:  # if one is in use, none is deleted
+            store.lease(info.id).close()
         for info in infos:
             store.delete(info.id)
             say(f"deleted {info.id} ({counted(info.records, 'record')})")

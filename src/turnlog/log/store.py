@@ -217,8 +217,9 @@ class Store(RecordStore, Protocol):
         """Change the title of a session. Raises SessionNotFound."""
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        """Delete a whole session, or nothing. Its forks stay complete. Raises SessionNotFound; with `expected`, the
-        number of the last record that the caller knows, raises Conflict if the last record is another."""
+        """Delete a whole session, or nothing. Its forks stay complete. Raises SessionNotFound, and SessionBusy if it is
+        in use; with `expected`, the number of the last record that the caller knows, raises Conflict if the last record
+        is another."""
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """A new session that begins with the records of this one up to number `at` (None: all), without copying them.

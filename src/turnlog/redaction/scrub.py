@@ -8,8 +8,8 @@ scrub.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 
 from msgspec import Struct
 
@@ -95,8 +95,16 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     changed messages are removed. If there are no secrets, no record changes, but the leftovers of an earlier run are
     removed: old bytes in the store's files; text files that only other sessions named at that time; and if the earlier
     run was killed, files that no record names any more (see `Store.sweep`). Raises CorruptRecord, with nothing changed,
-    if the log is damaged.
+    if the log is damaged, and SessionBusy if this session, or one that shares records with it, has an owner.
     """
+    relatives = _relatives(store, session_id)
+    with ExitStack() as owned:
+        for name in sorted((session_id, *relatives)):
+            owned.enter_context(closing(store.lease(name)))
+        return _scrubbed(store, session_id, relatives, redactor)
+
+
+def _scrubbed(store: Store, session_id: str, relatives: Sequence[str], redactor: Redactor | None) -> Scrubbed:
     redactor = Attentive(redactor or Redactor())
     files = _Files(store, redactor)
     info = store.info(session_id)
@@ -113,7 +121,7 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         counts += Counter(draft.redacted) - Counter(record.redacted)
     if redactor.pieces:  # first, so that a later run still finds them if this one is interrupted
-        _scrub_relatives(store, session_id, redactor.pieces)
+        _scrub_relatives(store, relatives, redactor.pieces)
     title, more = redacted_title(info.title, said, redactor)
     counts += more
     for data in files.clean.values():
@@ -131,9 +139,8 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
 
 
-def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
-    """Remove cut-off pieces of the secrets from sessions that share records with this one. Nothing would recognise
-    these pieces there once the whole secrets are replaced with marks."""
+def _relatives(store: Store, session_id: str) -> list[str]:
+    """The other sessions that share records with a session, or did so with one that shares some."""
     infos = {info.id: info for info in store.sessions()}
 
     def line(name: str) -> set[str]:
@@ -144,9 +151,13 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
         return met
 
     own = line(session_id)
-    for name in infos:
-        if name == session_id or own.isdisjoint(line(name)):
-            continue
+    return [name for name in infos if name != session_id and not own.isdisjoint(line(name))]
+
+
+def _scrub_relatives(store: Store, relatives: Sequence[str], pieces: Pieces) -> None:
+    """Remove cut-off pieces of the secrets from sessions that share records with this one. Nothing would recognise
+    these pieces there once the whole secrets are replaced with marks."""
+    for name in relatives:
         changed: dict[int, bytes] = {}
         counts = Counter[str]()
         with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile; `verify` reports damage

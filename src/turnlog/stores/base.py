@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import chain
 from time import time_ns
 
@@ -256,6 +256,10 @@ class BaseStore(Store):
         return self._holds.lease(session_id, shared=shared, wait=wait)
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        with closing(self.lease(session_id)):
+            self._delete(session_id, expected)
+
+    def _delete(self, session_id: str, expected: int | None) -> None:
         with self._lock:
             log = self._find(session_id)
             check_expected(session_id, expected, log.info.records)
@@ -263,8 +267,7 @@ class BaseStore(Store):
             self._prune(log.key)
 
     def _prune(self, key: int) -> None:
-        """Delete the records that no fork needs from the log of a deleted session, and from the logs of deleted
-        sessions that it was forked from."""
+        """Delete what no fork needs of a deleted session's log, and of the deleted sessions' logs below it."""
         logs = {log.key: log for log in self._logs()}
         while key and not logs[key].info.id:
             log = logs.pop(key)

@@ -231,9 +231,13 @@ class FolderLocks(HoldFolder):
                 os.close(handle)
                 return Owner()
             _handles.add(handle)
-        _write(handle, Owner.here())
-        share = partial(_share, handle, session_id)
-        return Lease(session_id, alone=alone, release=partial(_leave, path, handle, os.getpid()), share=share)
+        release = partial(_leave, path, handle, os.getpid())
+        try:
+            _write(handle, Owner.here())
+            return Lease(session_id, alone=alone, release=release, share=partial(_share, handle, session_id))
+        except BaseException:  # Ctrl-C: nobody else would give it up
+            release()
+            raise
 
     def clear(self) -> None:
         """As `HoldFolder.clear`, for files of leases too."""

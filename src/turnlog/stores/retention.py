@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from .._platform.units import AGES, SIZES, age_text, read_age, read_size, size_text
-from ..errors import Conflict, InputError, SessionNotFound
+from ..errors import Conflict, InputError, SessionBusy, SessionNotFound
 from ..log.store import Inventory, SessionInfo, Store, Swept, file_name
 from .packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
 from .zstd import library
@@ -198,7 +198,7 @@ def _delete_planned(store: Store, gone: Sequence[Gone]) -> list[Gone]:
             break
         try:
             store.delete(each.session, expected=each.records)
-        except (Conflict, SessionNotFound):
+        except (Conflict, SessionBusy, SessionNotFound):
             break
         finally:
             hold.close()

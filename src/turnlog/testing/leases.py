@@ -19,6 +19,9 @@ def check_leases(store: Store) -> None:
         error = raises(SessionBusy, f"a lease of a session that another has, shared: {shared}", _take, store, shared)
         assert error.process and error.since, f"the error does not say who has the session: {error}"
     store.lease("b").close()  # another session is free
+    store.create("a")
+    raises(SessionBusy, "deleting a session that somebody has", store.delete, "a")
+    assert store.info("a").id == "a", "a session that somebody has was deleted"
     waiting = _Waiting(store)
     first.close()
     first.close()
@@ -41,6 +44,8 @@ def check_leases(store: Store) -> None:
     last = store.lease("a")
     assert last.alone, "a session that nobody has any more is not given to one alone"
     last.close()
+    store.delete("a")
+    store.lease("a").close()  # deleting gives the lease back
 
 
 def _take(store: Store, shared: bool) -> None:

@@ -242,7 +242,7 @@ class FilesStore(BaseStore):
         torn = [problem for problem in self.torn if session_id in (None, problem.session)]
         return [*torn, *(found for found in verify_folder(self._folder, self._blob_files, stem) if found not in torn)]
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+    def _delete(self, session_id: str, expected: int | None) -> None:
         with self._changing():
             delete(self._folder, self._find_log(session_id).stem, expected)
 

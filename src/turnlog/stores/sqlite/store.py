@@ -300,7 +300,7 @@ class SqliteStore(BaseStore):
         with self._database.reading() as db:
             return frozenset(found for (found,) in db.execute(_UNPACKED))
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+    def _delete(self, session_id: str, expected: int | None) -> None:
         with self._database.writing() as db:
             row = find(db, session_id)
             check_expected(session_id, expected, row.records)
