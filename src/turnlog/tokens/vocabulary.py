@@ -54,6 +54,10 @@ _LONG = range(10_000, 250_000)
 _SHORT = 160
 """Length of the longest texts that are likely to be counted again, such as the name of a tool."""
 
+_REMEMBERED = 256
+"""Number of texts between the two whose counts are remembered, at most some megabytes: what a conversation says is
+counted when it is recorded, built, measured and cut."""
+
 _LINE = 1_000
 """Counts of lines of this length or longer are not remembered."""
 
@@ -103,6 +107,8 @@ def count_pieces(vocabulary: str, text: str) -> int:
         return estimated(text, partial(_count, vocabulary))
     if len(text) <= _SHORT:
         return _count_short(vocabulary, text)
+    if len(text) < _LONG.start:
+        return _count_usual(vocabulary, text)
     return (_count_again if len(text) in _LONG else _count)(vocabulary, text)
 
 
@@ -122,6 +128,7 @@ def _count_again(vocabulary: str, text: str) -> int:
 
 
 _count_short = lru_cache(maxsize=512)(_count)
+_count_usual = lru_cache(maxsize=_REMEMBERED)(_count)
 _count_line = lru_cache(maxsize=_REMEMBERED_LINES)(_count)
 
 
