@@ -401,7 +401,7 @@ class Play:
         after = model.conversation(self.session.history())
         if done.after != self.size(after) or (done.decisions and done.after >= done.before):
             self.wrong("compact", f"says {done.before} -> {done.after}, is {before} -> {self.size(after)}")
-        self.kept_what_stays(lines, after)
+        self.kept_what_stays(lines, after, self.session.history())
 
     def rewind(self, records: Sequence[Record]) -> None:
         said = [r.n for r in records if r.message is not None and r.message.role == "user"][1:]
@@ -454,7 +454,7 @@ class Play:
             if decisions:
                 self.wrong("truth", "a refused request left decisions on record")
             return
-        after = model.conversation(log)
+        after = model.conversation(log) if len(log) > len(before) else lines
         self.tally["requests with curated outputs"] += any(line.decided is not None for line in after)
         if thorough:
             if self.sound and len(log) % 4 == 0:
@@ -557,16 +557,16 @@ class Play:
         if self.sound and sum(self.floor(lines, log).values()) > self.limit:
             if self.strategy.max_history_images is None:
                 self.wrong("budget", f"not refused, though {self.floor(lines, log)} exceeds {self.limit}")
-        self.kept_what_stays(lines, after)
+        self.kept_what_stays(lines, after, log)
         numbers = {line.record for line in after if not line.changed and line.decided is None}
         for record in log:
             if record.message is not None and record.n not in numbers:
                 self.can_be_read(record)
 
-    def kept_what_stays(self, lines: Sequence[model.Line], after: Sequence[model.Line]) -> None:
+    def kept_what_stays(self, lines: Sequence[model.Line], after: Sequence[model.Line], log: Sequence[Record]) -> None:
         """No pair is split, nothing that must stay has gone, nothing came from nowhere."""
         shown = {line.record: line for line in after}
-        pinned = model.pins(self.session.history())
+        pinned = model.pins(log)
         for why, group in model.staying(lines, pinned):
             numbers = [line.record for line in group]
             here = [n for n in numbers if n in shown]

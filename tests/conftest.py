@@ -6,6 +6,7 @@ visibly where it is absent.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -43,6 +44,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Where the tests with real SDKs are left out, do not import these: it takes every worker seconds."""
     left_out = config.getoption("markexpr").startswith("not clients")
     return True if left_out and collection_path == ROOT / "tests" / "clients" else None
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: do not have the collector look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
