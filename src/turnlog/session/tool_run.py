@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from ..errors import cancellations, described, timed_out
-from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
+from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, Record, ToolFinished
+from ..view.repair.arrange import synthetic_result
 from .inputs import Content, parts_of
 from .recorder import Journal
 from .threads import recorded
@@ -85,7 +86,7 @@ class ToolRun:
     def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
         """What the model is told: the result that was given, however the block ended after that, and of an exception
         what it was, unless the result reports a failure in its own words."""
-        failed = (Text(f"The tool failed: {reason}"),) if reason and outcome in ("failed", "timeout") else ()
+        failed = self._failed(outcome, reason) if reason else ()
         if self._result is None:
             if not failed:
                 return None
@@ -94,3 +95,10 @@ class ToolRun:
         if not failed or said != "ok":
             return self._journal.result_of(self.call, content, said)
         return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
+
+    def _failed(self, outcome: Outcome, reason: str) -> tuple[Text, ...]:
+        """What the model is told of an exception: of a time limit, that the tool may have run all the same."""
+        if outcome == "timeout":
+            said = text_of(Message("user", synthetic_result(self.call, outcome).parts))
+            return (Text(f"{said} {reason}" if ": " in reason else said),)
+        return (Text(f"The tool failed: {reason}"),) if outcome == "failed" else ()
