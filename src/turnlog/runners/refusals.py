@@ -66,7 +66,8 @@ def refusal(
     runner: str, login: str, message: str, *, status: int | None = None, wait: float | None = None
 ) -> RunnerError:
     """The error for a refusal of a provider. `login` says what to do without a key; `wait` is the seconds that its
-    headers say."""
+    headers say. An error within a stream comes with a status of success, which says nothing of it."""
+    status = None if status is not None and status < 300 else status
     sizes = sizes_if_too_long(message)
     if sizes is not None or status == 413:
         tokens, limit = sizes or (0, 0)
