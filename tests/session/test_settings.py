@@ -712,3 +712,26 @@ def test_importing_turnlog_reads_no_configuration(home: Path) -> None:
     script = "import sys, turnlog; print('tomllib' in sys.modules, 'turnlog.config.settings' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "False False\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs users with ids")
+def test_the_closed_home_of_another_user_has_no_settings(tmp_path: Path) -> None:
+    """In a container that runs as another user, every session failed for a file that nobody had written."""
+    (tmp_path / "turnlog").mkdir()
+    (tmp_path / "turnlog").chmod(0)
+    program = """
+import os, turnlog
+for _ in range(2):
+    with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        print(session.user("hi").n)
+    if os.geteuid() == 0:  # who may read everything; the modules that a session needs are loaded now
+        os.setuid(65534)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    (tmp_path / "turnlog").chmod(0o700)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n2\n", "")

@@ -16,7 +16,11 @@ def write_whole(place: Path, pieces: Iterable[bytes]) -> None:
     """Write a file that only the user can read (mode 0600). If anything fails, the file stays as it was. Raises
     InputError for a path that is not a file, and OSError."""
     _check_file(place)
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    except OSError as error:
+        error.filename = str(place)  # not a name that nobody has heard of
+        raise
     try:
         with open(handle, "wb") as file:
             file.writelines(pieces)

@@ -38,3 +38,12 @@ def data_folder() -> Path:
     `LOCALAPPDATA` on Windows)."""
     home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(home) if home else _home() / ".local" / "share") / "turnlog"
+
+
+def is_there(place: Path) -> bool:
+    """Whether a file or folder is there that this user may look for: nothing in a folder that is closed to the user is
+    (the home folder of another, as in many containers)."""
+    try:
+        return place.exists()
+    except PermissionError:
+        return False

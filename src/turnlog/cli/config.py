@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from .._platform.paths import is_there
 from .._platform.units import age_text
 from ..config.settings import keys
 from ..session.settings import loaded, project_file, unknown_variables, user_file
@@ -48,7 +49,7 @@ def _config(arguments: Namespace) -> int:
 
 def _paths(as_json: bool) -> int:
     own, project = user_file(), project_file()
-    places = [("user", own, own.is_file())] + ([("project", project, True)] if project else [])
+    places = [("user", own, is_there(own))] + ([("project", project, True)] if project else [])
     for kind, path, there in places:
         if as_json:
             out_json({"kind": kind, "path": str(path), "exists": there})

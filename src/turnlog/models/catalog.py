@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from .._platform.msgspec_init import ready
-from .._platform.paths import config_folder
+from .._platform.paths import config_folder, is_there
 from ..errors import InputError, text_given
 from .abilities import Abilities, family_entries
 
@@ -295,7 +295,7 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
         return
     shipped = _shipped()
     path = own_file()
-    own = _own(path, path.read_bytes()) if path.exists() else {}
+    own = _own(path, path.read_bytes()) if is_there(path) else {}
     name = next(name for name in _spellings(found.taken_for or model) if name in own or name in shipped["models"])
     below = name if name in shipped["models"] else _closest(name, shipped["models"])
     if below:

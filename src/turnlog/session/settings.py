@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from .._platform.paths import config_folder
+from .._platform.paths import config_folder, is_there
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
 from ..stores import leads_out, local_path, placed, placed_key
@@ -127,8 +127,8 @@ def project_file(folder: Path | None = None) -> Path | None:
     except FileNotFoundError:  # the working directory was deleted
         return None
     above = [start, *start.parents]
-    top = next((n for n, each in enumerate(above) if (each / ".git").exists()), 0)
-    return next((path for each in above[: top + 1] if (path := each / PROJECT_FILE).is_file()), None)
+    top = next((n for n, each in enumerate(above) if is_there(each / ".git")), 0)
+    return next((path for each in above[: top + 1] if is_there(path := each / PROJECT_FILE) and path.is_file()), None)
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -146,7 +146,7 @@ def _known_variables() -> list[str]:
 def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
     """The user's file and the project's, as far as they are there."""
     own, named = user_file(environment), bool(environment.get(VARIABLE))
-    if named or own.is_file():
+    if named or is_there(own):
         yield _place(f"user file {own}", _read(own, f" ({VARIABLE} names this file)" if named else ""), own.parent)
     path = project_file(folder)
     if path is not None:
