@@ -235,6 +235,10 @@ def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
     ]
 
 
+MARKED = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
+"""A block with a cache mark."""
+
+
 @pytest.mark.parametrize(
     ("body", "provider"),
     [
@@ -250,6 +254,12 @@ def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
         ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}]}, "openai-chat"),
         ({"messages": [{"role": "user", "content": "hi"}], "model": "claude-haiku-4-5"}, "anthropic"),
         ({"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "f", "input_schema": {}}]}, "anthropic"),
+        (
+            {"messages": [{"role": "user", "content": "hi"}], "model": "eu.anthropic.claude-sonnet-4-5-v1:0"},
+            "anthropic",
+        ),
+        ({"messages": [{"role": "user", "content": [MARKED]}], "model": "my-proxy"}, "anthropic"),
+        ({"messages": [{"role": "user", "content": [MARKED]}], "model": "anthropic/claude-sonnet-4.5"}, "openai-chat"),
         ({"messages": [{"role": "user", "content": "hi"}]}, "openai-chat"),
     ],
 )

@@ -6,6 +6,7 @@ the messages counts as the first message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -192,6 +193,7 @@ def shown_messages(parsed: Parsed) -> list[Shown]:
 
 
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
+_CLAUDE = re.compile(r"(?:[\w-]+\.)*(?:anthropic\.)?claude")  # also as Bedrock names it: eu.anthropic.claude-...
 
 
 def _declares_schemas(body: Mapping[str, Any]) -> bool:
@@ -214,6 +216,7 @@ def detect(body: Mapping[str, Any]) -> str:
     messages = body["messages"]
     if not isinstance(messages, list):
         raise InputError(f"not a request body: 'messages' must be a list, not {type(messages).__name__}")
+    model = str(body.get("model") or "")
     if "system" in body or "anthropic_version" in body or "stop_sequences" in body or _declares_schemas(body):
         return "anthropic"
     for message in messages:
@@ -222,9 +225,10 @@ def detect(body: Mapping[str, Any]) -> str:
         if message.get("role") in ("tool", "developer", "function", "system") or "tool_calls" in message:
             return "openai-chat"
         content = message.get("content")
-        if isinstance(content, list) and any(
-            isinstance(block, Mapping) and block.get("type") in _ANTHROPIC_BLOCKS for block in content
-        ):
+        blocks = [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
+        if any(block.get("type") in _ANTHROPIC_BLOCKS for block in blocks):
             return "anthropic"
-    model = str(body.get("model") or "")
-    return "anthropic" if model.startswith("claude") else "openai-chat"
+        # Gateways take cache marks in Chat's format too; they name models with a path.
+        if any("cache_control" in block for block in blocks) and "/" not in model:
+            return "anthropic"
+    return "anthropic" if _CLAUDE.match(model) else "openai-chat"
