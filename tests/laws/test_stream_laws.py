@@ -276,4 +276,4 @@ def test_a_stream_of_another_provider_is_told_as_that(came: str, asked: str) -> 
         session.receive(iter(APIS[came][1](answer([("text", 3)]), whole=True)))
     told = next(record.body for record in session.history() if isinstance(record.body, PartialAnswer))
     assert not told.message.parts
-    assert "FormatError" in told.reason or "`aim`" in told.reason
+    assert "FormatError" in told.reason or "`target`" in told.reason

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..errors import InputError, UnknownProvider, text_given
 from .abilities import Abilities
-from .catalog import find_model, model_abilities, own_file
+from .catalog import VARIABLE, find_model, model_abilities, own_file
 
 DEFAULT_MODELS = {
     "openai-chat": "gpt-4o",
@@ -46,6 +46,9 @@ _ELSEWHERE = {
     **dict.fromkeys(_TEXT, "system() and user() for text"),
     "tools": "configure(tools=)",
     "settings": "an argument for each of them, such as temperature=0, or **settings",
+    **dict.fromkeys(
+        ("input_limit", "output_limit"), f"{VARIABLE} or models.json for what a model takes, budget= for what to send"
+    ),
     **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "turnlog.load_settings() for open()"),
 }
 """Names that are not settings of a request, and what to use instead."""

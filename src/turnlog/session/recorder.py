@@ -256,7 +256,7 @@ class Journal:
         if not reply.complete and not reason:
             reason = reply.error or "the stream ended early"
             if not _says_anything(reply):
-                other = "if another target was asked, hand it over as `aim`"
+                other = "if another target was asked, give it as `target`"
                 reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
