@@ -19,6 +19,7 @@ from ..log.store import SessionInfo, Store
 from ..models.pricing import total_cost
 from ..session.reader import source_of, was_resumed
 from ..stores.labels import labels_of
+from ..stores.leases import unowned
 from .arguments import WHOLE_ID, add_command
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
@@ -146,7 +147,8 @@ def _rm(arguments: Namespace) -> int:
             say("nothing deleted")
             return 0
         for info in infos:  # if one is in use, none is deleted
-            store.lease(info.id).close()
+            with unowned(store, info.id):
+                pass
         for info in infos:
             store.delete(info.id)
             say(f"deleted {info.id} ({counted(info.records, 'record')})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from ..log.codec import encode_record
 from ..log.messages import text_of
 from ..log.records import MessageRecord, Note, Record
 from ..log.store import Draft, Store
+from ..stores.leases import unowned
 from ..stores.records import blob_names
 from . import (
     Attentive,
@@ -100,7 +101,7 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     relatives = _relatives(store, session_id)
     with ExitStack() as owned:
         for name in sorted((session_id, *relatives)):
-            owned.enter_context(closing(store.lease(name)))
+            owned.enter_context(unowned(store, name))
         return _scrubbed(store, session_id, relatives, redactor)
 
 

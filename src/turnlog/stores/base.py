@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import chain
 from time import time_ns
 
@@ -41,7 +41,7 @@ from .blob_gc import unused
 from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
 from .labels import labelled
-from .leases import FolderLocks, Lease, LocalLocks
+from .leases import FolderLocks, Lease, LocalLocks, unowned
 from .records import (
     check_expected,
     check_free,
@@ -256,7 +256,7 @@ class BaseStore(Store):
         return self._holds.lease(session_id, shared=shared, wait=wait)
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        with closing(self.lease(session_id)):
+        with unowned(self, session_id):
             self._delete(session_id, expected)
 
     def _delete(self, session_id: str, expected: int | None) -> None:

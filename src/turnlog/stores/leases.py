@@ -12,14 +12,14 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import SessionBusy, StoreError
-from ..log.store import check_session_id, file_name, utc_now
+from ..log.store import Store, check_session_id, file_name, utc_now
 from .locks import HoldFolder, LocalHolds, is_at
 
 try:
@@ -123,20 +123,31 @@ class ReadLease(Lease):
         )
 
 
-def busy(session_id: str, owner: Owner) -> SessionBusy:
-    """The error for a session that somebody else has."""
+def busy(session_id: str, owner: Owner, *, opens: bool = True) -> SessionBusy:
+    """The error for a session that somebody else has. It says what else to do for who `opens` it."""
     here = (owner.process, owner.host) == (os.getpid(), socket.gethostname())
     who = "this process has it open already" if here else f"process {owner.process} on {owner.host} has it open"
     if not owner.process:
         who = "somebody has it open"
     if owner.thread:
         who += f" (thread {owner.thread}, since {owner.since})"
-    advice = "close it there" if here else "wait until it is closed (wait=SECONDS)"
-    return SessionBusy(
-        f"session {session_id!r} is in use: {who}; {advice}, open it for reading "
-        "(read_only=True), or let several write to it on purpose (shared=True, in each of them)",
-        **owner._asdict(),
-    )
+    advice = "close it there" if here else "wait until it is closed"
+    if opens:
+        advice += "" if here else " (wait=SECONDS)"
+        advice += ", open it for reading (read_only=True), or let several write to it on purpose (shared=True, in each "
+        advice += "of them)"
+    return SessionBusy(f"session {session_id!r} is in use: {who}; {advice}", **owner._asdict())
+
+
+@contextmanager
+def unowned(store: Store, session_id: str) -> Iterator[None]:
+    """Around a change of a session that nobody else has meanwhile. Raises SessionBusy at once if somebody has it."""
+    try:
+        lease = store.lease(session_id)
+    except SessionBusy as error:
+        raise busy(session_id, Owner(error.process, error.host, error.thread, error.since), opens=False) from None
+    with closing(lease):
+        yield
 
 
 def _patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: float) -> Lease:
