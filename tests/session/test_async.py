@@ -86,6 +86,8 @@ def test_opening_waits_for_the_owner() -> None:
         await first.aclose()
         async with await second as session:
             assert session._turn.wait == 60 and session.target == CHAT
+            with session.fork("child") as child:
+                assert child._turn.wait == 60
 
     asyncio.run(main())
 

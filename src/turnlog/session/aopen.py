@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
@@ -49,7 +49,7 @@ class _Opening:
             opened.close()
 
 
-def _in_turns(opens: Callable[_P, Session]) -> Callable[_P, Awaitable[Session]]:
+def _in_turns(opens: Callable[_P, Session]) -> Callable[_P, Coroutine[Any, Any, Session]]:
     """`opens`, awaited: it is tried without waiting, again and again, so that no thread waits for another owner."""
 
     @wraps(opens)
@@ -69,7 +69,7 @@ def _in_turns(opens: Callable[_P, Session]) -> Callable[_P, Awaitable[Session]]:
                 if time.monotonic() >= end:
                     raise
             else:
-                session._turn.wait = wait
+                session._wait = session._turn.wait = wait
                 return session
             await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
             pause = min(pause * 2, _LONGEST_PAUSE)

@@ -395,7 +395,7 @@ class Session:
 
     async def arequest(self, target: Target | None = None, *, compact: bool = False) -> Request:
         """As `request`, while other tasks go on. An asynchronous summarizer is awaited in this event loop. Meanwhile,
-        other tasks must use the session by `await` alone: whatever records waits for a summary, and stops the loop."""
+        other tasks must use the session by `await` alone: what records waits for a summary, and would stop the loop."""
         return await in_thread(lambda: self.request(target, compact=compact))
 
     def preview(
