@@ -1,7 +1,7 @@
 """A chat service under load: the one of docs/service.md over HTTP, and two hundred conversations in one process.
 
     python bench/service.py http [--users 50] [--messages 12] [--kills 3]
-    python bench/service.py process [--conversations 200] [--turns 20] [--size 200]
+    python bench/service.py process [--conversations 200] [--turns 20] [--size 200] [--prose]
 
 `http` runs the service of the page under uvicorn, with users who send messages (sometimes two at once), cut streams at
 random, and read; the server is killed with SIGKILL and started again. `process` has conversations in one event loop and
@@ -9,7 +9,8 @@ one SQLite store, with a scripted model that answers after 0.5 to 1 s, cancelled
 process on the same store that is killed. Both look into the store afterwards: no answer in another's session, no turn
 closed by another, questions in order, no answer lost that was received whole. `process` also measures turnlog's own CPU
 time for each turn, how long each step of the event loop takes, and how late the loop is, beside that of an idle process
-at the same time. `--size`: characters of a message. Ends with status 1 if anything is wrong.
+at the same time. `--size`: characters of a message, which the model repeats; with `--prose` they are words of the
+documentation, drawn at random, of which the model repeats the end. Ends with status 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ from turnlog.session.turn import Turn
 from turnlog.stores import open_store
 from turnlog.view.turns import LEFT_OPEN
 
+_END = 100
+"""How many characters of a message a model repeats at least."""
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = turnlog.target("openai-chat", DEMO_MODEL)
 
@@ -78,7 +82,9 @@ def judged(path: str, asked: dict[str, list[str]], whole: dict[str, list[str]], 
             wrong["order"] += [one for one in sent if one in set(questions)] != [
                 one for one in questions if one in set(sent)
             ]
-            answered = {turn.input for turn in turns if turn.status == "completed" and turn.answer.endswith(turn.input)}
+            answered = {
+                turn.input for turn in turns if turn.status == "completed" and turn.answer.endswith(turn.input[-_END:])
+            }
             wrong["an answer lost"] += len(set(whole.get(info.id, [])) - answered)
     store.close()
     return +wrong
@@ -236,10 +242,15 @@ def intruder(path: str) -> None:
 
 
 class Slow:
-    """The scripted model, which answers after half a second to a second."""
+    """The scripted model, which answers after half a second to a second, with all that was said or the end of it."""
 
-    def __init__(self, draw: random.Random) -> None:
-        self._draw, self._model = draw, ScriptedRunner()
+    def __init__(self, draw: random.Random, *, end: bool) -> None:
+        self._draw, self._model = draw, ScriptedRunner([self._end] if end else [])
+
+    @staticmethod
+    def _end(request: Any) -> str:
+        said = next(shown.message for shown in reversed(request.view) if shown.message.role == "user")
+        return f"You said: {text_of(said)[-_END:]}"
 
     async def stream(self, request: Any) -> AsyncIterator[Any]:
         """The chunks of the answer."""
@@ -262,6 +273,8 @@ def timing() -> None:
 
 async def in_process(arguments: argparse.Namespace) -> int:
     draw = random.Random(arguments.seed)
+    words = [word for page in sorted(ROOT.glob("docs/*.md")) for word in page.read_text().split() if word.isalpha()]
+    prose = " ".join(draw.choices(words, k=arguments.size))
     asked: dict[str, list[str]] = {}
     whole: dict[str, list[str]] = {}
     counts: Counter[str] = Counter()
@@ -283,7 +296,8 @@ async def in_process(arguments: argparse.Namespace) -> int:
             _spent.set(mine)
             async with session() as found, found.turn(text) as opened:
                 prepared = await opened.arequest()
-                async for _ in opened.stream(Slow(draw).stream(prepared), prepared):
+                model = Slow(draw, end=arguments.prose)
+                async for _ in opened.stream(model.stream(prepared), prepared):
                     pass
             whole.setdefault(chat, []).append(text)
             counts["turns"] += 1
@@ -299,7 +313,11 @@ async def in_process(arguments: argparse.Namespace) -> int:
 
         async def talk(chat: str, session: Any) -> None:
             for n in range(arguments.turns):
-                text = f"<{chat}> message {n} ".ljust(arguments.size, "x") + f" end {n}."
+                text = f"<{chat}> message {n} "
+                if arguments.prose:
+                    at = draw.randrange(len(prose) - arguments.size)
+                    text += prose[at : at + arguments.size]
+                text = text[: arguments.size].ljust(arguments.size, "x") + f" end {n}."
                 task = asyncio.create_task(turn(chat, text, session))
                 if draw.random() < 0.1:
                     counts["double"] += 1
@@ -314,10 +332,11 @@ async def in_process(arguments: argparse.Namespace) -> int:
 
         mine, theirs = multiprocessing.get_context("spawn").Pipe()
         control = multiprocessing.get_context("spawn").Process(target=idle, args=(theirs,))
-        control.start()
+        await asyncio.to_thread(control.start)
         monitor = asyncio.create_task(lateness(late))
         other = multiprocessing.get_context("spawn").Process(target=intruder, args=(path,))
-        other.start()
+        await asyncio.to_thread(other.start)
+        _blocks.clear()
         begun, before = time.monotonic(), time.process_time()
         talks = [asyncio.create_task(conversation(n)) for n in range(arguments.conversations)]
         await asyncio.wait(talks, timeout=8)
@@ -357,6 +376,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=value)
     for name, value in (("conversations", 200), ("turns", 20), ("size", 200)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--prose", action="store_true", help="messages of words, of which the model repeats the end")
     parser.add_argument("--reopen", action="store_true", help="open the session anew for each turn, as the page does")
     arguments = parser.parse_args()
     if arguments.what == "process":
