@@ -15,8 +15,9 @@ from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
+from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
 from turnlog.stores.sqlite.append import Appender
-from turnlog.stores.sqlite.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
+from turnlog.stores.sqlite.schema import SCHEMA_VERSION, upgrade
 
 SYSTEM = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
 

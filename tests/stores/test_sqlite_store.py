@@ -20,9 +20,10 @@ from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, St
 from turnlog.log.records import Decision, Note, SummaryRecord
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
 from turnlog.stores.sqlite import database
 from turnlog.stores.sqlite.append import Appender
-from turnlog.stores.sqlite.schema import COLUMNS, INDEXED, RARE, SCHEMA_VERSION, SessionRow, seal, upgrade
+from turnlog.stores.sqlite.schema import INDEXED, RARE, SCHEMA_VERSION, upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = hasattr(os, "fork")

@@ -150,7 +150,7 @@ def unowned(store: Store, session_id: str) -> Iterator[None]:
         yield
 
 
-def _patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: float) -> Lease:
+def patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: float) -> Lease:
     """The lease that `attempt` returns, tried until `wait` seconds have passed. Raises SessionBusy."""
     end, pause = time.monotonic() + max(wait, _LEAST), _FIRST_PAUSE
     while True:
@@ -176,7 +176,7 @@ class LocalLocks(LocalHolds):
     def lease(self, session_id: str, *, shared: bool, wait: float) -> Lease:
         """As `FolderLocks.lease`."""
         check_session_id(session_id)
-        return _patiently(partial(self._attempt, session_id, shared), session_id, wait)
+        return patiently(partial(self._attempt, session_id, shared), session_id, wait)
 
     def _attempt(self, session_id: str, shared: bool) -> Lease | Owner:
         with self._changed:
@@ -225,7 +225,7 @@ class FolderLocks(HoldFolder):
         if fcntl is None or self._read_only:
             return Lease(session_id)
         path = self._path / (file_name(session_id) + _ENDING)
-        return _patiently(partial(self._attempt, session_id, path, shared), session_id, wait)
+        return patiently(partial(self._attempt, session_id, path, shared), session_id, wait)
 
     def _attempt(self, session_id: str, path: Path, shared: bool) -> Lease | Owner:
         with _forking:  # a fork in between would inherit a file that `_handles` does not know

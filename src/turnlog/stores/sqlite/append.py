@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from ...log.records import Record
 from ...log.store import Draft
 from ..records import check_expected, number_drafts, row_kind
-from .rows import damaged_row, intact
-from .schema import SessionRow, chain, seal
+from ..session_rows import SessionRow, chain, damaged_row, seal
+from .rows import intact
 
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
 _ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"

@@ -9,8 +9,9 @@ from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
 from ..damaged import Entry, judged, number_of
+from ..session_rows import SessionRow, chain
 from .packs import held
-from .schema import SessionRow, chain, record_id
+from .schema import record_id
 from .segments import checksum_at, segments_of
 
 _ONE = f"select coalesce({held()}, x''), coalesce(cast(checksum as blob), x'') from records where id = ?"

@@ -16,10 +16,11 @@ from ...log.codec import decode_record
 from ...log.messages import ToolResult
 from ...log.records import Record, ToolFinished
 from ...log.store import Problem
+from ..session_rows import COLUMNS, SessionRow, chain
 from ..words import Entry, ToolNames, entry_of, indexed
 from .database import Database
 from .packs import held
-from .schema import COLUMNS, SessionRow, chain, record_id
+from .schema import record_id
 from .segments import checksum_at, segments_of
 from .times import note_times
 

@@ -14,8 +14,9 @@ from functools import lru_cache
 
 from ...errors import CorruptRecord, StoreError
 from ...log.store import Packed
+from ..session_rows import SessionRow
 from ..zstd import compressed, decompressed, groups, joined, library, parted
-from .schema import LOCK_VERSION, SessionRow, record_id, version_of
+from .schema import LOCK_VERSION, record_id, version_of
 
 _POINTER = struct.Struct(">QI")
 _REMEMBERED_PACKS = 4

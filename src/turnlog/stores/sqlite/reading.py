@@ -14,10 +14,11 @@ from ...errors import CorruptRecord, SessionNotFound
 from ...log.records import Record
 from ..records import damaged_session, numbered
 from ..segments import Segment
+from ..session_rows import SessionRow, chain, damaged_row
 from .database import Database
 from .packs import held
-from .rows import damaged_row, find
-from .schema import FREQUENT, INDEXED, KINDS_VERSION, RARE, SYSTEM_VERSION, SessionRow, chain, record_id, version_of
+from .rows import find
+from .schema import FREQUENT, INDEXED, KINDS_VERSION, RARE, SYSTEM_VERSION, record_id, version_of
 from .segments import checksum_at, segments_of
 
 _BATCH_ROWS = 128

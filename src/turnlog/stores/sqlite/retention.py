@@ -9,9 +9,10 @@ from ...errors import CorruptRecord
 from ...log.store import Inventory, Piece, Swept
 from ..blob_gc import unused
 from ..blobs import BlobFolder, Put, named
+from ..session_rows import COLUMNS, SessionRow
 from .database import Database
 from .packs import held
-from .schema import COLUMNS, KEPT_VERSION, SessionRow, version_of
+from .schema import KEPT_VERSION, version_of
 from .segments import segments_of
 
 _FREED_PAGES = 1_000

@@ -14,11 +14,12 @@ from ...errors import CorruptRecord, InputError, StoreError
 from ...log.codec import decode_record
 from ..records import row_kind
 from ..segments import Segment
+from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
 from .database import Database
 from .index import reset
 from .packs import held, unpack
 from .rows import find, write
-from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, seal, version_of
+from .schema import SEARCH_VERSION, record_id, version_of
 from .segments import segments_of
 
 _ROWS = f"""select id & 0xffffffff, checksum, {held()} from records

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 
-from ...errors import CorruptRecord, SessionNotFound
+from ...errors import SessionNotFound
 from ...log.store import SessionInfo
-from ..records import check_free, damaged_session, storable
+from ..records import check_free, storable
+from ..session_rows import COLUMNS, SessionRow, damaged_row, seal
 from .index import forget
 from .packs import drop_packs, unpack
-from .schema import COLUMNS, SessionRow, record_id, seal
+from .schema import record_id
 from .segments import checksum_at, count_messages, segments_of
 
 _FIND = f"select {COLUMNS}, seal from sessions where id = ?"
@@ -90,9 +91,3 @@ def _prune(db: sqlite3.Connection, no: int | None) -> None:
             return
         db.execute("delete from sessions where no = ?", (no,))
         no = row.base
-
-
-def damaged_row(session_id: str | None) -> CorruptRecord:
-    """The error for a row that differs from what was written."""
-    error = CorruptRecord(f"the session row of {session_id!r} does not match its records")
-    return damaged_session(session_id or "", error)

@@ -4,30 +4,18 @@ A session owns the records that were appended to it: numbers `parent_records + 1
 `no << 32 | n`. In a fork, the earlier records belong to the session `base`. A deleted session that forks still need
 keeps its row without an id, and only the records that they need.
 
-Checksums form a chain: the checksum of a record is the SHA-256 of the previous checksum and the record's bytes, and the
-last one is stored in the session's row as `head`. So a record that is changed, replaced, moved or lost is detected.
-`seal` is the checksum of the session's row itself.
+A session's row is a `SessionRow` and its seal; each record has its checksum (see `session_rows.py`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from ...errors import NewerStore, StoreError
-from ...log.store import SessionInfo
 
 APPLICATION_ID = 0x746C6F67
 """`PRAGMA application_id` of a turnlog store ("tlog"), which distinguishes it from other databases."""
-
-_SHA256 = hashlib.sha256()  # copying it takes a third of the time of a new one
-_encode = msgspec.json.Encoder().encode
-
-CHAIN_START = bytes(32)
-"""The checksum before record 1."""
 
 FREQUENT = frozenset({"message", "tool_finished", "tool_started"})
 """The kinds of most records in a log. All other kinds are found by an index."""
@@ -171,53 +159,6 @@ KEPT_VERSION = 7
 
 SYSTEM_VERSION = 3
 """The first version in which rows of system text have their own kind."""
-
-
-class SessionRow(NamedTuple):
-    """A row of `sessions`, without its seal. The session `base` owns record number `parent_records`."""
-
-    no: int
-    id: str | None
-    title: str
-    created: str
-    updated: str
-    records: int
-    messages: int
-    head: bytes
-    parent: str
-    parent_records: int
-    base: int | None
-
-    def info(self) -> SessionInfo:
-        """The session as it is listed."""
-        return SessionInfo(
-            id=self.id or "",
-            title=self.title,
-            created=self.created,
-            updated=self.updated,
-            records=self.records,
-            messages=self.messages,
-            parent=self.parent,
-            parent_records=self.parent_records,
-        )
-
-
-COLUMNS = ", ".join(SessionRow._fields)
-
-
-def seal(row: SessionRow) -> bytes:
-    """The checksum of a session row."""
-    digest = _SHA256.copy()
-    digest.update(_encode(row))
-    return digest.digest()
-
-
-def chain(previous: bytes, raw: bytes) -> bytes:
-    """The checksum of a record with the bytes `raw`; `previous` is the checksum before it."""
-    digest = _SHA256.copy()
-    digest.update(previous)
-    digest.update(raw)
-    return digest.digest()
 
 
 def record_id(session_no: int, n: int) -> int:

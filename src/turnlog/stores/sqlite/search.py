@@ -15,12 +15,13 @@ from ...log.store import Hit, Problem
 from ..damaged import decoded
 from ..search import Search
 from ..segments import Segment, unshared
+from ..session_rows import COLUMNS, SessionRow, chain
 from ..words import Term, role_and_text
 from .damaged import mended
 from .index import word_for
 from .packs import held
 from .rows import find
-from .schema import COLUMNS, SessionRow, chain, record_id
+from .schema import record_id
 from .segments import segments_of
 from .times import newest_in_time
 

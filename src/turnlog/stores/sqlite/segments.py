@@ -6,7 +6,8 @@ import sqlite3
 
 from ...errors import CorruptRecord
 from ..segments import Segment, segments_of_log
-from .schema import CHAIN_START, SessionRow, record_id
+from ..session_rows import CHAIN_START, SessionRow
+from .schema import record_id
 
 
 def segments_of(db: sqlite3.Connection, row: SessionRow, *, last: int | None = None) -> list[Segment]:

@@ -36,6 +36,7 @@ from ..leases import FolderLocks
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
+from ..session_rows import CHAIN_START, COLUMNS, SessionRow
 from .append import Appender
 from .damaged import mended
 from .database import Database
@@ -46,7 +47,7 @@ from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
 from .rewrite import compact, rewrite
 from .rows import check_free_in, find, insert, intact, take_away, write
-from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, version_of
+from .schema import SEARCH_VERSION, version_of
 from .search import find_hits
 from .segments import checksum_at, count_messages, segments_of
 from .usage import read_usages

@@ -17,20 +17,9 @@ from ...log.store import Problem
 from ..blobs import BlobFolder, damaged_blob, fits
 from ..records import blob_names, damage_in, kind_of, numbered, row_kind
 from ..segments import Segment
+from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
 from .packs import held
-from .schema import (
-    CHAIN_START,
-    COLUMNS,
-    SEARCH_VERSION,
-    SYSTEM_VERSION,
-    SessionRow,
-    chain,
-    record_id,
-    seal,
-    table_definitions,
-    upgrade,
-    version_of,
-)
+from .schema import SEARCH_VERSION, SYSTEM_VERSION, record_id, table_definitions, upgrade, version_of
 from .segments import checksum_at, count_messages, segments_of
 
 _MAX_INTEGRITY_ROWS = 100
