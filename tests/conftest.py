@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from commands import transcript, turnlog
+from postgres_server import PostgresServer, binaries, running_server
 
 __all__ = ["transcript", "turnlog"]  # fixtures of tests of the command line
 
@@ -86,6 +87,16 @@ def oracle(shared: Path) -> ModuleType:
 def binding(shared: Path) -> ModuleType:
     """The independent judge of bound thinking: `Conversation(model)` is told what is sent and answered, in order."""
     return _import_beside(shared / "oracle", "binding")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, one for each process of the run; skips where none is installed."""
+    pytest.importorskip("psycopg", reason="the package psycopg is absent")
+    if (folder := binaries()) is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    with running_server(folder) as server:
+        yield server
 
 
 @pytest.fixture

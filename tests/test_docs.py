@@ -134,8 +134,12 @@ def run_here(command: str, folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """An example that does not run, or prints something else than the page shows, fails here."""
+    if page.name == "postgres.md":
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres").new_place())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):  # no page meets the sessions of another

@@ -20,7 +20,7 @@ from turnlog.stores.encrypted.vault import Vault
 from turnlog.testing import check_store
 from turnlog.testing.stores import STORE_CHECKS
 
-_SEALED = ("sealed", "locked-sqlite", "locked-files", "packing-sqlite", "packing-files")
+_SEALED = ("sealed", "locked-sqlite", "locked-files", "packing-sqlite", "packing-files", "locked-postgres")
 
 
 class _Packing(SealedStore):
@@ -32,7 +32,7 @@ class _Packing(SealedStore):
         return records
 
 
-@pytest.fixture(params=["memory", "minimal", "sqlite", "sqlite-full", "files", "files-full", *_SEALED])
+@pytest.fixture(params=["memory", "minimal", "sqlite", "sqlite-full", "files", "files-full", "postgres", *_SEALED])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Makes an empty store of each kind, as often as it is called."""
     if request.param == "memory":
@@ -42,6 +42,11 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], St
     kind, _, durability = request.param.partition("-")
     if kind == "sealed":
         return lambda: SealedStore(MemoryStore(), Vault.drawn())
+    if "postgres" in request.param:
+        server = request.getfixturevalue("postgres")
+        if kind == "postgres":
+            return lambda: open_store(server.new_place())
+        return lambda: SealedStore(open_store(server.new_place()), Vault.drawn())
     if kind in ("locked", "packing"):
         made, urls = count(), "files:" if durability == "files" else "sqlite:///"
         store = _Packing if kind == "packing" else SealedStore

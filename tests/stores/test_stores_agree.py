@@ -6,10 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_parts import said, texts
 
+from postgres_server import PostgresServer
 from turnlog.errors import TurnlogError
 from turnlog.log.codec import encode_record
 from turnlog.log.records import Record
@@ -95,6 +96,21 @@ def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
             assert list(Path(folder, "s", "sessions").iterdir()) == []
         finally:
             store.close()
+
+
+@given(steps=STEPS)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_order_of_steps_on_a_server(postgres: PostgresServer, steps: list[tuple[object, ...]]) -> None:
+    """The same for PostgreSQL; and rows that stay behind when all is deleted."""
+    place = postgres.new_place()
+    store = open_store(place)
+    try:
+        _same_as_in_memory(store, steps)
+        assert (
+            postgres.run("select log from turnlog_records union all select no from turnlog_sessions", url=place) == []
+        )
+    finally:
+        store.close()
 
 
 @pytest.mark.parametrize("place", ["s.db", "files:s"])

@@ -14,6 +14,7 @@ from .._platform.paths import is_there
 from .._platform.units import age_text
 from ..config.settings import keys
 from ..session.settings import loaded, project_file, unknown_variables, user_file
+from ..stores import without_password
 from .arguments import add_command
 from .terminal import out_json, out_line, say
 
@@ -36,6 +37,8 @@ def _config(arguments: Namespace) -> int:
         if not key.in_files:
             continue
         value = _plain(getattr(found.settings, name))
+        if name == "store":
+            value = without_password(value)
         if arguments.json:
             out_json({"key": name, "value": value, "from": found.origins[name], "allowed": key.kind.allowed})
         elif value is None:

@@ -23,7 +23,7 @@ from ..providers.protocol import Parsed
 from ..requests.request import Request
 from ..requests.standalone import aimed
 from ..session.session import Session
-from ..stores import MemoryStore
+from ..stores import MemoryStore, without_password
 from ..view.types import Edit, Loss
 from .arguments import add_command
 from .stores import is_missing, opened, place, whole_id
@@ -105,7 +105,9 @@ def _stored(arguments: Namespace) -> Iterator[tuple[Store, str]]:
         try:
             session_id = store.info(whole_id(store, arguments.source)).id
         except SessionNotFound as error:
-            raise SessionNotFound(f"{arguments.source}: no such file; in {place(arguments)} {error}") from error
+            raise SessionNotFound(
+                f"{arguments.source}: no such file; in {without_password(place(arguments))} {error}"
+            ) from error
         yield store, session_id
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from .._platform.units import AGES, counted, read_age
 from ..errors import InputError, no_store
 from ..log.store import Packed
-from ..stores import copy_store, open_store, rekey_store
+from ..stores import copy_store, open_store, rekey_store, without_password
 from .arguments import add_command
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place, report
 from .terminal import say
@@ -78,7 +78,7 @@ def _copy(arguments: Namespace) -> int:
             copied = copy_store(source, target, tell=partial(report, arguments))
         finally:
             target.close()
-    say(f"copied {counted(copied, 'record')} into {arguments.path}")
+    say(f"copied {counted(copied, 'record')} into {without_password(arguments.path)}")
     return 0
 
 
@@ -89,5 +89,5 @@ def _rekey(arguments: Namespace) -> int:
     if is_missing(arguments):
         raise no_store(place(arguments))
     rekey_store(place(arguments), key, key_at(arguments.new_key))
-    say(f"the key of {place(arguments)} was changed; only the new key opens the store now")
+    say(f"the key of {without_password(place(arguments))} was changed; only the new key opens the store now")
     return 0

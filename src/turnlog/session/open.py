@@ -25,7 +25,7 @@ from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, redacted
-from ..stores import MemoryStore, default_path, local_path, open_store, store_given
+from ..stores import MemoryStore, default_path, is_server, local_path, open_store, store_given
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT
@@ -243,7 +243,7 @@ def _in_memory(place: Store | str | Path, session_id: str, said: Settings) -> St
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
-    elif (path := local_path(str(place))) is not None and path.exists():
+    elif is_server(str(place)) or ((path := local_path(str(place))) is not None and path.exists()):
         source = open_store(place, read_only=True, key=said.key)
         try:
             _copy(source, session_id, memory)

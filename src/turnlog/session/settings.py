@@ -19,7 +19,7 @@ from msgspec import Struct
 from .._platform.paths import config_folder, is_there
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
-from ..stores import leads_out, local_path, placed, placed_key
+from ..stores import leads_out, local_path, placed, placed_key, without_password
 
 VARIABLE = "TURNLOG_CONFIG"
 """Environment variable that names the user's file."""
@@ -250,7 +250,8 @@ def _check_project(place: _Place, folder: Path) -> None:
         except OSError as error:
             raise InputError(f"{where}: store: {error.filename} cannot be looked into: {error.strerror}") from error
         if path is None or outside == path:
-            raise InputError(f"{where}: store: {store!r} is not allowed; allowed: a place inside the project's folder")
+            shown = without_password(store)
+            raise InputError(f"{where}: store: {shown!r} is not allowed; allowed: a place inside the project's folder")
         if outside:
             raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
     for key in place.said:

@@ -1,4 +1,4 @@
-"""Stores, which keep logs: SQLite, JSON lines, memory, and an encrypting store in front of any of them.
+"""Stores, which keep logs: SQLite, JSON lines, PostgreSQL, memory, and an encrypting store in front of any of them.
 
 `open_store` takes a path and returns a store. Only `redaction` and the packages above it import this one. A new store
 is a subclass of `BaseStore` that passes `turnlog.testing.check_store`.
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from .memory import MemoryStore
     from .ownership import is_part_of, leads_out
     from .places import default_path, local_path, open_store, placed, rekey_store, store_given
+    from .postgres.store import PostgresStore
     from .retention import Collected, Limits
     from .salvaging import Salvaged, salvage
     from .sqlite.store import SqliteStore
+    from .urls import is_server, without_password
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -38,9 +40,11 @@ else:
             "memory": "MemoryStore",
             "ownership": "is_part_of leads_out",
             "places": "default_path local_path open_store placed rekey_store store_given",
+            "postgres.store": "PostgresStore",
             "retention": "Collected Limits",
             "salvaging": "Salvaged salvage",
             "sqlite.store": "SqliteStore",
+            "urls": "is_server without_password",
         },
     )
 
@@ -57,6 +61,7 @@ __all__ = [
     "MemoryStore",
     "Passphrase",
     "PastDamage",
+    "PostgresStore",
     "Salvaged",
     "SealedStore",
     "SqliteStore",
@@ -64,6 +69,7 @@ __all__ = [
     "default_path",
     "is_key_place",
     "is_part_of",
+    "is_server",
     "leads_out",
     "local_path",
     "new_key",
@@ -73,4 +79,5 @@ __all__ = [
     "rekey_store",
     "salvage",
     "store_given",
+    "without_password",
 ]

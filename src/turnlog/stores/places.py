@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..log.store import Store
 from .durability import Durability
 from .encrypted.keys import KeySource
+from .urls import is_server, without_password
 
 _SQLITE_URL = "sqlite:///"
 _FILES_URLS = ("files:///", "files:")
@@ -25,7 +26,7 @@ def open_store(
     key: KeySource | None = None,
 ) -> Store:
     """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at `files:folder` or
-    `files:///folder`, or at `:memory:` (not on disk).
+    `files:///folder`, in a database of a server at `postgresql://user@host/name`, or at `:memory:` (not on disk).
 
     Unless `read_only`, missing files and folders are created, and an older store is upgraded to this version. With
     `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory ignores the
@@ -34,7 +35,7 @@ def open_store(
     place = str(path_or_url)
     if place == ":memory:":
         return stores.MemoryStore()
-    home = _on_disk(place, durability=durability, read_only=read_only, sealed=key is not None)
+    home = _kept(place, durability=durability, read_only=read_only, sealed=key is not None)
     if key is None:
         return home
     try:
@@ -47,19 +48,29 @@ def open_store(
 def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None:
     """Change the key that opens an encrypted store from `key` to `new`. The records are not encrypted again: somebody
     with the old key and an earlier copy of the store can read that copy. Raises as `open_store`."""
-    home = _on_disk(str(path_or_url), durability="full", read_only=False, sealed=True)
+    home = _kept(str(path_or_url), durability="full", read_only=False, sealed=True)
     try:
         stores.SealedStore.rekey(home, key, new)
     finally:
         home.close()
 
 
-def _on_disk(
+def _kept(
     place: str, *, durability: Durability, read_only: bool, sealed: bool
-) -> stores.FilesStore | stores.SqliteStore:
+) -> stores.FilesStore | stores.SqliteStore | stores.PostgresStore:
+    """The store at a place that outlives the process. On a server, durability is the server's setting."""
+    if is_server(place):
+        try:
+            server = stores.PostgresStore
+        except ImportError as error:
+            raise InputError(str(error)) from error
+        return server(place, read_only=read_only, sealed=sealed)
     path = local_path(place)
     if path is None:
-        raise InputError(f"store: {place!r} is not a store on disk; give a file, {_SQLITE_URL}FILE or files:FOLDER")
+        raise InputError(
+            f"store: {without_password(place)!r} is not a place of a store; give a file, {_SQLITE_URL}FILE, "
+            "files:FOLDER or postgresql://USER@HOST/DATABASE"
+        )
     if place.startswith(_FILES_URLS):
         return stores.FilesStore(path, durability=durability, read_only=read_only, sealed=sealed)
     return stores.SqliteStore(path, durability=durability, read_only=read_only, sealed=sealed)

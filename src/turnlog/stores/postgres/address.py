@@ -1,0 +1,68 @@
+"""Where a server is: its URL as options of a connection, and as text that may be shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from ...errors import InputError
+from ..urls import without_password
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as error:
+    raise ImportError(f"a PostgreSQL store needs psycopg ({error}): pip install 'turnlog[postgres]'") from error
+
+CONNECT_SECONDS = 10
+"""How long a server may take to answer at first, if neither the URL nor PGCONNECT_TIMEOUT says it."""
+
+IDLE_SECONDS, PROBE_SECONDS, PROBES = 15, 5, 3
+"""TCP keepalives: after so many idle seconds a probe is sent, then one every `PROBE_SECONDS`. Without an answer to
+`PROBES` of them the other machine is taken for dead: within 30 seconds."""
+
+DEAD_MS = (IDLE_SECONDS + PROBE_SECONDS * PROBES) * 1000
+
+_AUTHORITY = re.compile(r"\w+://([^/?#@]*@)?[^/?#@]*(/[^?#@]*)?([?#]|$)")
+"""A URL whose only @ comes before the host. With others, part of a password would be taken for the host, and shown."""
+
+
+class Address:
+    """A server and a database on it. Its text names host, port, database and user, and no password."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            said = conninfo_to_dict(url)
+            is_url = _AUTHORITY.match(url) is not None and str(said.get("port") or "0").replace(",", "").isdecimal()
+        except psycopg.Error:  # its text may quote a part of the password
+            is_url = False
+        if not is_url:
+            raise InputError(
+                f"store: {without_password(url)!r} is not a URL of a PostgreSQL database; write postgresql://USER@HOST:PORT/NAME,"
+                " with %40 for @, %2F for / and %3A for : in a name or password"
+            )
+        self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
+        self.options: dict[str, Any] = {
+            "application_name": "turnlog",
+            "keepalives_idle": IDLE_SECONDS,
+            "keepalives_interval": PROBE_SECONDS,
+            "keepalives_count": PROBES,
+            "tcp_user_timeout": DEAD_MS,
+            **({} if "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECT_SECONDS}),
+            **said,
+            "client_encoding": "UTF8",
+        }
+        user, host, port, name = (str(said.get(key) or "") for key in ("user", "host", "port", "dbname"))
+        host = host or str(said.get("hostaddr") or os.environ.get("PGHOST") or "")
+        where = f"{host}:{port}" if port and host else host
+        self._text = f"postgresql://{user and user + '@'}{where}/{name}"
+
+    def __str__(self) -> str:
+        return self._text
+
+    def clean(self, text: str) -> str:
+        """A text of the server or of the driver on one line, without the password, should it be in it."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return "; ".join(line.strip() for line in text.splitlines() if line.strip())

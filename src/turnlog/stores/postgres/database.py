@@ -1,0 +1,202 @@
+"""The connection of a PostgreSQL store: opens it, shares it between threads, and opens it again when it is lost.
+
+Each store has one connection, under a lock, and each statement is its own transaction unless `write` begins one. A
+process that was forked opens a connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import psycopg
+
+from ...errors import StoreError
+from .address import Address
+from .schema import Db, check_database, prepare
+
+T = TypeVar("T")
+
+_LIMITS = "set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '60s'"
+"""Nobody waits without end for a row, and a process that is stopped within a transaction does not keep others out."""
+
+_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+
+
+class Database:
+    """A connection that is opened when needed, and the rules for its use. Raises StoreError, NewerStore."""
+
+    def __init__(self, address: Address, *, read_only: bool) -> None:
+        self.address = address
+        self.read_only = read_only
+        self.lock = threading.RLock()
+        """Held by the thread that uses the connection."""
+        self._connection: Db | None = None
+        self._in_transaction = False
+        self._closed = False
+        _databases.add(self)
+        self.read(lambda db: None)
+
+    def read(self, work: Callable[[Db], T]) -> T:
+        """What `work` reads. If the connection is lost, it is opened again, and `work` is done again, once."""
+        with self.lock:
+            for last in (False, True):
+                db = self._connected()
+                try:
+                    return work(db)
+                except psycopg.Error as error:
+                    if db.closed and not last and not self._in_transaction:
+                        continue
+                    raise self.error(error) from error
+            raise AssertionError("unreachable")
+
+    def write(self, work: Callable[[Db], T], *, repeatable: bool = False, snapshot: bool = False) -> T:
+        """What `work` returns, done in a transaction. If the connection is lost before the transaction is committed,
+        nothing has happened, and it is done again, once; if it is lost during the commit, this is not known, and only
+        what is `repeatable` is done again. With `snapshot`, all that `work` reads is of one moment."""
+        self.check_writable()
+        return self._transaction(work, repeatable, "isolation level repeatable read" if snapshot else "")
+
+    def snapshot(self, work: Callable[[Db], T]) -> T:
+        """What `work` reads, all of it of one moment."""
+        return self._transaction(work, True, "isolation level repeatable read read only")
+
+    def _transaction(self, work: Callable[[Db], T], repeatable: bool, how: str) -> T:
+        with self.lock:
+            for last in (False, True):
+                db, committing = self._connected(), False
+                self._in_transaction = True
+                try:
+                    db.execute(f"begin {how}")
+                    found = work(db)
+                    committing = True
+                    db.execute("commit")
+                    return found
+                except psycopg.Error as error:
+                    self._roll_back(db)
+                    undone = repeatable or not committing
+                    if not last and undone and (db.closed or isinstance(error, _AGAIN)):
+                        continue
+                    raise self.error(error, unknown=committing and db.closed) from error
+                except BaseException:
+                    self._roll_back(db)
+                    raise
+                finally:
+                    self._in_transaction = False
+            raise AssertionError("unreachable")
+
+    def _roll_back(self, db: Db) -> None:
+        with suppress(psycopg.Error):  # the error that ended the transaction is raised instead
+            if not db.closed:
+                db.execute("rollback")
+
+    def check_writable(self) -> None:
+        """Raises StoreError unless the store is open for writing."""
+        if self.read_only or self._closed:
+            raise StoreError(f"the store {self.address} is {'closed' if self._closed else 'open for reading only'}")
+
+    def connect(self) -> Db:
+        """A new connection. Raises StoreError."""
+        try:
+            db: Db = psycopg.connect(**self.address.options, autocommit=True)
+        except psycopg.Error as error:
+            raise self._unreachable(error) from error
+        try:
+            db.execute(_LIMITS)
+        except psycopg.Error as error:
+            db.close()
+            raise self.error(error) from error
+        return db
+
+    def _connected(self) -> Db:
+        if self._closed:
+            raise StoreError(f"the store {self.address} is closed")
+        if self._connection is None or (self._connection.closed and not self._in_transaction):
+            self._connection = db = self.connect()
+            try:
+                check_database(db, self.address)
+                prepare(db, self.address, read_only=self.read_only)
+                if self.read_only:
+                    db.execute("set default_transaction_read_only = on")
+            except BaseException as error:
+                db.close()
+                if isinstance(error, psycopg.Error):
+                    raise self.error(error) from error
+                raise
+            self._disconnect = weakref.finalize(self, db.close)
+            self._disconnect.atexit = False
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def leave_to_parent(self) -> None:
+        """In a fork: leave the connection to the parent. Its socket is closed here, without a word to the server, so
+        that the server notices if the parent ends."""
+        self.lock = threading.RLock()
+        self._in_transaction = False
+        if self._connection is not None:
+            abandon(self._connection)
+            self._disconnect.detach()
+            self._connection = None
+
+    def error(self, error: psycopg.Error, *, unknown: bool = False) -> StoreError:
+        """The error of this package for one of the driver. `unknown`: it is not known whether a transaction was
+        committed."""
+        said = self.address.clean(str(error)) or type(error).__name__
+        if unknown:
+            return StoreError(
+                f"{self.address}: the connection was lost while a change was being committed ({said}); look whether it "
+                "is there before you do it again"
+            )
+        advice = ""
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            advice = "; the user must own turnlog's tables, and may create them in this schema: grant it, or name "
+            advice += "another schema with ?options=-csearch_path%3DNAME"
+        elif isinstance(error, psycopg.errors.LockNotAvailable):
+            advice = "; another process has been writing for 30 seconds: try again"
+        elif isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            advice = "; this server is a replica: name the one that may be written to"
+        elif isinstance(error, psycopg.OperationalError):
+            advice = "; check that the server runs and can be reached, then try again"
+        return StoreError(f"{self.address}: {said}{advice}")
+
+    def _unreachable(self, error: psycopg.Error) -> StoreError:
+        said = self.address.clean(str(error))
+        if "password" in said or "authentication" in said or "role" in said:
+            advice = "check the user, and the password in ~/.pgpass, PGPASSWORD or the URL"
+        elif "does not exist" in said:
+            advice = "check the name of the database, or create it with `createdb`"
+        else:
+            advice = "check that the server runs and can be reached from here"
+        return StoreError(f"{self.address}: {said}; {advice}")
+
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+_left: list[Any] = []
+"""Connections of the parent, kept so that nothing is done to them when they are collected."""
+
+
+def abandon(db: Db) -> None:
+    """Close the socket of a connection, and nothing else."""
+    with suppress(psycopg.Error, OSError):
+        os.close(db.fileno())
+    _left.append(db)
+
+
+def _in_child() -> None:
+    for database in list(_databases):
+        database.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,298 @@
+"""The PostgreSQL store: one database for all sessions, shared by many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+
+from ...errors import CorruptRecord, SessionNotFound, StoreError
+from ...log.bills import Bills, usage_by_model
+from ...log.messages import sha256_hex
+from ...log.records import Record
+from ...log.store import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Held,
+    Inventory,
+    Packed,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    utc_now,
+)
+from ..base import BaseStore
+from ..blobs import whole_blob
+from ..labels import labelled
+from ..leases import Lease
+from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
+from ..segments import Segment
+from ..session_rows import CHAIN_START, COLUMNS, SessionRow
+from .address import Address
+from .append import Appender
+from .database import Database
+from .key_slot import PostgresKeySlot
+from .leases import ServerLocks
+from .reading import Reader, mended
+from .retention import inventory, sweep, used_bytes
+from .rewrite import rewrite
+from .rows import checksum_at, count_messages, find, find_sealed, insert, intact, row_of, segments_of, take_away, write
+from .schema import RARE, TABLES, Db, store_name
+from .verify import verify
+
+_LIST = f"select {COLUMNS} from turnlog_sessions where id is not null order by updated desc, no desc limit %s"
+_PUT = """insert into turnlog_blobs values (%s, extract(epoch from clock_timestamp()), %s)
+    on conflict (name) do update set put_at = excluded.put_at, data = excluded.data"""
+_USAGE = f"""select id, n, record from turnlog_sessions join turnlog_records on log = no
+    where id is not null and base is null and kind = 'usage' and {RARE} order by no, n"""
+_FORKS = "select id from turnlog_sessions where id is not null and base is not null"
+
+
+class PostgresStore(BaseStore):
+    """Logs in the PostgreSQL database at `url`; the tables are created if they do not exist.
+
+    With `read_only` nothing is created or changed. Threads may share a store; processes and machines share the
+    database. `sealed`: the store is wrapped in a SealedStore; without it, an encrypted store is refused. Raises
+    InputError for what is no URL of a database; StoreKeyError, NewerStore, StoreError.
+    """
+
+    def __init__(self, url: str, *, read_only: bool = False, sealed: bool = False) -> None:
+        self.path = Address(url)
+        """The server and the database, for people: without the password."""
+        self._database = Database(self.path, read_only=read_only)
+        try:
+            self._locks = ServerLocks(self._database, self._database.read(store_name))
+            self.key_slot = PostgresKeySlot(self._database, opened_by_key=sealed)
+            self.key_slot.check()
+        except StoreError:
+            self._database.close()
+            raise
+        self._reader = Reader(self._database)
+        self._appender = Appender(self._database, self._locks.fence, self._locks.lost)
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `Store.append`. Raises CorruptRecord if the session's row is damaged, SessionBusy if this process had a
+        lease of the session and lost it."""
+        self._database.check_writable()
+        with self._database.lock:
+            return self._appender.append(session_id, drafts, expected)
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `Store.read`. Records appended after the call are not read."""
+        row, segments = self._database.read(partial(_with_segments, session_id=session_id))
+        last = row.records if last is None else min(last, row.records)
+        return self._reader.read(row, segments, max(first, 1), last, reverse=reverse)
+
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `Store.of_kinds`. Rare kinds are found by an index, others by the column `kind`."""
+        row, segments = self._database.read(partial(_with_segments, session_id=session_id))
+        found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
+        return filter(of_any(kinds), found)
+
+    def _mended(self, session_id: str, first: int, last: int) -> Iterable[Record | Problem]:
+        return self._database.read(partial(mended, session_id=session_id, first=first, last=last))
+
+    def usages(self) -> dict[str, Bills]:
+        def read(db: Db) -> tuple[list[tuple[str, int, bytes]], list[str]]:
+            bills = db.execute(_USAGE, binary=True).fetchall()
+            return bills, [name for (name,) in db.execute(_FORKS)]
+
+        rows, forks = self._database.read(read)
+        found = {
+            name: usage_by_model(numbered(n, raw) for _, n, raw in some)
+            for name, some in groupby(rows, key=lambda row: row[0])
+        }
+        for name in forks:
+            with suppress(SessionNotFound):  # deleted meanwhile
+                if bills := self.usage(name):
+                    found[name] = bills
+        return found
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        check_session_id(session_id)
+        check_parent(session_id, parent)
+        time = created or utc_now()
+        fence = self._locks.fence(session_id) or 0
+        row = SessionRow(0, session_id, storable(title), time, time, 0, 0, CHAIN_START, parent, 0, None)
+
+        def make(db: Db) -> SessionInfo:
+            made = insert(db, row, fence)
+            self.key_slot.check()  # the store may have been encrypted since it was opened
+            return made
+
+        return self._database.write(make)
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `Store.fork`. Nothing is copied: the new session refers to the records."""
+        check_session_id(new_id)
+        fence = self._locks.fence(new_id) or 0
+
+        def make(db: Db) -> SessionInfo:
+            row, _, _ = find_sealed(db, session_id, "for share")  # it is not deleted meanwhile
+            shared = fork_point(session_id, row.records, at)
+            segments, time = segments_of(db, row, last=shared), utc_now()
+            new = SessionRow(
+                no=0,
+                id=new_id,
+                title=storable(title),
+                created=time,
+                updated=time,
+                records=shared,
+                messages=count_messages(db, segments),
+                head=checksum_at(db, segments, shared),
+                parent=session_id,
+                parent_records=shared,
+                base=segments[-1].key if segments else None,
+            )
+            return insert(db, new, fence)
+
+        return self._database.write(make)
+
+    def info(self, session_id: str) -> SessionInfo:
+        return self._database.read(partial(find, session_id=session_id)).info()
+
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        if where:
+            return labelled(self, self.sessions(), where)[:limit]
+        found = self._database.read(lambda db: db.execute(_LIST, (limit,), binary=True).fetchall())
+        return [row_of(values).info() for values in found]
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._database.write(
+            lambda db: write(db, intact(db, session_id)._replace(title=storable(title))), repeatable=True
+        )
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        def mark(db: Db) -> None:
+            db.execute("update turnlog_sessions set kept = %s where no = %s", (kept, find(db, session_id).no))
+
+        self._database.write(mark, repeatable=True)
+
+    def _delete(self, session_id: str, expected: int | None) -> None:
+        def remove(db: Db) -> None:
+            row, _, _ = find_sealed(db, session_id, "for update")
+            check_expected(session_id, expected, row.records)
+            take_away(db, row)
+
+        self._database.write(remove)
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
+        return self._locks.take(session_id, alone=alone)
+
+    def lease(self, session_id: str, *, shared: bool = False, wait: float = 0.0) -> Lease:
+        return self._locks.lease(session_id, shared=shared, wait=wait)
+
+    # -- blobs -----------------------------------------------------------------------------------
+
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `Store.put_blob`. Replaces a damaged blob."""
+        name = name or sha256_hex(data)
+
+        def put(db: Db) -> None:
+            kept = db.execute("select sha256(data) from turnlog_blobs where name = %s for update", (name,), binary=True)
+            if kept.fetchone() == (bytes.fromhex(sha256_hex(data)),):
+                db.execute(
+                    "update turnlog_blobs set put_at = extract(epoch from clock_timestamp()) where name = %s", (name,)
+                )
+            else:
+                db.execute(_PUT, (name, bytes(data)))
+
+        self._database.write(put, repeatable=True)
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        def get(db: Db) -> bytes | None:
+            found = db.execute("select data from turnlog_blobs where name = %s", (sha256,), binary=True).fetchone()
+            return None if found is None else bytes(found[0])
+
+        return whole_blob(sha256, self._database.read(get), self.path)
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `Store.sweep`. Reads all records; nobody waits for that."""
+        self._database.check_writable()
+        return self._database.read(partial(sweep, grace=grace))
+
+    # -- the whole store -------------------------------------------------------------------------
+
+    def inventory(self) -> Inventory:
+        def look(db: Db) -> Inventory:
+            names = [name for (name,) in db.execute("select id from turnlog_sessions where id is not null")]
+            return inventory(db, self._locks.taken(db, names))
+
+        return self._database.snapshot(look)
+
+    def used(self) -> int:
+        return self._database.read(used_bytes)
+
+    def reclaim(self) -> None:
+        """See `Store.reclaim`: the server's `vacuum`. It gives space back to its disk as far as it can."""
+        self._database.check_writable()
+        self._database.read(lambda db: db.execute(f"vacuum {', '.join(TABLES)}"))
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Store.pack`. Nothing is compressed: the server does that with long records."""
+        if instead:
+            self._rewrite(session_id, instead, (), was)
+        else:
+            self.info(session_id)
+        return Packed(0, 0, 0)
+
+    def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
+        def read(db: Db) -> list[tuple[str, list[Segment]]]:
+            found = []
+            for values in db.execute(
+                f"select {COLUMNS} from turnlog_sessions where id is not null order by no", binary=True
+            ):
+                row = row_of(values)
+                with suppress(CorruptRecord):  # reading the session reports it
+                    found.append((row.id or "", segments_of(db, row)))
+            return found
+
+        yield from self._database.read(read)
+
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. Writes the tables anew, so that the old bytes are in none of their files; they stay in
+        the server's write-ahead log until it reuses that. Nobody else uses the tables meanwhile."""
+        self._rewrite(session_id, records, blobs, was)
+        self._database.read(lambda db: db.execute("vacuum (full) turnlog_records, turnlog_blobs"))
+
+    def _rewrite(
+        self, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str], was: Mapping[int, bytes] | None
+    ) -> None:
+        def change(db: Db) -> None:
+            check_unchanged(self.read, session_id, was)
+            rewrite(db, session_id, records, blobs)
+
+        self._database.write(change)
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        return self._database.snapshot(partial(verify, session_id=session_id))
+
+    def close(self) -> None:
+        self._locks.close()
+        self._database.close()
+
+
+def _with_segments(db: Db, session_id: str) -> tuple[SessionRow, list[Segment]]:
+    row = find(db, session_id)
+    return row, segments_of(db, row)
