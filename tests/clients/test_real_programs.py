@@ -15,6 +15,7 @@ import pytest
 from program_runners import TARGETS, home_for, program_runner, programs_folder
 
 import turnlog
+from answering import received
 from turnlog.errors import (
     NotLoggedIn,
     RateLimited,
@@ -25,7 +26,6 @@ from turnlog.errors import (
     RunnerTimedOut,
 )
 from turnlog.runners import PROGRAMS, ProgramRunner
-from turnlog.session import Answer
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]
@@ -53,16 +53,6 @@ def home() -> Iterator[Path]:
 def opened(name: str) -> turnlog.Session:
     """A session for a program."""
     return turnlog.open("s", store=MemoryStore(), target=TARGETS[name])
-
-
-def received(session: turnlog.Session, runner: ProgramRunner) -> Answer:
-    """The next answer, recorded."""
-
-    async def ask() -> Answer:
-        request = session.request()
-        return await session.areceive(runner.stream(request), request)
-
-    return asyncio.run(ask())
 
 
 @pytest.mark.parametrize("resume", [False, True], ids=["stateless", "resumed"])

@@ -15,6 +15,7 @@ from sdk_clients import sdk_client
 from sdk_runners import converse, sdk_runner
 
 import turnlog
+from answering import heard, received
 from turnlog.errors import (
     InputError,
     NotLoggedIn,
@@ -26,31 +27,12 @@ from turnlog.errors import (
 )
 from turnlog.log.records import PartialAnswer
 from turnlog.models.target import Target
-from turnlog.runners import RunnerEvent, SdkRunner, events
+from turnlog.runners import SdkRunner
 from turnlog.session import Answer
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]
 every = pytest.mark.parametrize("aim", AGENTS, ids=lambda aim: aim.provider)
-
-
-def streamed(session: turnlog.Session, runner: SdkRunner) -> Answer:
-    """The next answer, recorded as it comes."""
-
-    async def ask() -> Answer:
-        request = session.request()
-        return await session.areceive(runner.stream(request), request)
-
-    return asyncio.run(ask())
-
-
-def shown(session: turnlog.Session, runner: SdkRunner) -> list[RunnerEvent]:
-    """The events of the next answer."""
-
-    async def ask() -> list[RunnerEvent]:
-        return [event async for event in events(runner, session.request())]
-
-    return asyncio.run(ask())
 
 
 @every
@@ -63,7 +45,7 @@ def test_a_runner_records_what_an_sdk_call_by_hand_records(aim: Target, fake_ser
             sdk_client(aim.provider, fake_server([REPLIES[name]]).url).stream(by_hand.request().body, aim.model)
         )
         server = fake_server([REPLIES[name]])
-        found = streamed(asking(aim), sdk_runner(server.url))
+        found = received(asking(aim), sdk_runner(server.url))
         assert (found.message, found.usage, found.complete) == (expected.message, expected.usage, True), name
 
         async def whole(name: str = name) -> Answer:
@@ -72,7 +54,7 @@ def test_a_runner_records_what_an_sdk_call_by_hand_records(aim: Target, fake_ser
             return session.receive(await sdk_runner(fake_server([REPLIES[name]]).url).ask(request), request)
 
         assert asyncio.run(whole()).message == expected.message, name
-        told = shown(asking(aim), sdk_runner(fake_server([REPLIES[name]]).url))
+        told = heard(asking(aim), sdk_runner(fake_server([REPLIES[name]]).url))
         assert "".join(event.text for event in told if event.kind == "text") == expected.text, name
         assert [event.call for event in told if event.kind == "tool_call"] == expected.tool_calls, name
         assert told[-1].kind == "done" and told[-1].stop == expected.stop, name
@@ -95,14 +77,14 @@ def test_every_refusal_is_its_own_error_and_the_session_goes_on(aim: Target, fak
         server = fake_server([{"error": error}] * 8)  # Google's SDK tries some of them again
         session = asking(aim)
         with pytest.raises(kind) as caught:
-            streamed(session, sdk_runner(server.url))
+            received(session, sdk_runner(server.url))
         assert str(error["message"]) in caught.value.message  # type: ignore[attr-defined]
         if isinstance(caught.value, RunnerFailed):
             assert caught.value.status == error["status"]
         if isinstance(caught.value, RateLimited):
             assert caught.value.retry_after is not None
         session.user("Go on.")
-        assert streamed(session, sdk_runner(fake_server().url)).complete
+        assert received(session, sdk_runner(fake_server().url)).complete
 
 
 @every
@@ -112,10 +94,10 @@ def test_a_request_that_is_too_long_says_the_providers_numbers(aim: Target, fake
     session = asking(aim)
     session.user("word " * 200)
     with pytest.raises(RequestTooLong, match=r"session\.compact") as caught:
-        streamed(session, sdk_runner(server.url))
+        received(session, sdk_runner(server.url))
     sizes = caught.value.tokens > 100, caught.value.limit
     assert sizes == ((False, 0) if aim.provider == "openai-responses" else (True, 100))
-    [told] = shown(session, sdk_runner(server.url))
+    [told] = heard(session, sdk_runner(server.url))
     assert isinstance(told.error, RequestTooLong)
 
 
@@ -125,7 +107,7 @@ def test_a_stream_that_breaks_is_an_error_and_keeps_what_came(aim: Target, fake_
     for reply in ({"cut_after": 9}, {"cut_after": 9, "stream_error": "overloaded"}):
         session = asking(aim)
         with pytest.raises((RunnerFailed, RateLimited)):
-            streamed(session, sdk_runner(fake_server([{"text": "word " * 50, **reply}]).url))
+            received(session, sdk_runner(fake_server([{"text": "word " * 50, **reply}]).url))
         kept = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
         assert len(kept) == 1 and kept[0].message.parts
 
@@ -135,9 +117,9 @@ def test_no_connection_and_no_time_are_errors(fake_server: Start) -> None:
     server = fake_server([{"text": "late", "delay": 0.5}])
     for aim in AGENTS[:3]:
         with pytest.raises(RunnerFailed):
-            streamed(asking(aim), sdk_runner("http://127.0.0.1:1"))
+            received(asking(aim), sdk_runner("http://127.0.0.1:1"))
     with pytest.raises(RunnerTimedOut):
-        streamed(asking(AGENTS[0]), sdk_runner(server.url, timeout=0.05))
+        received(asking(AGENTS[0]), sdk_runner(server.url, timeout=0.05))
 
 
 @every
@@ -146,14 +128,14 @@ def test_without_a_key_it_says_which_one_is_missing(aim: Target, monkeypatch: py
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(NotLoggedIn, match="_API_KEY"):
-        streamed(asking(aim), SdkRunner())
+        received(asking(aim), SdkRunner())
 
 
 def test_without_the_sdk_it_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """turnlog is used without SDKs: a bare ImportError would not name the extra."""
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
     with pytest.raises(RunnerNotFound, match=r"pip install 'turnlog\[anthropic\]'"):
-        streamed(asking(AGENTS[2]), SdkRunner())
+        received(asking(AGENTS[2]), SdkRunner())
 
 
 def test_clients_are_made_for_the_address_of_the_target(fake_server: Start, monkeypatch: pytest.MonkeyPatch) -> None:

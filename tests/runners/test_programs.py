@@ -15,6 +15,7 @@ import pytest
 from fake_programs import FakeProgram, lines, saying
 
 import turnlog
+from answering import heard, received
 from turnlog.errors import (
     InputError,
     NotLoggedIn,
@@ -29,7 +30,6 @@ from turnlog.log.records import PartialAnswer
 from turnlog.log.usage import Usage
 from turnlog.models.target import target
 from turnlog.runners import PROGRAMS, ProgramRunner, RunnerEvent, events
-from turnlog.session import Answer
 from turnlog.stores import MemoryStore
 
 TARGETS = {
@@ -52,25 +52,6 @@ def runner_of(name: str, program: FakeProgram, **more: Any) -> ProgramRunner:
     return ProgramRunner(name, command=program.path, **more)
 
 
-def received(session: turnlog.Session, runner: Any) -> Answer:
-    """The next answer, recorded."""
-
-    async def ask() -> Answer:
-        request = session.request()
-        return await session.areceive(runner.stream(request), request)
-
-    return asyncio.run(ask())
-
-
-def told(session: turnlog.Session, runner: Any) -> list[RunnerEvent]:
-    """The events of the next answer."""
-
-    async def ask() -> list[RunnerEvent]:
-        return [event async for event in events(runner, session.request())]
-
-    return asyncio.run(ask())
-
-
 def gone(pid: int) -> bool:
     """Whether a process has ended and was waited for: a zombie still has its number."""
     try:
@@ -89,7 +70,7 @@ def test_an_answer_is_streamed_recorded_and_billed(name: str, tmp_path: Path) ->
     answer = received(session, runner)
     assert (answer.text, answer.complete, answer.tool_calls) == (text, True, [])
     assert answer.usage == Usage(input=100, output=5, cached=60)
-    found = told(opened(name), runner)
+    found = heard(opened(name), runner)
     assert [event.call for event in found if event.kind == "ran_tool"] == [
         ToolCall("", "Bash" if name != "codex" else "shell", {"command": "ls"})
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import answering
 import turnlog
 from turnlog.errors import RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
 from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall
@@ -49,12 +50,7 @@ def long_session(aim: Target = GPT, turns: int = 40) -> turnlog.Session:
 def received(session: turnlog.Session, script: list[Any]) -> tuple[Answer, ScriptedRunner]:
     """The next answer of a model that does what the script says, and the model."""
     runner = ScriptedRunner(script)
-
-    async def ask() -> Answer:
-        request = session.request()
-        return await session.areceive(RetryingRunner(runner, session).stream(request), request)
-
-    return asyncio.run(ask()), runner
+    return answering.received(session, RetryingRunner(runner, session)), runner
 
 
 def messages_of(session: turnlog.Session) -> list[Message]:

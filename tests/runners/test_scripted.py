@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import turnlog
+from answering import heard, received
 from turnlog.errors import InputError, RunnerFailed
 from turnlog.log.messages import Reasoning, ToolCall
 from turnlog.models.target import Target, target
 from turnlog.providers import PROVIDERS
-from turnlog.runners import DEMO_MODEL, BlockingRunner, Runner, RunnerEvent, ScriptedRunner, events
-from turnlog.session import Answer
+from turnlog.runners import DEMO_MODEL, BlockingRunner, RunnerEvent, ScriptedRunner
 from turnlog.stores import MemoryStore
 
 TARGETS = [target(provider, DEMO_MODEL) for provider in PROVIDERS]
@@ -25,25 +25,6 @@ def opened(aim: Target) -> turnlog.Session:
     session = turnlog.open("demo", target=aim, store=MemoryStore(), tools=[LOOK])
     session.user("What is there?")
     return session
-
-
-def received(session: turnlog.Session, runner: Runner) -> Answer:
-    """What is recorded of the next answer."""
-
-    async def ask() -> Answer:
-        request = session.request()
-        return await session.areceive(runner.stream(request), request)
-
-    return asyncio.run(ask())
-
-
-def told(session: turnlog.Session, runner: Runner) -> list[RunnerEvent]:
-    """The events of the next answer."""
-
-    async def ask() -> list[RunnerEvent]:
-        return [event async for event in events(runner, session.request())]
-
-    return asyncio.run(ask())
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.provider)
@@ -59,7 +40,7 @@ def test_it_says_what_the_script_says_in_every_format(aim: Target) -> None:
     reasoning = [part for part in answer.message.parts if isinstance(part, Reasoning)]
     assert ["".join((part.text, *part.summary)) for part in reasoning] == ["I look twice."]
     assert answer.usage is not None and answer.usage.input == opened(aim).request().tokens
-    found = told(opened(aim), ScriptedRunner(script))
+    found = heard(opened(aim), ScriptedRunner(script))
     kinds = [event.kind for event in found]
     assert kinds[-3:] == ["tool_call", "usage", "done"] and found[-1].stop == "tool_calls"
     assert "".join(event.text for event in found if event.kind == "text") == answer.text
@@ -93,7 +74,7 @@ def test_an_error_of_the_script_is_an_event_and_is_raised_when_recorded() -> Non
     """An error that a stream swallows, or that leaves no last event, fails here."""
     error = RunnerFailed("demo", "no power", status=500)
     session = opened(TARGETS[2])
-    [event] = told(session, ScriptedRunner([error]))
+    [event] = heard(session, ScriptedRunner([error]))
     assert event.kind == "error" and event.error is error and "no power" in event.text
     with pytest.raises(RunnerFailed):
         received(session, ScriptedRunner([error]))
