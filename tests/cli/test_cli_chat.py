@@ -56,3 +56,12 @@ def test_a_session_in_use_is_told_without_python(turnlog: Command, tmp_path: Pat
         ended = turnlog(*DEMO, "--session", "s", "-p", "hi")
     assert ended.code == 3 and ended.err.startswith("turnlog: session 's' is in use: ")
     assert ended.err.endswith("has it open; close it there, or talk in another one\n")
+
+
+def test_a_tool_that_nobody_allowed_is_told_and_binds_nobody(turnlog: Command) -> None:
+    """A reason that the program made up is handed on as what the user requires."""
+    ended = turnlog(*DEMO, "--session", "s", "-p", 'CALL run_command {"command": "touch made"}')
+    assert ended.err == "not run, as nobody could be asked: run_command; `--allow run_command` allows it\n"
+    assert turnlog("ls", "--json").rows[0]["messages"] == 4
+    prompt = turnlog("handoff", "s", "--to", "claude").out
+    assert "## The last messages" in prompt and "## What the user requires" not in prompt

@@ -157,3 +157,20 @@ def test_facts_are_in_the_users_words() -> None:
     said = session.user("Never touch vendor/. It is old.")
     session.add(Message("assistant", (Text("You must never do that."),)))
     assert [(fact.record, fact.text) for fact in session.memory.facts] == [(said.n, "Never touch vendor/.")]
+
+
+def test_a_file_that_a_tool_names_from_its_folder_is_one_file(tmp_path: Path) -> None:
+    """A file that a running tool changed is listed twice, as the call names it and as the disk has it, or counted
+    twice; and one of the same name elsewhere, changed later, is taken for it."""
+    session = turnlog.open("s", store=MemoryStore())
+    files = session.files(tmp_path)
+    for path in ("a.py", "src/b.py"):
+        call = ToolCall(path, "edit_file", {"path": path, "old": "", "new": "x"})
+        session.add(Message("assistant", (call,)))
+        files.record(path, None, b"x")
+        session.tool_result(call, "made")
+    files.record("other/a.py", None, b"x")
+    root = tmp_path.resolve().as_posix()
+    found = {one.value: one.changes for one in session.memory.changed_files}
+    assert found == {f"{root}/a.py": 1, f"{root}/src/b.py": 1, f"{root}/other/a.py": 1}
+    assert session.memory == Memory.of(session.history())

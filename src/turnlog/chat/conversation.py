@@ -49,7 +49,8 @@ def busy_in_words(session_id: str) -> Iterator[None]:
 
 class Conversation:
     """A conversation in `session`, with the model of `choice`, in `folder`. `open_session` opens another session of the
-    same store; `allowed` are the tools that run without a question. `ask` is called with each question."""
+    same store; `allowed` are the tools that run without a question. `ask` is called with each question; without
+    it, no other tool runs, and `unasked` has the names of those that were to run."""
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class Conversation:
         self.choice = choice
         self.folder = folder
         self.ask: Callable[[Question], Awaitable[Answer]] | None = None
+        self.unasked: set[str] = set()
         self._open = open_session
         self._allowed = {*allowed}
         self._used = [choice.runner]
@@ -138,7 +140,8 @@ class Conversation:
         if question.call.name in self._allowed and not question.may_have_run:
             return True
         if self.ask is None:
-            return f"{question.call.name} needs approval, and nobody can be asked; it is allowed with --allow"
+            self.unasked.add(question.call.name)
+            return False  # without a reason, which would be taken for the user's words
         said = (await self.ask(question)).strip()
         word = said.lower()
         if word in ("a", "always") and question.call.name in TOOL_NAMES:

@@ -113,6 +113,8 @@ async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
         await talk.aclose()
     if not arguments.json:
         out()
+    if names := ",".join(sorted(talk.unasked)):
+        say(f"not run, as nobody could be asked: {names}; `--allow {names}` allows it")
     if stop != "end":
         say(f"it ended: {stop}")
     return 0 if stop == "end" else 1

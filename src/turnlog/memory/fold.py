@@ -287,13 +287,19 @@ class Memory:
         if change.root and not _is_absolute(path):
             path = f"{path_of(change.root).rstrip('/')}/{path}"
         called = self._entities.get(("file", path.rpartition("/")[2]))
-        if called is not None and change.call_record and called.changed == change.call_record:
+        if called is not None and called.changed and self._is_by(change, called.changed):
             self._rename(called, path)  # the call named it from its own folder
         file = self._file(path, n, "disk", own=True)
-        counted = file.changed and file.changed >= (change.call_record or n)
+        counted = file.changed and (file.changed >= (change.call_record or n) or self._is_by(change, file.changed))
         file.state = file.change = _CHANGES[change.action]
         file.at = file.changed = n
         file.changes += 0 if counted else 1
+
+    def _is_by(self, change: FileChange, record: int) -> bool:
+        """Whether a file was changed by the calls of this record: it is said so, or one of them is still at work."""
+        if change.call_record:
+            return change.call_record == record
+        return any(call.record == record for calls in self._calls.values() for call in calls)
 
     # -- entities ----------------------------------------------------------------------------------
 
