@@ -20,6 +20,11 @@ _BYTES = {
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
+def an(noun: str) -> str:
+    """A noun with its article, by its first letter: "an image", "a user"."""
+    return f"an {noun}" if noun[:1].lower() in {"a", "e", "i", "o"} else f"a {noun}"
+
+
 def counted(number: int, noun: str) -> str:
     """A number with a noun: `1 problem`, `2 problems`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s" if not noun.endswith("s") else "es")

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from .._platform.encoding import plain_utf8
+from .._platform.units import an
 from ..errors import ImportFailed
 from .protocol import Damage, Origin, contents, origin_name
 
@@ -94,7 +95,7 @@ class Transcript:
             if isinstance(line.value, dict) and line.value:
                 found.append(line)
             else:
-                self.warn(line.number, f"left out: a {kind} must be a JSON object")
+                self.warn(line.number, f"left out: {an(kind)} must be a JSON object")
         return found
 
     def document(self) -> Any:
@@ -114,8 +115,8 @@ class Transcript:
             return self.document()
         except ValueError as error:
             raise ImportFailed(
-                f"{self.name}: the JSON is damaged or cut off ({error}); a {kind} is one JSON document: copy the file "
-                "again"
+                f"{self.name}: the JSON is damaged or cut off ({error}); {an(kind)} is one JSON document: copy the "
+                "file again"
             ) from error
 
     def document_or_rest(self, key: str) -> Any:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._platform.units import an
 from ..log.messages import Media, ToolCall, media_kind
 from .media_bytes import encode_base64, keep_text, kept_text
 from .protocol import BlobReader
@@ -191,7 +192,7 @@ def unsendable(media: Media) -> str:
     if media.file_id and not file_uri(media.file_id):
         return f"file {media.file_id!r} left out: it is neither a URI nor the name of a file"
     if not (media.sha256 or media.url or media.file_id):
-        return f"a {media.kind} without bytes, URL or file id left out"
+        return f"{an(media.kind)} without bytes, URL or file id left out"
     return ""
 
 

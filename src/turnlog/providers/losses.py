@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._platform.units import an
 from ..log.messages import Form, extra_keys
 from ..view.types import Loss, Shown
 
@@ -26,7 +27,7 @@ class Losses:
         """Start the next message, and record the keys of its form that cannot be sent."""
         message, self.records = shown.message, shown.records
         if message.form is not None:
-            self.extras(message.form, f"a {message.role} message")
+            self.extras(message.form, f"{an(message.role)} message")
 
     def extras(self, form: Form | None, what: str) -> None:
         """Record the keys in another provider's form of `what`, because they cannot be sent."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..._platform.units import an
 from ...log.messages import (
     Media,
     Message,
@@ -226,9 +227,9 @@ class _Writer:
         return next((call for call in reversed(self.calls) if call.id == result.call_id), None)
 
     def _media(self, media: Media) -> dict[str, Any] | None:
-        self.losses.extras(media.form, f"a {media.kind}")
+        self.losses.extras(media.form, an(media.kind))
         if media.name:
-            self.losses.add("extra", f"the name {media.name!r} of a {media.kind} left out")
+            self.losses.add("extra", f"the name {media.name!r} of {an(media.kind)} left out")
         refusal = unsendable(media)
         if refusal:
             self.losses.add("media", refusal)

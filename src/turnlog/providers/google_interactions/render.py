@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..._platform.units import an
 from ...log.messages import (
     Form,
     Media,
@@ -126,7 +127,7 @@ class _Writer:
         if not isinstance(part, Media):
             return False
         if part.name:
-            self.losses.add("extra", f"the name {part.name!r} of a {part.kind} left out")
+            self.losses.add("extra", f"the name {part.name!r} of {an(part.kind)} left out")
         refusal = unsendable(part)
         if refusal:
             self.losses.add("media", refusal)

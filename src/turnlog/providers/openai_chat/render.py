@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._platform.units import an
 from ...log.messages import (
     Media,
     Message,
@@ -207,7 +208,7 @@ class _Writer:
         for part in parts:
             match part:
                 case Text():
-                    self.losses.extras(part.form, f"text of a {where}")
+                    self.losses.extras(part.form, f"text of {an(where)}")
                     contents.append(text_wire(part))
                 case Media() if media:
                     contents.append(self._media(part))

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..._platform.units import an
 from ...view.types import Loss
 from .item_types import ID_MAY_GO, RESULTS, id_fits, item_type
 
@@ -133,7 +134,7 @@ def _drop_id(entry: Entry, reason: str, losses: list[Loss]) -> bool:
     if entry.type not in ID_MAY_GO:
         losses.append(Loss("opaque", f"{entry.type} {entry.id} left out: {reason}", entry.records))
         return False
-    losses.append(Loss("extra", f"id {entry.id} of a {entry.type} item left out: {reason}", entry.records))
+    losses.append(Loss("extra", f"id {entry.id} of {an(entry.type)} item left out: {reason}", entry.records))
     entry.item = {key: value for key, value in entry.item.items() if key != "id"}
     entry.renamed = True
     return True

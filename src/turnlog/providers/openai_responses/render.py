@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..._platform.units import an
 from ...log.messages import (
     Form,
     Media,
@@ -181,7 +182,7 @@ class _Writer:
             kind = "function_call"
             item = write_call(call, kind)
         elif kind == "local_shell_call" and call.id == item.get("id"):
-            self.losses.add("extra", f"id {call.id} of a {kind} item left out: its output goes by it")
+            self.losses.add("extra", f"id {call.id} of {an(kind)} item left out: its output goes by it")
             item = {key: value for key, value in item.items() if key != "id"}
         self._called[call.id] = kind
         self._push(item, call.form, shown)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..._platform.units import an
 from ...log.messages import (
     Media,
     Message,
@@ -139,7 +140,7 @@ class _Cleaner:
     def part(self, part: Part) -> Part | None:
         if _BELONGS_TO.get(type(part), self.role) != self.role:
             what = type(part).__name__
-            self.edits.append(Edit("misplaced", f"{what} in a {self.role} message left out", self.records))
+            self.edits.append(Edit("misplaced", f"{what} in {an(self.role)} message left out", self.records))
             return None
         match part:
             case Text():
@@ -291,7 +292,7 @@ class _Cleaner:
         if part.provider == self.rules.provider:
             if self._may_hold(part):
                 return part
-            self.losses.append(Loss("opaque", f"{part.kind} in a {self.role} message left out", self.records))
+            self.losses.append(Loss("opaque", f"{part.kind} in {an(self.role)} message left out", self.records))
             return None
         self.losses.append(Loss("opaque", f"{part.kind} of {part.provider} left out", self.records))
         return None

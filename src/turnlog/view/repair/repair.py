@@ -14,6 +14,7 @@ from itertools import groupby, takewhile
 import msgspec
 from msgspec import Struct
 
+from ..._platform.units import an
 from ...log.messages import (
     Media,
     Message,
@@ -247,7 +248,7 @@ def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[S
     out: list[Shown] = []
     for shown in view:
         if is_blank(shown.message.parts):
-            edits.append(Edit("empty", f"blank text of a {shown.message.role} message left out", shown.records))
+            edits.append(Edit("empty", f"blank text of {an(shown.message.role)} message left out", shown.records))
         else:
             out.append(shown)
     return out
