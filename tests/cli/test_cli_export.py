@@ -380,6 +380,7 @@ def test_json_is_one_object() -> None:
     assert value["blobs"] == {sha256_hex(data): base64.b64encode(data).decode() for data in (PICTURE, b"meow")}
 
 
+@pytest.mark.slow
 @given(damaged_histories())
 def test_a_body_holds_the_whole_conversation(history: History) -> None:
     """For each provider: valid, nothing of it left out to save room, and what had to change is said."""

@@ -49,6 +49,7 @@ def test_an_imported_session_keeps_its_parent() -> None:
     assert {info.id: info.parent for info in store.sessions()} == {"agent": "main", "main": "", "loop": ""}
 
 
+@pytest.mark.slow
 @given(BODIES, st.integers(0, 6))
 def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> None:
     """Importing in two steps what could be imported in one gives the same session, else this fails."""

@@ -60,6 +60,7 @@ def said(parts: tuple[Part, ...]) -> Iterator[str]:
                 yield from (value for value in arguments.values() if isinstance(value, str))
 
 
+@pytest.mark.slow
 @given(damaged_histories())
 def test_a_page_shows_what_was_said(history: History) -> None:
     """A text, in any history, that is not on its page as the log has it, or stands there as markup, fails here."""
@@ -232,6 +233,7 @@ def dom(tmp_path: Path) -> Callable[[str], str]:
     return opened
 
 
+@pytest.mark.slow
 def test_nothing_runs_in_a_browser(dom: Callable[[str], str]) -> None:
     """A real browser finds the same elements and texts as were written, and runs nothing; the same texts, were they not
     escaped, do run there."""

@@ -38,6 +38,7 @@ def round_trip(body: dict[str, Any]) -> dict[str, Any]:
 # -- bodies of its own ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")
 def test_bodies_of_any_field_and_step_come_back_identical() -> None:
     """A field that the SDK has and we do not would be lost on the way, or dropped as unknown before it is sent."""
@@ -59,6 +60,7 @@ def test_the_schema_has_the_steps_and_contents_of_the_sdk() -> None:
     assert CONTENTS.keys() == union_of(ContentParam).keys()
 
 
+@pytest.mark.slow
 def test_a_sound_conversation_is_left_alone(oracle: ModuleType) -> None:
     """What the API accepts needs no repair: an edit in it would be a change for nothing."""
     for seed in range(300):

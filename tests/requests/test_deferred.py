@@ -51,6 +51,7 @@ def test_a_tool_counts_once_it_was_found(deferred: set[str], found: set[str], by
     assert turnlog.repair(given_body).tokens == sum(wanted.values())
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=1, max_size=6))
 def test_a_session_counts_what_was_found_so_far(by_server: list[bool]) -> None:
     """A session that goes on to count as before the search, since it measured its tools then."""

@@ -388,6 +388,7 @@ def test_a_setting_that_the_provider_does_not_have_is_refused(name: str, tmp_pat
         assert [info.id for info in session._store.sessions()] == ["s"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", AIMS)
 @given(settings=st.dictionaries(st.from_regex(r"x[a-z]{2,8}", fullmatch=True), st.integers() | st.text(), min_size=1))
 def test_a_server_of_another_gets_the_settings_that_it_was_given(provider: str, settings: dict[str, Any]) -> None:

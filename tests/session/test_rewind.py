@@ -112,6 +112,7 @@ def test_going_back_is_to_have_stopped_there(
     assert attempt(session) == attempt(stopped)
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.tuples(st.sampled_from(("turn", "back", "undo")), st.integers(1, 3)), max_size=12))
 def test_taking_back_walks_the_way_back(steps: list[tuple[str, int]]) -> None:
     """Each undoing gives what was said before the rewind that it takes back, or is refused and changes nothing."""

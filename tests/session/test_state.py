@@ -139,6 +139,7 @@ def _shown(n: int, message: Message | None) -> list[Shown]:
     return [] if message is None else [Shown(message, (n,))]
 
 
+@pytest.mark.slow
 @given(history=damaged_histories(), limit=st.integers(100, 1_500), aim=st.sampled_from(TARGETS), data=st.data())
 def test_resuming_makes_the_same_request(history: History, limit: int, aim: Target, data: st.DataObject) -> None:
     """A session opened again after a crash must go on where it was: same bytes, same edits, and no decision
@@ -210,6 +211,7 @@ def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history:
             before = sent[:-1] if made.view[-1].treatment == "synthetic" else sent
 
 
+@pytest.mark.slow
 def test_the_pieces_are_really_kept() -> None:
     """If every request fell back to the whole, nothing would be wrong and everything slow."""
     kept = total = 0

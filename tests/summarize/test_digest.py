@@ -147,6 +147,7 @@ def test_it_stays_within_its_target_whatever_was_said(messages: list[Message], t
     assert said == digest(messages, target, previous=previous)
 
 
+@pytest.mark.slow
 @given(MESSAGES.filter(bool), st.integers(50, 300), st.integers(0, 6), st.integers(1, 3), st.integers(0, 7))
 def test_what_is_remembered_changes_nothing(
     messages: list[Message], target: int, kept: int, step: int, ahead: int

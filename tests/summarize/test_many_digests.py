@@ -123,6 +123,7 @@ PLACES = ("user", "answer", "result", "result", "arguments", "idle")
 STEPS = st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 80), st.integers(0, 160)), min_size=20, max_size=20)
 
 
+@pytest.mark.slow
 @given(budget=st.integers(1_200, 3_000), steps=STEPS, again=st.integers(2, 4))
 @settings(max_examples=EXAMPLES)
 def test_digests_neither_freeze_nor_forget(budget: int, steps: list[tuple[str, int, int]], again: int) -> None:
