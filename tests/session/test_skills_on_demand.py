@@ -12,7 +12,7 @@ from test_prompt_sections import TARGETS
 import turnlog
 from judging import errors_of
 from turnlog.errors import InputError
-from turnlog.log.messages import Form, ToolCall, ToolResult
+from turnlog.log.messages import Form, ToolCall, ToolResult, text_of
 from turnlog.log.records import Decision
 from turnlog.skills import Skill
 
@@ -239,3 +239,11 @@ def test_without_tools_on_demand_nothing_changes() -> None:
         assert not any("prompt" in type(record.body).__name__.lower() for record in session.history())
     with pytest.raises(InputError, match="Skill objects, not str"):
         session.skills.add("pdf")  # type: ignore[arg-type]
+
+
+def test_the_list_of_tools_comes_after_the_programs_own_system_text() -> None:
+    """What a program says first stands first: models and prompt caches go by it, and `explain` says so."""
+    with _opened(TARGETS[0], settings=turnlog.Settings(system="You are a pilot.")) as session:
+        session.user("Go.")
+        system = [text_of(one.message) for one in session.view() if one.message.role == "system"]
+    assert system[0] == "You are a pilot." and "tool_0" in system[1]

@@ -289,10 +289,10 @@ def _configure(
         now.strategy if strategy is None else read_strategy(strategy),
         now.tools if tools is None else session._configurer.with_ready_tools(tools),
     )
+    if system is not None and system != session._configurer.system_text:
+        session.system(system, replace=True)  # ahead of the section that lists tools on demand
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
-    if system is not None and system != session._configurer.system_text:
-        session.system(system, replace=True)
 
 
 def _clear_up(store: Store, limits: Limits) -> None:
