@@ -58,11 +58,13 @@ class Checkpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look. To be asked after every chunk."""
+        """Whether it is time to look."""
         return time.monotonic() >= self._due
 
     def look(self) -> None:
-        """Record what has come, if it is enough."""
+        """Record what has come, if it is time and enough. To be called after every chunk."""
+        if not self.is_due:
+            return
         reply = self._reply()
         body = StreamCheckpoint(
             _kept(reply.message, self._break),

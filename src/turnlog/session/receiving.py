@@ -54,8 +54,7 @@ class Receiving:
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take a chunk; returns the text that it adds."""
         deltas = self._taken(chunk)
-        if self._checkpoints.is_due:
-            self._look()
+        self._look()
         return deltas
 
     async def afeed(self, chunk: Any) -> Sequence[Delta]:
