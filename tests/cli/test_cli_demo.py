@@ -47,12 +47,19 @@ def test_it_shows_what_it_claims(turnlog: Any) -> None:
     assert "\x1b" not in out
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a demo that was run once for all tests that only look at it."""
+    folder = tmp_path_factory.mktemp("demo")
+    run_demo(folder)
+    return folder / "demo.db"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", TARGETS)
-def test_its_requests_are_accepted(tmp_path: Path, oracle: ModuleType, provider: str) -> None:
+def test_its_requests_are_accepted(store: Path, oracle: ModuleType, provider: str) -> None:
     """What the demo's table counts are requests that the providers take."""
-    run_demo(tmp_path)
-    body = made(tmp_path / "demo.db", provider)
+    body = made(store, provider)
     judges = {
         "openai-chat": oracle.check_openai_chat,
         "openai-responses": oracle.check_openai_responses,
