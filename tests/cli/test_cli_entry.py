@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from turnlog import __version__, errors
 from turnlog.cli.entry import EXIT_CODES, build_parser, main
 from turnlog.log.messages import Message, Text
@@ -214,3 +215,27 @@ def test_it_runs_as_a_module() -> None:
     """Where the script is not on the path, `python -m turnlog` is what is left."""
     ended = subprocess.run([sys.executable, "-m", "turnlog", "--version"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, f"turnlog {__version__}", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    (
+        (("search", "x", "--role", "usr"), "--role: no 'usr' is on record; did you mean 'user'?"),
+        (
+            ("search", "x", "--role", "king"),
+            "--role: no 'king' is on record; there are user, assistant, system, tool, ",
+        ),
+        (("search", "x", "--limit", "0"), "'0' is not a whole number of hits, at least 1"),
+        (("memory", "s", "--limit", "0"), "'0' is not a whole number of things, at least 1"),
+        (("request", ".", "--to", "anthropic"), ".: a folder, not a file; in "),
+        (("check", "log.db"), "log.db: a store, not a request; name it with --store"),
+        (("visualize", "s", "-o", "x.gif"), "a picture is written as PNG, not as .gif: give a name that ends in .png"),
+        (("show", "s", "--store", "log.db/x"), "log.db"),
+    ),
+)
+def test_wrong_words_are_told_with_what_is_right(turnlog: Command, words: tuple[str, ...], said: str) -> None:
+    """A typing error that ends in "nothing found" makes a user believe that nothing is there."""
+    with closing(open_store("log.db")) as store:
+        store.create("s")
+    ended = turnlog(*words)
+    assert ended.code in (2, 3, 4) and said in ended.err and ended.out == ""

@@ -23,9 +23,12 @@ def document(name: str) -> bytes:
 
 def json_object(name: str) -> dict[str, Any]:
     """The JSON object in a file. Raises InputError, FormatError."""
+    data = document(name)
     try:
-        value = json.loads(plain_utf8(document(name)).decode("utf-8"))
+        value = json.loads(plain_utf8(data).decode("utf-8"))
     except UnicodeDecodeError as error:
+        if data.startswith(b"SQLite format 3"):
+            raise FormatError("a store, not a request; name it with --store", path=name) from error
         raise FormatError(f"byte {error.start} is not UTF-8; save the file as UTF-8", path=name) from error
     except json.JSONDecodeError as error:
         raise FormatError(f"not JSON: {error}", path=name) from error

@@ -32,7 +32,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("entity", metavar="ENTITY", nargs="?", help=text)
     parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"only one kind: {', '.join(_KINDS)}")
     parser.add_argument(
-        "--limit", metavar="N", type=number("things"), default=50, help="at most N things (default: 50)"
+        "--limit", metavar="N", type=number("things", least=1), default=50, help="at most N things (default: 50)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_memory)

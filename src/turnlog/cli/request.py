@@ -100,15 +100,19 @@ def source_of(arguments: Namespace) -> Iterator[tuple[Store, str]]:
 @contextmanager
 def _stored(arguments: Namespace) -> Iterator[tuple[Store, str]]:
     if is_missing(arguments):
-        raise SessionNotFound(f"{arguments.source}: no such file, and there is no store at {place(arguments)}")
+        raise SessionNotFound(f"{arguments.source}: {_no_file(arguments)}, and there is no store at {place(arguments)}")
     with opened(arguments) as store:
         try:
             session_id = store.info(whole_id(store, arguments.source)).id
         except SessionNotFound as error:
             raise SessionNotFound(
-                f"{arguments.source}: no such file; in {without_password(place(arguments))} {error}"
+                f"{arguments.source}: {_no_file(arguments)}; in {without_password(place(arguments))} {error}"
             ) from error
         yield store, session_id
+
+
+def _no_file(arguments: Namespace) -> str:
+    return "a folder, not a file" if Path(arguments.source).is_dir() else "no such file"
 
 
 def _target(session: Session, provider: str, model: str) -> Target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import datetime
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 import msgspec
 
 from .._platform.units import counted
+from ..errors import InputError
 from ..export import visible
+from ..log.codec import KINDS
 from ..log.store import Hit
 from .arguments import add_command, number
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import out, out_json, say
 
+_ROLES = ("user", "assistant", "system", "tool", *sorted(KINDS))
 _MARKS = "»", "«"
 
 
@@ -32,7 +36,9 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
     search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
     search.add_argument("--until", metavar="DATE", type=_date, help="only up to and including this date")
-    search.add_argument("--limit", metavar="N", type=number("hits"), default=50, help="at most N hits (default: 50)")
+    search.add_argument(
+        "--limit", metavar="N", type=number("hits", least=1), default=50, help="at most N hits (default: 50)"
+    )
     search.add_argument("--json", action="store_true", help="one JSON object a line")
     search.set_defaults(run=_search)
 
@@ -72,6 +78,10 @@ def _search(arguments: Namespace) -> int:
         for hit, by in zip(hits, gone, strict=True):
             said = _marked(hit) + (f"  (taken back by decision {by})" if by else "")
             out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {said}".rstrip())
+    if not hits and arguments.role not in (None, *_ROLES):
+        near = difflib.get_close_matches(arguments.role, _ROLES, 1)
+        others = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_ROLES)}"
+        raise InputError(f"--role: no {arguments.role!r} is on record; {others}")
     more = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
     say(counted(len(hits), "hit") + more if hits else "nothing found")
     return 0

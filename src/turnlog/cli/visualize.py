@@ -19,6 +19,7 @@ from .request import session_of
 from .stores import place
 from .terminal import is_terminal, out_bytes, say
 
+_OTHER_PICTURES = (".gif", ".jpg", ".jpeg", ".svg", ".webp", ".pdf")
 _FORMATS: dict[str, Callable[..., Iterator[bytes]]] = {"html": as_trajectory, "png": as_trajectory_picture}
 
 
@@ -58,6 +59,9 @@ def _pieces(log: SessionLog, form: str, problems: list[Problem], arguments: Name
 
 
 def _check_output(arguments: Namespace, form: str) -> None:
+    suffix = Path(arguments.output).suffix.lower()
+    if not arguments.format and suffix in _OTHER_PICTURES:
+        raise InputError(f"--output: a picture is written as PNG, not as {suffix}: give a name that ends in .png")
     store_path = local_path(place(arguments))
     if arguments.output and store_path is not None and is_part_of(store_path, Path(arguments.output)):
         raise InputError(f"--output: {arguments.output} is a file of the store itself; give another file")

@@ -74,7 +74,7 @@ class Importer(Protocol):
 
 def origin_name(origin: Origin) -> str:
     """The name of a transcript for messages to the user."""
-    return str(origin) if isinstance(origin, Path) else "(bytes)"
+    return str(origin) if isinstance(origin, Path) else "the bytes given"
 
 
 def contents(origin: Origin) -> bytes:

@@ -66,7 +66,9 @@ def _tags(union: Any) -> frozenset[str]:
     return frozenset(str(kind.__struct_config__.tag) for kind in union.__args__)
 
 
-_KINDS = _tags(Body)
+KINDS = _tags(Body)
+"""The kinds of records that this version knows."""
+
 _PART_TYPES = _tags(Part)
 
 
@@ -217,7 +219,7 @@ def _known_body(loose: _Loose) -> Body:
     try:
         body: Body = msgspec.convert(_keep_unknown_parts(loose.body), Body)
     except (ValueError, RecursionError) as error:  # UnicodeEncodeError: a surrogate in the name of a field
-        if not isinstance(kind, str) or (kind in _KINDS and loose.v <= FORMAT_VERSION):
+        if not isinstance(kind, str) or (kind in KINDS and loose.v <= FORMAT_VERSION):
             raise CorruptRecord(f"record {loose.n} is damaged: {error}", record=loose.n) from error
         return UnknownRecord(name=kind)
     return body

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError, NotLoggedIn, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut, timed_out
 from ..providers.google import sdk_arguments
 from ..requests.request import Request
+from ..stores import without_password
 from .refusals import refusal
 
 
@@ -116,7 +117,7 @@ class SdkRunner:
                 failed = failed or _failure_in(chunk)
                 yield chunk
         except Exception as error:
-            raise (_error_for(sdk, error) or error) from error
+            raise (_error_for(sdk, error, request) or error) from error
         if failed is not None:
             raise refusal(sdk.extra, sdk.login, failed)
 
@@ -126,7 +127,7 @@ class SdkRunner:
         try:
             return await call(self._client(sdk, request), request.body, request.target.model, False)
         except Exception as error:
-            raise (_error_for(sdk, error) or error) from error
+            raise (_error_for(sdk, error, request) or error) from error
 
     async def aclose(self) -> None:
         """Close the clients that this runner has made."""
@@ -169,7 +170,7 @@ def _errors_of(module: str) -> type[Exception]:
     return found if isinstance(found, type) and issubclass(found, Exception) else ValueError
 
 
-def _error_for(sdk: _Sdk, error: Exception) -> RunnerError | None:
+def _error_for(sdk: _Sdk, error: Exception, request: Request) -> RunnerError | None:
     """What an exception means; None if it is a mistake of the program, which is raised as it is."""
     if isinstance(error, RunnerError):
         return error
@@ -187,7 +188,9 @@ def _error_for(sdk: _Sdk, error: Exception) -> RunnerError | None:
     if origins & {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"}:
         found = refusal(sdk.extra, sdk.login, message)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
-        return RunnerFailed(sdk.extra, f"{message} ({reason})") if isinstance(found, RunnerFailed) else found
+        own = request.target.base_url
+        asked = f"; is there a server at {without_password(own)}, the target's base_url?" if own else ""
+        return RunnerFailed(sdk.extra, f"{message} ({reason}){asked}") if isinstance(found, RunnerFailed) else found
     return None
 
 
