@@ -93,7 +93,7 @@ def test_a_request_that_is_too_long_says_the_providers_numbers(aim: Target, fake
     server = fake_server(context_limit=100)
     session = asking(aim)
     session.user("word " * 200)
-    with pytest.raises(RequestTooLong, match=r"session\.compact") as caught:
+    with pytest.raises(RequestTooLong, match="make it smaller") as caught:
         received(session, sdk_runner(server.url))
     sizes = caught.value.tokens > 100, caught.value.limit
     assert sizes == ((False, 0) if aim.provider == "openai-responses" else (True, 100))
