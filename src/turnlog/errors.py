@@ -12,7 +12,7 @@
     │   ├── SessionBusy           somebody else has the session, or its turn
     │   ├── Conflict              somebody else appended first
     │   ├── CorruptRecord         bytes on disk differ from those that were written
-    │   ├── BlobMissing           the store does not have media bytes that a record refers to
+    │   ├── BlobMissing           the store has no intact media bytes that a record refers to
     │   ├── StoreKeyError         the key of an encrypted store is missing or wrong
     │   └── NewerStore            the store was written by a newer turnlog
     ├── BudgetError               the parts that cannot be left out do not fit the budget
@@ -166,7 +166,8 @@ class CorruptRecord(StoreError):
 
 
 class BlobMissing(StoreError):
-    """The store does not have media bytes that a record refers to."""
+    """The store does not have media bytes that a record refers to, or they are damaged. Only these bytes are lost:
+    requests show a line of text in their place."""
 
     exit_code = 5
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import turnlog as library
+from navigating import png
+from turnlog.providers import PROVIDERS
 from turnlog.stores import new_key
 
 
@@ -142,3 +144,29 @@ def test_commands_go_on_past_damage(turnlog: Any) -> None:
     ended = turnlog("salvage", "a", "c")
     assert (ended.code, ended.err.splitlines()) == (0, [told, "session c has 4 of 5 records of a"])
     assert turnlog("show", "c").code == 0
+
+
+def test_commands_go_on_past_damaged_media(turnlog: Any, tmp_path: Path) -> None:
+    """One damaged image that makes a session unusable, or that a copy drops in silence; advice to salvage a session
+    whose records are whole."""
+    with library.open("s", store="log.db", target=library.target("openai-chat", "gpt-4o")) as session:
+        media = session.media(png(1) + bytes(70_000), "image/png")
+        session.extend([library.Message("user", (media,)), library.Message("assistant", (library.Text("a dot"),))])
+        session.user("And now?")
+    file = tmp_path / "log.db-blobs" / media.sha256
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    for words in ("context s", "why s", "rewind s --turns 1", "rewind s --undo", "compact s", "salvage s new"):
+        assert turnlog(*words.split()).code == 0, words
+    for session_id in ("s", "new"):
+        for provider in PROVIDERS:
+            ended = turnlog("request", session_id, "--to", provider)
+            assert (ended.code, "its bytes are missing" in ended.out) == (0, True), ended
+            assert f"blob {media.sha256} in " in ended.err and "(record 2)" in ended.err
+    ended = turnlog("verify", "s", "--json")
+    assert (ended.code, [(row["session"], row["record"], row["blobs"]) for row in ended.rows]) == (
+        *(1, [("s", 2, [media.sha256])]),
+    )
+    ended = turnlog("copy", "copy.db")
+    assert (ended.code, "salvage" in ended.err) == (5, False)
+    for session_id in ("s", "new"):
+        assert f"{session_id}, record 2: not all of its media was copied: blob {media.sha256} in " in ended.err

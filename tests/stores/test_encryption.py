@@ -15,7 +15,7 @@ import pytest
 from store_parts import filled, said, texts
 
 import turnlog
-from turnlog.errors import CorruptRecord, InputError, StoreError, StoreKeyError
+from turnlog.errors import BlobMissing, CorruptRecord, InputError, StoreError, StoreKeyError
 from turnlog.log.codec import decode_record, encode_record
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, MessageRecord, Note, Record, SealedRecord, SummaryRecord
@@ -333,7 +333,7 @@ def test_damaged_and_missing_blobs_are_found(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for at in range(0, len(whole), 7):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-        with pytest.raises(CorruptRecord):
+        with pytest.raises(BlobMissing):
             store.get_blob(name)
         assert store.verify() != []
     store.put_blob(b"picture")

@@ -15,8 +15,19 @@ from store_parts import filled, said, texts
 import turnlog
 from commands import Command
 from postgres_server import PostgresServer
-from turnlog.errors import Conflict, CorruptRecord, InputError, NewerStore, SessionBusy, StoreError, StoreKeyError
-from turnlog.log.store import Problem
+from turnlog.errors import (
+    BlobMissing,
+    Conflict,
+    CorruptRecord,
+    InputError,
+    NewerStore,
+    SessionBusy,
+    StoreError,
+    StoreKeyError,
+)
+from turnlog.log.messages import Media, Message
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft, Problem
 from turnlog.stores import PostgresStore, copy_store, open_store, salvage, without_password
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
@@ -484,10 +495,16 @@ def test_damage_of_a_session_row_and_of_a_blob_is_found(
     """A row that is written again although it changed hides that."""
     filled(store, "a", 2)
     blob = store.put_blob(b"picture")
-    postgres.run("update turnlog_sessions set messages = 7", "update turnlog_blobs set data = 'x'", url=place)
+    filled(store, "b", 1)
+    store.append("b", [Draft(MessageRecord(Message("user", (Media("image", sha256=blob),))))])
+    postgres.run(
+        "update turnlog_sessions set messages = 7 where id = 'a'", "update turnlog_blobs set data = 'x'", url=place
+    )
     assert [(found.session, "checksum" in found.what) for found in store.verify()][:2] == [("a", True), ("a", False)]
-    assert blob in store.verify()[-1].what
-    with pytest.raises(CorruptRecord):
+    for session in (None, "b"):
+        damage = Problem("b", 2, f"it needs blobs that are damaged: {blob}", (blob,))
+        assert store.verify(session)[-1] == damage
+    with pytest.raises(BlobMissing, match="is damaged"):
         store.get_blob(blob)
     other = PostgresStore(place)
     with pytest.raises(CorruptRecord, match="session row"):

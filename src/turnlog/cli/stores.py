@@ -99,7 +99,8 @@ def opened(
         arguments.damaged = []
         reads_past = not write if past_damage is None else past_damage
         yield PastDamage(store, partial(report, arguments)) if reads_past else store
-        for session in dict.fromkeys(problem.session for problem in arguments.damaged):
+        lost = (problem.session for problem in arguments.damaged if problem.session and not problem.blobs)
+        for session in dict.fromkeys(lost):
             advice = f"`turnlog salvage {shlex.quote(session)} NEW` makes a session of what can be read"
             say(f"{session} is damaged: {advice}")
     finally:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..errors import BlobMissing, CorruptRecord
+from ..errors import BlobMissing
 from ..log.codec import encode_record
 from ..log.records import Record
 from ..log.store import Problem, Store
@@ -77,7 +77,7 @@ def _blob(store: Store, session_id: str, name: str, n: int, problems: list[Probl
     """The bytes of a blob of record `n`, in base64; None, with a problem added, if they cannot be read."""
     try:
         return base64.b64encode(store.get_blob(name))
-    except (BlobMissing, CorruptRecord) as error:
+    except BlobMissing as error:
         problems.append(Problem(session_id, n, f"left out of the export: {error}"))
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..errors import BlobMissing, CorruptRecord
+from ..errors import BlobMissing
 from ..log.records import Record
 from ..log.store import Store
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
@@ -31,7 +31,7 @@ def _change(change: NetChange, store: Store) -> Iterator[Markup]:
     try:
         diff = file_diff(change, store.get_blob)
         why = "its change was not recorded"
-    except (BlobMissing, CorruptRecord) as error:
+    except BlobMissing as error:
         diff, why = None, str(error)
     if diff is None:
         yield tag("p", *said, tag("span", text(why), class_="badge warn"))

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import BlobMissing, CorruptRecord
+from ..errors import BlobMissing
 from ..log.messages import Media, Text, ToolCall, ToolResult, compact_json
 from ..log.store import Problem, Store
 from ..tokens.dimensions import image_type
@@ -118,7 +118,7 @@ class PartWriter:
     def _bytes(self, sha256: str, n: int) -> bytes:
         try:
             return self._store.get_blob(sha256)
-        except (BlobMissing, CorruptRecord) as error:
+        except BlobMissing as error:
             self._problems.append(Problem(self._id, n, f"left out of the export: {error}"))
             return b""
 

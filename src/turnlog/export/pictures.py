@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Iterator
 from math import sqrt
 
-from ..errors import BlobMissing, CorruptRecord, InputError
+from ..errors import BlobMissing, InputError
 from ..log.messages import Media
 from ..log.store import Problem
 from ..session.reader import SessionLog
@@ -68,7 +68,7 @@ class Pictures:
         """The bytes that the page gets; empty if it gets none."""
         try:
             data = self._log.blob(sha256)
-        except (BlobMissing, CorruptRecord) as error:
+        except BlobMissing as error:
             return self._left_out(sha256, str(error))
         if wrong := misfit(data):
             return self._left_out(sha256, wrong)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil, sqrt
 from typing import Any
 
-from ..errors import BlobMissing, CorruptRecord, InputError
+from ..errors import BlobMissing, InputError
 from ..log.messages import Media
 from ..log.store import Problem
 from ..session.reader import SessionLog
@@ -48,7 +48,7 @@ def _read(media: Media | None, log: SessionLog, problems: list[Problem], side: i
         return None
     try:
         image = opened(log.blob(media.sha256), _USE)
-    except (BlobMissing, CorruptRecord, InputError) as error:
+    except (BlobMissing, InputError) as error:
         problems.append(Problem(log.id, 0, f"an image is not shown: {error}"))
         return None
     image = image.convert("RGB")

@@ -64,16 +64,17 @@ class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
 
 class Problem(Struct, frozen=True, repr_omit_defaults=True):
-    """Damage that `verify` found: in which session, in which record (0: no particular one), and what."""
+    """Damage: in which session, in which record (0: no particular one), and what. `blobs` are media that are missing or
+    damaged, although the record that needs them is whole."""
 
     session: str
     record: int
     what: str
+    blobs: tuple[str, ...] = ()
 
 
 class Swept(Struct, frozen=True, repr_omit_defaults=True):
-    """The result of a sweep: how many blobs it removed, their bytes, and how many unreferenced blobs it kept because
-    they were put recently."""
+    """The result of a sweep: how many blobs it removed, their bytes, and how many recent blobs it kept."""
 
     removed: int
     size: int
@@ -91,9 +92,8 @@ class Packed(Struct, frozen=True, repr_omit_defaults=True):
 class Hit(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A record that a search found.
 
-    `role` is `system`, `user`, `assistant`, or `tool` for results of tools; for records that are not messages, their
-    kind. `snippet` is one line of the record's text, and `start` to `end` are the characters of the first word in it (0
-    and 0: the word is not in the part that is shown).
+    `role` is `system`, `user`, `assistant`, or `tool` for results of tools; for other records, their kind. `snippet` is
+    one line of the record's text, `start` to `end` are the characters of the first word in it (0 and 0: not shown).
     """
 
     session: str
@@ -231,7 +231,7 @@ class Store(RecordStore, Protocol):
         """Keep `data` under its hex SHA-256, and return that. Only encrypted bytes are kept under another `name`."""
 
     def get_blob(self, sha256: str) -> bytes:
-        """The bytes with that hash. Raises BlobMissing, CorruptRecord."""
+        """The bytes with that hash. Raises BlobMissing if there are none, or if they are damaged."""
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """Remove the blobs that no record refers to.

@@ -230,7 +230,7 @@ class _Files:
         self._seen.add(name)
         try:
             data, counts = redacted_bytes(self._store.get_blob(name), self._redactor)
-        except (BlobMissing, CorruptRecord):
+        except BlobMissing:
             return  # `verify` reports it
         if counts:
             self.renamed[name] = Cleaned.of(data, counts)

@@ -50,7 +50,7 @@ class SessionLog:
         return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds], reverse=reverse)
 
     def blob(self, sha256: str) -> bytes:
-        """The bytes of a media part of the log, by `Media.sha256`. Raises BlobMissing, CorruptRecord."""
+        """The bytes of a media part of the log, by `Media.sha256`. Raises BlobMissing."""
         return self._store.get_blob(sha256)
 
     def turns(self) -> list[TurnInfo]:

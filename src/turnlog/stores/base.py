@@ -38,7 +38,7 @@ from ..log.store import (
     utc_now,
 )
 from .blob_gc import unused
-from .blobs import Put, damaged_blob, fits, is_blob_name, named, whole_blob
+from .blobs import BlobCheck, Put, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
 from .labels import labelled
 from .leases import FolderLocks, Lease, LocalLocks, unowned
@@ -366,15 +366,13 @@ class BaseStore(Store):
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         logs = sorted(self._logs(), key=lambda log: log.key) if session_id is None else [self._find(session_id)]
-        blobs, needed = self._blobs(), set[str]()
+        blobs = BlobCheck(self._blobs(), self._blob)
         problems: list[Problem] = []
         for log in logs:
             segments = [Segment(log.key, log.info.parent_records + 1, log.info.records)]
             for segment in segments if session_id is None else self._segments(log):
-                problems += damage_of_rows(log.info.id, segment.first, self._rows(*segment), blobs, needed)
-        damaged = [name for name in sorted(blobs) if session_id is None or name in needed]
-        damaged = [name for name in damaged if not fits(name, self._blob(name) or b"")]
-        return [*problems, *(damaged_blob(name) for name in damaged)]
+                problems += damage_of_rows(log.info.id, segment.first, self._rows(*segment), blobs)
+        return problems if session_id is not None else [*problems, *blobs.rest()]
 
     def rewrite(
         self,

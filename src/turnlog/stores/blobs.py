@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BlobMissing, CorruptRecord
+from ..errors import BlobMissing
 from ..log.messages import sha256_hex
 from ..log.store import Problem
 from .folders import refusals, write_whole
@@ -53,18 +53,45 @@ def named(raw: bytes, blobs: Container[str]) -> set[str]:
     return {name for name in map(bytes.decode, names_in(raw)) if name in blobs}
 
 
-def damaged_blob(name: str) -> Problem:
-    """The problem for a blob whose bytes do not have the hash that is its name."""
-    return Problem("", 0, f"blob {name} is damaged: its bytes do not have the SHA-256 that is its name")
+class BlobCheck:
+    """Which blobs of a store are missing or damaged. `names` are those of all blobs, `read` returns the bytes of one,
+    None if there are none; each is read once."""
+
+    def __init__(self, names: Iterable[str], read: Callable[[str], bytes | None]) -> None:
+        self._names = frozenset(names)
+        self._read = read
+        self._intact: dict[str, bool] = {}
+
+    def problems(self, session: str, n: int, needed: Iterable[str]) -> Iterator[Problem]:
+        """The problems of record `n`, which needs these blobs."""
+        needed = sorted(needed)
+        if missing := [name for name in needed if name not in self._names]:
+            what = f"it needs blobs that are not in the store: {', '.join(missing)}"
+            yield Problem(session, n, what, tuple(missing))
+        if damaged := [name for name in needed if name in self._names and not self._is_intact(name)]:
+            what = f"it needs blobs that are damaged: {', '.join(damaged)}"
+            yield Problem(session, n, what, tuple(damaged))
+
+    def rest(self) -> Iterator[Problem]:
+        """A problem for each damaged blob that no record needed so far."""
+        for name in sorted(self._names - self._intact.keys()):
+            if not self._is_intact(name):
+                what = f"blob {name} is damaged: its bytes do not have the SHA-256 that is its name"
+                yield Problem("", 0, what, (name,))
+
+    def _is_intact(self, name: str) -> bool:
+        if name not in self._intact:
+            data = self._read(name)
+            self._intact[name] = data is not None and fits(name, data)
+        return self._intact[name]
 
 
 def whole_blob(name: str, data: bytes | None, place: object) -> bytes:
-    """`data`, the bytes that the store at `place` has under that name, if they are intact. Raises BlobMissing,
-    CorruptRecord."""
+    """`data`, the bytes that the store at `place` has under that name, if they are intact. Raises BlobMissing."""
     if data is None:
         raise BlobMissing(f"there is no blob {name!r} in {place}")
     if not fits(name, data):
-        raise CorruptRecord(f"blob {name} in {place} is damaged; restore the store from a copy")
+        raise BlobMissing(f"blob {name} in {place} is damaged; restore it from a copy, or give its content again")
     return bytes(data)
 
 

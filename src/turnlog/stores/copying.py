@@ -7,8 +7,10 @@ from contextlib import suppress
 from itertools import islice
 
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
+from ..log.codec import decode_record
 from ..log.store import Problem, SessionInfo, Store
 from .blobs import names_in
+from .records import blob_names
 from .salvaging import drafts_past_damage, is_stand_in
 
 _BATCH = 500
@@ -20,7 +22,8 @@ def _ignore(problem: Problem) -> None:
 
 def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object] = _ignore) -> int:
     """Copy the records that `target` does not have from `source`; returns how many were copied. `tell` is called with
-    each damage that is met; a note takes the place of each record that cannot be read, as in `salvage`.
+    each damage that is met; a note takes the place of each record that cannot be read, as in `salvage`. Blobs that are
+    missing or damaged are not copied; requests show a line of text in their place.
 
     Records keep their bytes, numbers and times; sessions protected from gc (`turnlog keep`) stay protected; forks still
     share records with their parents. Only the time at which a fork was made becomes the time of the copy. A copy that
@@ -69,7 +72,7 @@ def _copy(source: Store, target: Store, info: SessionInfo, tell: Callable[[Probl
     drafts = drafts_past_damage(source, info.id, copied.records + 1, info.records, tell)
     while batch := list(islice(drafts, _BATCH)):
         for draft in batch:
-            _copy_blobs(source, target, draft.raw or b"")
+            _copy_blobs(source, target, info.id, draft.raw or b"", tell)
         target.append(info.id, batch)
     return max(info.records - copied.records, 0)
 
@@ -93,12 +96,20 @@ def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool
         return False
 
 
-def _copy_blobs(source: Store, target: Store, raw: bytes) -> None:
+def _copy_blobs(source: Store, target: Store, session_id: str, raw: bytes, tell: Callable[[Problem], object]) -> None:
+    """Copy the blobs that a record names. `tell` is called if some that it needs are missing or damaged."""
+    lost: dict[str, BlobMissing] = {}
     for name in set(map(bytes.decode, names_in(raw))):
         try:
             target.put_blob(source.get_blob(name))
-        except (BlobMissing, CorruptRecord):
-            continue  # another hash, or a blob that was missing or damaged before
+        except BlobMissing as error:
+            lost[name] = error
+    if not lost:
+        return
+    record = decode_record(raw)
+    if needed := sorted(lost.keys() & blob_names(record)):  # the others are hashes in its text
+        what = f"not all of its media was copied: {'; '.join(str(lost[name]) for name in needed)}"
+        tell(Problem(session_id, record.n, what, tuple(needed)))
 
 
 def _is_same(source: Store, target: Store, session_id: str, n: int) -> bool:

@@ -10,6 +10,7 @@ from ..errors import CorruptRecord, SessionNotFound, StoreError
 from ..log.bills import Bills, usage_by_model
 from ..log.records import Record
 from ..log.store import Hit, Problem, Store
+from .blobs import BlobCheck
 from .records import blob_names, damage_in, damaged_session, numbered, of_any
 from .search import Search
 from .wrapper import StoreWrapper
@@ -69,20 +70,14 @@ def decoded(session_id: str, n: int, raw: bytes) -> Record | Problem:
         return Problem(session_id, n, damage_in(error, n))
 
 
-def damage_of_rows(
-    session_id: str, first: int, rows: Iterable[bytes], blobs: Collection[str], needed: set[str]
-) -> Iterator[Problem]:
-    """The problems of records that have no checksums, from number `first` on; the blobs that they need are added to
-    `needed`."""
+def damage_of_rows(session_id: str, first: int, rows: Iterable[bytes], blobs: BlobCheck) -> Iterator[Problem]:
+    """The problems of records that have no checksums, from number `first` on, and of the blobs that they need."""
     for n, raw in enumerate(rows, first):
         record = decoded(session_id, n, raw)
         if isinstance(record, Problem):
             yield record
-            continue
-        names = blob_names(record)
-        needed |= names
-        if missing := sorted(names - set(blobs)):
-            yield Problem(session_id, n, f"it needs blobs that are not in the store: {', '.join(missing)}")
+        else:
+            yield from blobs.problems(session_id, n, blob_names(record))
 
 
 def past_damage(

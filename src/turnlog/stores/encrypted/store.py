@@ -187,7 +187,11 @@ class SealedStore(StoreWrapper):
     def get_blob(self, sha256: str) -> bytes:
         if not is_blob_name(sha256):
             return self.store.get_blob(sha256)  # raises BlobMissing
-        return self._vault.open_blob(sha256, self.store.get_blob(self._vault.blob_name(sha256)))
+        sealed = self.store.get_blob(self._vault.blob_name(sha256))
+        try:
+            return self._vault.open_blob(sha256, sealed)
+        except CorruptRecord as error:
+            raise BlobMissing(f"blob {sha256} is damaged: {error}") from error
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         swept = self.store.sweep(grace=grace)
@@ -270,28 +274,28 @@ class SealedStore(StoreWrapper):
         for info, _ in cards:
             first = 1 if session_id is not None else begins.get(info.id, info.records + 1)
             bad = self._bad(info.id, first, info.records)
-            found += [Problem(info.id, n, what) for n, what in bad if (info.id, n) not in known]
+            found += [one for one in bad if (info.id, one.record) not in known]
         return found
 
-    def _bad(self, session_id: str, first: int, last: int) -> Iterator[tuple[int, str]]:
-        """The records that cannot be decrypted, or need blobs that are missing or damaged, and what is wrong with
-        them."""
+    def _bad(self, session_id: str, first: int, last: int) -> Iterator[Problem]:
+        """A problem for each record that cannot be decrypted, or needs blobs that are missing or damaged."""
         while first <= last:
             try:
                 for record in self.read(session_id, first=first, last=last):
                     first = record.n + 1
                     if lost := sorted(name for name in blob_names(record) if not self._has(name)):
-                        yield record.n, f"it needs blobs that are missing or damaged: {', '.join(lost)}"
+                        what = f"it needs blobs that are missing or damaged: {', '.join(lost)}"
+                        yield Problem(session_id, record.n, what, tuple(lost))
                 return
             except CorruptRecord as error:
                 first = max(first, error.record or first)
-                yield first, str(error)
+                yield Problem(session_id, first, str(error))
                 first += 1
 
     def _has(self, sha256: str) -> bool:
         try:
             self.get_blob(sha256)
-        except (BlobMissing, CorruptRecord):
+        except BlobMissing:
             return False
         return True
 

@@ -79,7 +79,7 @@ class Vault:
         return name, SEALED_HEAD + bytes.fromhex(name) + bytes.fromhex(sha256_hex(ciphertext)) + ciphertext
 
     def open_blob(self, sha256: str, sealed: bytes) -> bytes:
-        """The content with that hash. Raises CorruptRecord."""
+        """The content with that hash. Raises CorruptRecord if it was changed, or moved from another place."""
         key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
         ciphertext = sealed[BLOB_OVERHEAD - _TAG_BYTES :]
         return _opened(key, bytes(_NONCE_BYTES), ciphertext, _encode([self._store, "blob", self.blob_name(sha256)]))

@@ -7,9 +7,8 @@ from contextlib import suppress
 
 from ...errors import CorruptRecord, SessionNotFound
 from ...log.codec import decode_record
-from ...log.records import Record
 from ...log.store import Problem
-from ..blobs import BlobFolder, damaged_blob, fits
+from ..blobs import BlobCheck, BlobFolder
 from ..records import blob_names, damage_in, is_said, numbered
 from .files import Card, LogFolder, start_sum
 from .lines import checked, lines_forwards, read_line
@@ -25,21 +24,19 @@ def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> lis
         for found in folder.stems():
             check.log(found, None)
         check.strays()
+        check.problems += check.blobs.rest()
     else:
         check.session(stem)
-    check.blobs(everything=stem is None)
     return check.problems
 
 
 class _Check:
-    """One verification of a store: collects problems and the blobs that records need."""
+    """One verification of a store: collects problems."""
 
     def __init__(self, folder: LogFolder, blobs: BlobFolder) -> None:
         self.problems: list[Problem] = []
+        self.blobs = BlobCheck(blobs.names(), blobs.get)
         self._folder = folder
-        self._blobs = blobs
-        self._known = frozenset(blobs.names())
-        self._needed: set[str] = set()
 
     def session(self, stem: str) -> None:
         """Check one session with all records that it shares."""
@@ -126,19 +123,13 @@ class _Check:
                 if line is not None:  # lines may be missing: go on with the record's own number
                     n = max(n, _number_in(line.raw))
             else:
-                self._record(session, record)
+                self.problems += self.blobs.problems(session, n, blob_names(record))
                 messages += is_said(record.body)
                 if line is not None and line.messages != messages and previous is not None:
                     self._add(session, n, f"its line counts {line.messages} messages up to it, not {messages}")
             previous = None if line is None else line.sum
             messages = messages if line is None else line.messages
         return previous or "", messages, n
-
-    def _record(self, session: str, record: Record) -> None:
-        needed = blob_names(record)
-        self._needed |= needed
-        if missing := sorted(needed - self._known):
-            self._add(session, record.n, f"it needs blobs that are not in the store: {', '.join(missing)}")
 
     def strays(self) -> None:
         """Add a problem for each file that belongs to no session."""
@@ -148,13 +139,6 @@ class _Check:
             stem, _, kind = name.rpartition(".")
             if kind in ("jsonl", "head", "torn", "zst") and stem.removesuffix(".jsonl") not in stems:
                 self._add("", 0, f"{self._folder.sessions / name} belongs to no session")
-
-    def blobs(self, *, everything: bool) -> None:
-        """Add a problem for each blob that is damaged."""
-        for name in sorted(self._known if everything else self._known & self._needed):
-            data = self._blobs.get(name)
-            if data is None or not fits(name, data):
-                self.problems.append(damaged_blob(name))
 
     def _add(self, session: str, record: int, what: str) -> None:
         self.problems.append(Problem(session, record, what))

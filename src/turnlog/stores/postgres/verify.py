@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Problem
-from ..blobs import damaged_blob, fits
+from ..blobs import BlobCheck
 from ..records import blob_names, damage_in, numbered, row_kind
 from ..segments import Segment
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
@@ -35,16 +35,15 @@ def verify(db: Db, session_id: str | None) -> list[Problem]:
     if session_id is None:
         for (no,) in db.execute(_OWNERLESS):
             problems.append(Problem("", 0, f"there are records of session number {no}, but no such session"))
-    return [*problems, *check.blobs(everything=session_id is None)]
+    return problems if session_id is not None else [*problems, *check.blobs.rest()]
 
 
 class _Check:
-    """One verification of a store: collects the blobs that records need."""
+    """One verification of a store."""
 
     def __init__(self, db: Db) -> None:
         self._db = db
-        self._known = {name for (name,) in db.execute("select name from turnlog_blobs")}
-        self._needed: set[str] = set()
+        self.blobs = BlobCheck((name for (name,) in db.execute("select name from turnlog_blobs")), self._blob)
 
     def session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
         """Check one session: its own records, or with `whole` also those that it shares."""
@@ -90,6 +89,8 @@ class _Check:
                     damage = self._content(n, kind, raw)
                 if damage:
                     yield Problem(name, n, damage)
+                else:
+                    yield from self.blobs.problems(name, n, blob_names(decode_record(raw)))
                 messages += kind in ("message", "partial", "system")
                 previous = stored
         if expected <= segment.last:
@@ -103,18 +104,11 @@ class _Check:
             return damage_in(error, n)
         if to_column(row_kind(record.body)) != kind:
             return f"its kind is {row_kind(record.body)!r}, but the column says {kind!r}"
-        names = blob_names(decode_record(raw))
-        self._needed |= names
-        if missing := sorted(names - self._known):
-            return f"it needs blobs that are not in the store: {', '.join(missing)}"
         return None
 
-    def blobs(self, *, everything: bool) -> Iterator[Problem]:
-        """Check the bytes of the blobs; of those that are needed, or of all."""
-        for name in sorted(self._known if everything else self._known & self._needed):
-            found = self._db.execute("select data from turnlog_blobs where name = %s", (name,), binary=True).fetchone()
-            if found is None or not fits(name, found[0]):
-                yield damaged_blob(name)
+    def _blob(self, name: str) -> bytes | None:
+        found = self._db.execute("select data from turnlog_blobs where name = %s", (name,), binary=True).fetchone()
+        return None if found is None else bytes(found[0])
 
 
 def _gap(name: str, first: int, last: int) -> Problem:

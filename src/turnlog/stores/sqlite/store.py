@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here
-from ...errors import CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
+from ...errors import BlobMissing, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -222,8 +222,11 @@ class SqliteStore(BaseStore):
         return name
 
     def get_blob(self, sha256: str) -> bytes:
-        with self._database.reading() as db:
-            kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
+        try:
+            with self._database.reading() as db:
+                kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
+        except CorruptRecord as error:  # a page of the file
+            raise BlobMissing(f"blob {sha256} cannot be read: {error}") from error
         data = kept[0] if kept else self._files.get(sha256) if is_blob_name(sha256) else None
         return whole_blob(sha256, data, self.path)
 

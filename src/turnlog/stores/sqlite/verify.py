@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Problem
-from ..blobs import BlobFolder, damaged_blob, fits
+from ..blobs import BlobCheck, BlobFolder
 from ..records import blob_names, damage_in, kind_of, numbered, row_kind
 from ..segments import Segment
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
@@ -38,7 +38,7 @@ def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | No
     if session_id is None:
         check.run(_verify_owners(db))
         check.run(_verify_index(db))
-    check.run(check.blobs(everything=session_id is None))
+        check.run(check.blobs.rest())
     return problems
 
 
@@ -48,14 +48,13 @@ def _text(value: bytes) -> str:
 
 
 class _Check:
-    """One verification of a store: collects problems and the blobs that records need."""
+    """One verification of a store: collects problems."""
 
     def __init__(self, db: sqlite3.Connection, files: BlobFolder, problems: list[Problem]) -> None:
         self._db = db
         self._files = files
         self._problems = problems
-        self._known: set[str] = set()
-        self._needed: set[str] = set()
+        self.blobs = BlobCheck((), self._blob)
         self._kind = row_kind if version_of(db) >= SYSTEM_VERSION else kind_of
 
     def run(self, found: Iterable[Problem]) -> None:
@@ -66,8 +65,8 @@ class _Check:
             self._problems.append(Problem("", 0, f"sqlite: {error}"))
 
     def find_blobs(self) -> Iterator[Problem]:
-        self._known.update(str(name) for (name,) in self._db.execute("select sha256 from blobs"))
-        self._known.update(self._files.names())
+        known = {str(name) for (name,) in self._db.execute("select sha256 from blobs")}
+        self.blobs = BlobCheck(known.union(self._files.names()), self._blob)
         yield from ()
 
     def sessions(self, session_id: str | None) -> Iterator[Problem]:
@@ -143,8 +142,8 @@ class _Check:
                 damage = self._content(n, kind, raw)
             if damage:
                 yield Problem(name, n, damage)
-            elif missing := sorted(self._blobs_of(raw) - self._known):
-                yield Problem(name, n, f"it needs blobs that are not in the store: {', '.join(missing)}")
+            else:
+                yield from self.blobs.problems(name, n, blob_names(decode_record(raw)))
             messages += kind in ("message", "partial", "system")
             previous = stored if isinstance(stored, bytes) else None
         if expected <= segment.last:
@@ -160,19 +159,14 @@ class _Check:
             return f"it is of kind {self._kind(record.body)!r}, but its row has the kind {kind!r}"
         return None
 
-    def _blobs_of(self, raw: bytes) -> frozenset[str]:
-        names = blob_names(decode_record(raw))
-        self._needed |= names
-        return names
-
-    def blobs(self, *, everything: bool) -> Iterator[Problem]:
-        """A problem for each damaged blob."""
-        for name in sorted(self._known if everything else self._known & self._needed):
+    def _blob(self, name: str) -> bytes | None:
+        """The bytes of a blob; None if there are none that can be read."""
+        with suppress(sqlite3.DatabaseError):  # a damaged page of the file
             found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
             with closing(found):
                 sort, data = found.fetchone() or ("blob", self._files.get(name))
-            if sort != "blob" or data is None or not fits(name, data):
-                yield damaged_blob(name)
+            return data if sort == "blob" else None
+        return None
 
 
 def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...errors import BlobMissing, CorruptRecord, InputError
+from ...errors import BlobMissing, InputError
 from ...log.records import FileChange, Record
 from .composing import compose
 from .hunks import Hunk, apply_hunks, read_hunks, reverse_hunks
@@ -237,7 +237,7 @@ def _replaced(was: _File, now: _File, place: str) -> NetChange | None:
 
 def file_diff(change: NetChange, blob: _Blob) -> FileDiff | None:
     """The difference for a net change; `blob` returns contents by hash. None if too little is recorded. Raises
-    BlobMissing, CorruptRecord as `blob` does."""
+    BlobMissing as `blob` does."""
     facts = {"old_path": change.old_path, "old_mode": change.old_mode, "mode": change.mode}
     if not change.steps and change.action == "renamed":
         return diff_hunks(change.path, (), **facts)
@@ -263,7 +263,7 @@ def differences(changes: Iterable[NetChange], blob: _Blob) -> Iterator[tuple[Net
         found: FileDiff | str
         try:
             found = file_diff(change, blob) or "its change was not recorded"
-        except (BlobMissing, CorruptRecord) as error:
+        except BlobMissing as error:
             found = str(error)
         if isinstance(found, str) or not found.is_nothing:
             yield change, found
