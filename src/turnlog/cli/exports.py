@@ -69,10 +69,10 @@ def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _kind(what: str) -> str:
-    """The text of a problem without call ids, positions and hashes."""
+    """The text of a problem without call ids, positions, hashes and names in quotes."""
     words = what.split(" ")
     return " ".join(
         word
         for before, word in zip(["", *words], words, strict=False)
-        if before != "call" and not any(char.isdigit() for char in word)
+        if before != "call" and not word.startswith("'") and not any(char.isdigit() for char in word)
     )
