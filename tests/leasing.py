@@ -234,7 +234,7 @@ class Schedule(RuleBasedStateMachine):
         """The actors of one schedule, and their store."""
         self.counts["schedules"] += 1
         self.folder = TemporaryDirectory()
-        self.place: Any = f"files:{self.folder.name}/s" if kind == "files" else f"{self.folder.name}/s.db"
+        self.place: Any = self.new_place(kind)
         self.store = MemoryStore() if kind == "memory" else open_store(self.place)
         self.place = self.store if kind == "memory" else self.place
         self.loop = Loop()
@@ -245,6 +245,10 @@ class Schedule(RuleBasedStateMachine):
         self.lost: set[str] = set()  # turns whose owner is gone, and that nobody has closed yet
         self.waiting: dict[int, tuple[Mode, Future[str]]] = {}
         self.seconds: dict[int, Future[str]] = {}
+
+    def new_place(self, kind: str) -> str:
+        """Where the store of one schedule is."""
+        return f"files:{self.folder.name}/s" if kind == "files" else f"{self.folder.name}/s.db"
 
     def made(self, kind: str) -> Any:
         """An actor."""

@@ -58,9 +58,9 @@ class PostgresServer:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[PostgresServer]:
+def running_server(folder: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
     """A server with its programs in `folder`, until the end of the block. As root it runs as the user `postgres`, since
-    it refuses to be root."""
+    it refuses to be root. Unless `durable`, it does not wait for the disk."""
     home = Path(tempfile.mkdtemp(prefix="turnlog-postgres-"))  # pytest's folders are closed to other users
     user = "postgres" if os.geteuid() == 0 else None
     if user:
@@ -74,7 +74,8 @@ def running_server(folder: Path) -> Iterator[PostgresServer]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        settings = f"listen_addresses=127.0.0.1 unix_socket_directories= port={port} fsync=off max_connections=60"
+        settings = f"listen_addresses=127.0.0.1 unix_socket_directories= port={port} max_connections=60"
+        settings += "" if durable else " fsync=off"
         options = [word for setting in settings.split() for word in ("-c", setting)]
         with open(home / "log", "wb") as log:
             running = subprocess.Popen(

@@ -21,20 +21,22 @@ from turnlog.errors import InputError, SessionBusy, SessionNotFound, StoreError
 from turnlog.log.records import TurnClosed
 from turnlog.log.store import Store
 from turnlog.session.session import Session
-from turnlog.stores import FilesStore, MemoryStore, SqliteStore
+from turnlog.stores import FilesStore, MemoryStore, PostgresStore, SqliteStore
 from turnlog.testing import crash
 
 STORES = [
     pytest.param(lambda folder: MemoryStore(), id="memory"),
     pytest.param(lambda folder: SqliteStore(folder / "s.db"), id="sqlite"),
     pytest.param(lambda folder: FilesStore(folder / "s"), id="files"),
+    pytest.param(None, id="postgres"),
 ]
 
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store of each kind."""
-    made = request.param(tmp_path)
+    opener = request.param
+    made = opener(tmp_path) if opener else PostgresStore(request.getfixturevalue("postgres").new_place())
     yield made
     made.close()
 

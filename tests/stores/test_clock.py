@@ -23,10 +23,11 @@ STORES: dict[str, Callable[[Path], Store]] = {
 }
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_updated_never_goes_back(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [*STORES, "postgres"])
+def test_updated_never_goes_back(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A session that is written to while the clock is wrong, listed as old, and collected although it is alive."""
-    with closing(STORES[kind](tmp_path)) as store:
+    place = request.getfixturevalue("postgres").new_place() if kind == "postgres" else ""
+    with closing(open_store(place) if place else STORES[kind](tmp_path)) as store:
         store.create("s")
         store.create("t")
         store.append("s", [Draft(Note("now"))])

@@ -21,9 +21,11 @@ STORES: tuple[Opener, ...] = (
 )
 
 
-@pytest.fixture(params=STORES, ids=("memory", "sqlite", "files", "encrypted"))
+@pytest.fixture(params=(*STORES, None), ids=("memory", "sqlite", "files", "encrypted", "postgres"))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with closing(request.param(tmp_path)) as store:
+    opener = request.param
+    place = tmp_path if opener else request.getfixturevalue("postgres").new_place()
+    with closing(opener(place) if opener else open_store(place)) as store:
         yield store
 
 

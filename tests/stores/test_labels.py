@@ -25,10 +25,12 @@ STORES: dict[str, Callable[[Path], Store]] = {
 }
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store of each kind."""
-    with closing(STORES[request.param](tmp_path)) as made:
+    on_server = request.param == "postgres"
+    made = open_store(request.getfixturevalue("postgres").new_place()) if on_server else STORES[request.param](tmp_path)
+    with closing(made):
         yield made
 
 

@@ -20,7 +20,7 @@ from turnlog.stores.encrypted.vault import Vault
 from turnlog.testing import check_store
 from turnlog.testing.stores import STORE_CHECKS
 
-_SEALED = ("sealed", "locked-sqlite", "locked-files", "packing-sqlite", "packing-files", "locked-postgres")
+_SEALED = ("sealed", "locked-sqlite", "locked-files", "packing-sqlite", "packing-files")
 
 
 class _Packing(SealedStore):
@@ -42,11 +42,9 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], St
     kind, _, durability = request.param.partition("-")
     if kind == "sealed":
         return lambda: SealedStore(MemoryStore(), Vault.drawn())
-    if "postgres" in request.param:
+    if request.param == "postgres":
         server = request.getfixturevalue("postgres")
-        if kind == "postgres":
-            return lambda: open_store(server.new_place())
-        return lambda: SealedStore(open_store(server.new_place()), Vault.drawn())
+        return lambda: open_store(server.new_place())
     if kind in ("locked", "packing"):
         made, urls = count(), "files:" if durability == "files" else "sqlite:///"
         store = _Packing if kind == "packing" else SealedStore

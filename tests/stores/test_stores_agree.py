@@ -99,7 +99,7 @@ def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
 
 
 @given(steps=STEPS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_steps_on_a_server(postgres: PostgresServer, steps: list[tuple[object, ...]]) -> None:
     """The same for PostgreSQL; and rows that stay behind when all is deleted."""
     place = postgres.new_place()

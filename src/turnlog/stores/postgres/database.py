@@ -17,7 +17,7 @@ import psycopg
 
 from ...errors import StoreError
 from .address import Address
-from .schema import Db, check_database, prepare
+from .schema import Db, prepare
 
 T = TypeVar("T")
 
@@ -118,7 +118,6 @@ class Database:
         if self._connection is None or (self._connection.closed and not self._in_transaction):
             self._connection = db = self.connect()
             try:
-                check_database(db, self.address)
                 prepare(db, self.address, read_only=self.read_only)
                 if self.read_only:
                     db.execute("set default_transaction_read_only = on")

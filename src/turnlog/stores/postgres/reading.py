@@ -1,6 +1,6 @@
 """Reads the records of a PostgreSQL store in batches, and checks each against the chain of checksums.
 
-Records of some kinds are found by the column `kind`; rare kinds have an index.
+Records of some kinds are found by an index.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..segments import Segment
 from ..session_rows import SessionRow, chain, damaged_row
 from .database import Database
 from .rows import checksum_at, find, segments_of
-from .schema import FREQUENT, RARE, Db, to_column
+from .schema import Db, to_column
 
 _BATCH_ROWS = 1024
 _FIRST_BATCH_ROWS = 64  # often only the newest few are needed
@@ -34,10 +34,12 @@ _ALL = f"""select {_COLUMNS} from (
             select * from turnlog_records where log = %s and n between %s and %s order by n {{0}} limit %s
         ) as batch
     ) as r {_BEFORE} where r.gone < {_BATCH_BYTES} order by r.n {{0}}"""
-_WANTED = f"""select {_COLUMNS} from (select log, n from ({{1}}) as any_of_them order by n {{0}} limit %s) as wanted
-    join turnlog_records as r on r.log = wanted.log and r.n = wanted.n {_BEFORE} order by r.n {{0}}"""
-_OF_KINDS = """(select log, n from turnlog_records where log = %s and kind = any(%s) and n between %s and %s {1}
-    order by n {0} limit %s)"""
+_OF_KINDS = f"""select {_COLUMNS} from (
+        select one.n from unnest(%s::text[]) as wanted (kind) cross join lateral (
+            select n from turnlog_records as each
+            where each.log = %s and each.kind = wanted.kind and n between %s and %s order by n {{0}} limit %s
+        ) as one order by n {{0}} limit %s
+    ) as found join turnlog_records as r on r.log = %s and r.n = found.n {_BEFORE} order by r.n {{0}}"""
 
 Row = tuple[int, bytes, bytes, bytes | None]
 
@@ -132,10 +134,7 @@ def _batch(
         return _ALL.format(order), [key, low, high, size]
     words = {*kinds, "system"} if "message" in kinds else {*kinds}
     columns = sorted({to_column(storable(word)) for word in words})
-    by_index = FREQUENT.isdisjoint(columns)
-    each = [[word] for word in columns] if by_index else [columns]
-    queries = " union all ".join([_OF_KINDS.format(order, f"and {RARE}" if by_index else "")] * len(each))
-    return _WANTED.format(order, queries), [value for some in each for value in (key, some, low, high, size)] + [size]
+    return _OF_KINDS.format(order), [columns, key, low, high, size, size, key]
 
 
 def _fetched(db: Db, query: str, values: Sequence[Any]) -> list[Row]:

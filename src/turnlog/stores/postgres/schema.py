@@ -22,12 +22,6 @@ from .address import Address
 Db = psycopg.Connection[tuple[Any, ...]]
 """A connection whose rows are tuples."""
 
-FREQUENT = frozenset({"message", "tool_finished", "tool_started"})
-"""The kinds of most records in a log. All other kinds are found by an index."""
-
-RARE = "kind <> 'message' and kind <> 'tool_finished' and kind <> 'tool_started'"
-"""The condition of that index, which queries must spell in the same way."""
-
 _LOCK = 0x746C6F67
 """The advisory lock ("tlog") of those who create or upgrade tables."""
 
@@ -62,7 +56,7 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
             record bytea not null,
             primary key (log, n)
         )""",
-        f"create index turnlog_records_kind on turnlog_records (log, kind, n) where {RARE}",
+        "create index turnlog_records_kind on turnlog_records (log, kind, n)",
         """create table turnlog_blobs (
             name text collate "C" primary key,
             put_at double precision not null,
@@ -89,28 +83,24 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
 
 SCHEMA_VERSION = len(_UPGRADES)
 
+_WHERE = "select current_schema(), to_regclass(quote_ident(current_schema()) || '.turnlog_version')::text"
+
 TABLES = ("turnlog_sessions", "turnlog_records", "turnlog_blobs")
 """The tables that grow."""
 
 
-def check_database(db: Db, address: Address) -> None:
-    """Raises StoreError if the database cannot hold a store."""
+def version_of(db: Db, address: Address) -> int:
+    """The version of a store's tables; 0 if there are none. Raises StoreError if the database cannot hold a store."""
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise StoreError(f"{address}: the database has the encoding {encoding}; create one with the encoding UTF8")
-    if db.execute("select current_schema()").fetchone() == (None,):
+    schema, table = db.execute(_WHERE).fetchone() or (None, None)
+    if schema is None:
         raise StoreError(
             f"{address}: no schema of the search_path exists in this database; create one (`create schema NAME`), or "
             "name another: ?options=-csearch_path%3DNAME"
         )
-
-
-def version_of(db: Db) -> int:
-    """The version of a store's tables; 0 if there are none."""
-    found = db.execute("select to_regclass(quote_ident(current_schema()) || '.turnlog_version')").fetchone()
-    if found is None or found[0] is None:
-        return 0
-    row = db.execute("select version from turnlog_version").fetchone()
+    row = None if table is None else db.execute("select version from turnlog_version").fetchone()
     return 0 if row is None else int(row[0])
 
 
@@ -119,7 +109,7 @@ def prepare(db: Db, address: Address, *, read_only: bool) -> None:
 
     Raises NewerStore; StoreError if `read_only` and there is no store.
     """
-    version = version_of(db)
+    version = version_of(db, address)
     if version > SCHEMA_VERSION:
         raise NewerStore(
             f"{address} was written by a newer turnlog (store version {version}, this one reads up to "
@@ -131,7 +121,7 @@ def prepare(db: Db, address: Address, *, read_only: bool) -> None:
         raise no_store(address)
     with db.transaction():
         db.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
-        version = version_of(db)
+        version = version_of(db, address)
         for statements in _UPGRADES[version:]:
             for statement in statements:
                 db.execute(statement)

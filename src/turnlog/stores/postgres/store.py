@@ -40,14 +40,14 @@ from .reading import Reader, mended
 from .retention import inventory, sweep, used_bytes
 from .rewrite import rewrite
 from .rows import checksum_at, count_messages, find, find_sealed, insert, intact, row_of, segments_of, take_away, write
-from .schema import RARE, TABLES, Db, store_name
+from .schema import TABLES, Db, store_name
 from .verify import verify
 
 _LIST = f"select {COLUMNS} from turnlog_sessions where id is not null order by updated desc, no desc limit %s"
 _PUT = """insert into turnlog_blobs values (%s, extract(epoch from clock_timestamp()), %s)
     on conflict (name) do update set put_at = excluded.put_at, data = excluded.data"""
-_USAGE = f"""select id, n, record from turnlog_sessions join turnlog_records on log = no
-    where id is not null and base is null and kind = 'usage' and {RARE} order by no, n"""
+_USAGE = """select id, n, record from turnlog_sessions join turnlog_records on log = no
+    where id is not null and base is null and kind = 'usage' order by no, n"""
 _FORKS = "select id from turnlog_sessions where id is not null and base is not null"
 
 
@@ -93,7 +93,7 @@ class PostgresStore(BaseStore):
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        """See `Store.of_kinds`. Rare kinds are found by an index, others by the column `kind`."""
+        """See `Store.of_kinds`. Kinds are found by an index."""
         row, segments = self._database.read(partial(_with_segments, session_id=session_id))
         found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
         return filter(of_any(kinds), found)
