@@ -269,6 +269,8 @@ def test_an_append_whose_answer_is_lost_happens_once(
             cut.append(query)
             if happened:
                 really(db, query, *given, **named)  # type: ignore[arg-type]
+                with db.pipeline():  # the end of it waits for the server
+                    pass
             pid = db.info.backend_pid
             postgres.run(f"select pg_terminate_backend({pid}, 5000)")
             if between:

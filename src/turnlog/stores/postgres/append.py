@@ -2,7 +2,8 @@
 
 The row of each session last written is remembered with its seal. The statement advances the row only if its seal is
 still that one, which proves as much as reading it first, and inserts the records only if the row was advanced. If
-others have appended, the row is read and locked, and whoever else appends waits for it.
+others have appended, the row is read and locked, and whoever else appends waits for it; this is done from then on,
+until nobody else has appended in between.
 
 An append whose connection is lost may have happened or not. It is sent again: the seal that it needs has gone if it
 happened, and then the records on disk have its checksums.
@@ -11,7 +12,7 @@ happened, and then the records on disk have its checksums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -58,12 +59,14 @@ class Appender:
         self._fence = fence
         self._lost = lost
         self._rows: dict[str, tuple[SessionRow, bytes]] = {}
+        self._crowded: set[str] = set()
 
     def append(self, session_id: str, drafts: Sequence[Draft], expected: int | None) -> tuple[Record, ...]:
         """See `RecordStore.append`. Raises CorruptRecord if the session's row is damaged."""
         fence = self._fence(session_id)
         remembered = self._rows.pop(session_id, None)
-        if remembered is not None and drafts and (expected is None or expected == remembered[0].records):
+        is_next = remembered is not None and drafts and (expected is None or expected == remembered[0].records)
+        if remembered is not None and is_next and session_id not in self._crowded:
             step = _step(*remembered, drafts, fence)
             sent: list[Db] = []
 
@@ -73,26 +76,48 @@ class Appender:
 
             if self._database.read(advance):
                 return self._done(session_id, step)
+            self._crowded.add(session_id)
+        return self._append_locked(session_id, drafts, expected, fence, remembered)
+
+    def _append_locked(
+        self,
+        session_id: str,
+        drafts: Sequence[Draft],
+        expected: int | None,
+        fence: int | None,
+        remembered: tuple[SessionRow, bytes] | None,
+    ) -> tuple[Record, ...]:
+        """Append after the row as it is, which is locked until then."""
         ready: list[_Step] = []  # by an attempt whose commit may have been lost
 
-        def advance_locked(db: Db) -> _Step | None:
+        def advance(db: Db) -> tuple[_Step, psycopg.Cursor[Any] | None] | None:
             if ready and _is_there(db, ready[-1]):
-                return ready[-1]
+                return ready[-1], None
             row, old_seal, owner = find_sealed(db, session_id, "for update")
             if seal(row) != old_seal:
                 raise damaged_row(session_id)
+            if remembered is not None and old_seal == remembered[1]:
+                self._crowded.discard(session_id)
             if fence is not None and owner != fence:
                 raise self._lost(session_id)
             check_expected(session_id, expected, row.records)
             if not drafts:
                 return None
             ready.append(_step(row, old_seal, drafts, fence))
-            if not _advanced(db, ready[-1]):
-                raise damaged_row(session_id)
-            return ready[-1]
+            return ready[-1], db.execute(_ADVANCE, ready[-1].values)  # sent together with the commit
 
-        done = self._database.write(advance_locked, repeatable=True)
-        return () if done is None else self._done(session_id, done)
+        try:
+            done = self._database.write(advance, repeatable=True, piped=True)
+        except StoreError as error:
+            if isinstance(error.__cause__, psycopg.errors.UniqueViolation):
+                raise damaged_row(session_id) from error
+            raise
+        if done is None:
+            return ()
+        step, sent = done
+        if sent is not None and not sent.rowcount:
+            raise damaged_row(session_id)
+        return self._done(session_id, step)
 
     def _done(self, session_id: str, step: _Step) -> tuple[Record, ...]:
         if len(self._rows) >= _REMEMBERED:

@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -54,27 +54,29 @@ class Database:
                     raise self.error(error) from error
             raise AssertionError("unreachable")
 
-    def write(self, work: Callable[[Db], T], *, repeatable: bool = False, snapshot: bool = False) -> T:
+    def write(self, work: Callable[[Db], T], *, repeatable: bool = False, piped: bool = False) -> T:
         """What `work` returns, done in a transaction. If the connection is lost before the transaction is committed,
         nothing has happened, and it is done again, once; if it is lost during the commit, this is not known, and only
-        what is `repeatable` is done again. With `snapshot`, all that `work` reads is of one moment."""
+        what is `repeatable` is done again. With `piped`, statements whose results nobody looks at are sent together
+        with the next one."""
         self.check_writable()
-        return self._transaction(work, repeatable, "isolation level repeatable read" if snapshot else "")
+        return self._transaction(work, repeatable, "begin", piped=piped)
 
     def snapshot(self, work: Callable[[Db], T]) -> T:
         """What `work` reads, all of it of one moment."""
-        return self._transaction(work, True, "isolation level repeatable read read only")
+        return self._transaction(work, True, "begin isolation level repeatable read read only")
 
-    def _transaction(self, work: Callable[[Db], T], repeatable: bool, how: str) -> T:
+    def _transaction(self, work: Callable[[Db], T], repeatable: bool, begin: str, *, piped: bool = False) -> T:
         with self.lock:
             for last in (False, True):
                 db, committing = self._connected(), False
                 self._in_transaction = True
                 try:
-                    db.execute(f"begin {how}")
-                    found = work(db)
-                    committing = True
-                    db.execute("commit")
+                    with db.pipeline() if piped else nullcontext():
+                        db.execute(begin)
+                        found = work(db)
+                        committing = True
+                        db.execute("commit")
                     return found
                 except psycopg.Error as error:
                     self._roll_back(db)
