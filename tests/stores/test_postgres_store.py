@@ -219,6 +219,21 @@ def test_encryption(place: str, postgres: PostgresServer) -> None:
         open_store(other, key=bytes(32))
 
 
+def test_labels_of_any_spelling_are_found(store: PostgresStore) -> None:
+    """A session whose label JSON spells in another way, or that has it from its parent, is not listed."""
+    values = ["ann", "a b", 'quo"te', "back\\slash", "wörd", "x/y", ""]
+    for n, value in enumerate(values):
+        with turnlog.open(f"s{n}", store=store, labels={"user": value, "project": "p"}) as session:
+            session.user("ann")
+    store.fork("s0", "f0")
+    with turnlog.open("s0", store=store, labels={"user": "bob"}):
+        pass
+    found = [sorted(info.id for info in store.sessions(where={"user": value})) for value in values[:-1]]
+    assert found == [["f0"], ["s1"], ["s2"], ["s3"], ["s4"], ["s5"]]
+    assert [info.id for info in store.sessions(where={"user": "bob", "project": "p"})] == ["s0"]
+    assert len(store.sessions(where={"project": "p"}, limit=3)) == 3
+
+
 # -- connections -----------------------------------------------------------------------------------
 
 
@@ -241,6 +256,23 @@ def test_a_lost_connection_is_opened_again(store: PostgresStore, postgres: Postg
         use()
     assert texts(store.read("a")) == ["1", "2", "3", "4", "5"]
     assert ([info.id for info in store.sessions()], store.verify()) == (["a"], [])
+
+
+def test_a_server_that_is_gone_is_named(store: PostgresStore, postgres: PostgresServer) -> None:
+    """A server that does not come back: a traceback of the driver, or no word of which server it is."""
+    with turnlog.open("a", store=store) as session:
+        session.user("1")
+        port = store.path.options["port"]
+        store.path.options["port"] = "1"
+        _cut(store, postgres)
+        for use in (lambda: session.user("2"), session.request, lambda: store.create("b"), store.sessions):
+            with pytest.raises(
+                StoreError, match=r"postgresql://turnlog@127.0.0.1.*refused.*check that the server runs"
+            ):
+                use()
+        store.path.options["port"] = port
+        session.user("3")
+        assert texts(session.history()) == ["1", "3"]
 
 
 @pytest.mark.parametrize("happened", [True, False])

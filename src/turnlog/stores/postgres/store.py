@@ -26,7 +26,7 @@ from ...log.store import (
 )
 from ..base import BaseStore
 from ..blobs import whole_blob
-from ..labels import labelled
+from ..labels import labelled, labels_given
 from ..leases import Lease
 from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
 from ..segments import Segment
@@ -43,7 +43,10 @@ from .rows import checksum_at, count_messages, find, find_sealed, insert, intact
 from .schema import TABLES, Db, store_name
 from .verify import verify
 
-_LIST = f"select {COLUMNS} from turnlog_sessions where id is not null order by updated desc, no desc limit %s"
+_LIST = f"""select {COLUMNS} from turnlog_sessions as session where id is not null {{}}
+    order by updated desc, no desc limit %s"""
+_HAS_NOTE = """and (base is not null or exists (
+    select 1 from turnlog_records where log = session.no and kind = 'note' {}))"""
 _PUT = """insert into turnlog_blobs values (%s, extract(epoch from clock_timestamp()), %s)
     on conflict (name) do update set put_at = excluded.put_at, data = excluded.data"""
 _USAGE = """select id, n, record from turnlog_sessions join turnlog_records on log = no
@@ -164,9 +167,12 @@ class PostgresStore(BaseStore):
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         if where:
-            return labelled(self, self.sessions(), where)[:limit]
-        found = self._database.read(lambda db: db.execute(_LIST, (limit,), binary=True).fetchall())
-        return [row_of(values).info() for values in found]
+            return labelled(self, self._listed(*_with_labels(where), None), where)[:limit]
+        return self._listed(_LIST.format(""), [], limit)
+
+    def _listed(self, query: str, values: Sequence[bytes], limit: int | None) -> list[SessionInfo]:
+        found = self._database.read(lambda db: db.execute(query, (*values, limit), binary=True).fetchall())
+        return [row_of(each).info() for each in found]
 
     def rename(self, session_id: str, title: str) -> None:
         self._database.write(
@@ -219,7 +225,7 @@ class PostgresStore(BaseStore):
         return whole_blob(sha256, self._database.read(get), self.path)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """See `Store.sweep`. Reads all records; nobody waits for that."""
+        """See `Store.sweep`. Reads all records; other processes do not wait for that."""
         self._database.check_writable()
         return self._database.read(partial(sweep, grace=grace))
 
@@ -291,6 +297,13 @@ class PostgresStore(BaseStore):
     def close(self) -> None:
         self._locks.close()
         self._database.close()
+
+
+def _with_labels(where: Mapping[str, str]) -> tuple[str, list[bytes]]:
+    """A query for the sessions that may have these labels, and its values. A fork may have them from its parent; other
+    sessions have a note in whose bytes the values are, if JSON writes these as they are."""
+    plain = [value.encode() for value in labels_given(where).values() if value.isascii() and value.isalnum()]
+    return _LIST.format(_HAS_NOTE.format("and position(%s in record) > 0 " * len(plain))), plain
 
 
 def _with_segments(db: Db, session_id: str) -> tuple[SessionRow, list[Segment]]:
