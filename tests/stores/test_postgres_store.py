@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,51 @@ def test_a_store_is_opened_for_reading(place: str) -> None:
     reader.close()
     with pytest.raises(StoreError, match="is closed"):
         reader.info("a")
+
+
+def test_many_open_a_new_store_at_once(place: str) -> None:
+    """Of the workers that a fleet starts at once, all but the first fail on tables that are there by now."""
+    with ThreadPoolExecutor(6) as pool:
+        opened = list(pool.map(lambda _: PostgresStore(place), range(6)))
+    opened[0].create("a")
+    assert [[info.id for info in store.sessions()] for store in opened] == [["a"]] * 6
+    for store in opened:
+        store.close()
+
+
+def test_what_a_user_may_not_do_is_said(store: PostgresStore, place: str, postgres: PostgresServer) -> None:
+    """A user without rights gets the server's words and no advice; a rewrite that leaves the old bytes looks done."""
+    filled(store, "a", 1)
+    postgres.run("drop role if exists weak", "create role weak login")
+    weak = place.replace("turnlog@", "weak@")
+    with pytest.raises(StoreError, match="grant its usage"):
+        open_store(weak)
+    with pytest.raises(StoreError, match="permission denied for schema public; the user must own"):
+        open_store(postgres.url(user="weak"))
+    schema = place.partition("%3D")[2]
+    postgres.run(f"grant usage on schema {schema} to weak", f"grant all on all tables in schema {schema} to weak")
+    other = open_store(weak)
+    raw = other.append("a", [said("hunter2")])[0].raw or b""
+    with pytest.raises(StoreError, match="the records are rewritten, but old bytes are left"):
+        other.rewrite("a", {2: raw.replace(b"hunter2", b"clean")})
+    assert texts(store.read("a")) == ["1", "clean"]
+    other.close()
+    postgres.run("drop owned by weak")
+
+
+def test_a_writer_does_not_wait_for_ever(store: PostgresStore, place: str) -> None:
+    """A process that stopped in the midst of a change keeps a whole fleet waiting, without a word."""
+    import psycopg
+
+    filled(store, "a", 1)
+    store._database.read(lambda db: db.execute("set lock_timeout = '100ms'"))
+    with psycopg.connect(place) as stopped:
+        stopped.execute("select * from turnlog_sessions for update")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="another process has been writing"):
+                store.append("a", [said("2")])
+    assert texts(store.append("a", [said("3")])) == ["3"]
+    assert (texts(store.read("a")), store.verify()) == (["1", "3"], [])
 
 
 def test_a_store_of_a_newer_turnlog_is_left_alone(store: PostgresStore, place: str, postgres: PostgresServer) -> None:

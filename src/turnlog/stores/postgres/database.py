@@ -152,7 +152,7 @@ class Database:
     def error(self, error: psycopg.Error, *, unknown: bool = False) -> StoreError:
         """The error of this package for one of the driver. `unknown`: it is not known whether a transaction was
         committed."""
-        said = self.address.clean(str(error)) or type(error).__name__
+        said = self.address.clean(error.diag.message_primary or str(error)) or type(error).__name__
         if unknown:
             return StoreError(
                 f"{self.address}: the connection was lost while a change was being committed ({said}); look whether it "

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import CorruptRecord
+from ...errors import CorruptRecord, StoreError
 from ...log.codec import decode_record
 from ..records import no_such_record, row_kind
 from ..segments import Segment
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
+from .database import Database
 from .rows import checksum_at, find, measure, row_of, segments_of, write
 from .schema import Db, to_column
 
 _ROWS = "select n, checksum, record from turnlog_records where log = %s and n between %s and %s order by n"
 _UPDATE = "update turnlog_records set kind = %s, checksum = %s, record = %s where log = %s and n = %s"
+_OWNED = """select bool_and(pg_has_role(relowner, 'usage')) from pg_class
+    where oid in ('turnlog_records'::regclass, 'turnlog_blobs'::regclass)"""
 _CHECKSUM = "update turnlog_records set checksum = %s where log = %s and n = %s"
 
 Pairs = Mapping[int, tuple[bytes, bytes]]
@@ -25,7 +28,8 @@ Pairs = Mapping[int, tuple[bytes, bytes]]
 
 
 def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str]) -> None:
-    """See `Store.rewrite`. Must be called inside a transaction. Nobody writes to the store meanwhile."""
+    """See `Store.rewrite`. Must be called inside a transaction and be followed by `compact`. Nobody writes to the store
+    meanwhile."""
     db.execute("lock table turnlog_sessions in share row exclusive mode")
     segments = segments_of(db, find(db, session_id))
     changes: dict[int, dict[int, bytes]] = {}
@@ -44,6 +48,23 @@ def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequen
     for no in changes:
         measure(db, no)
     db.execute("delete from turnlog_blobs where name = any(%s)", (list(blobs),))
+
+
+def compact(database: Database) -> None:
+    """Write the tables anew, without the old bytes. Raises StoreError, which says that the records are rewritten."""
+
+    def vacuum(db: Db) -> None:
+        if db.execute(_OWNED).fetchone() != (True,):  # the server would only warn
+            raise StoreError("only the owner of the tables may do that")
+        db.execute("vacuum (full) turnlog_records, turnlog_blobs")
+
+    try:
+        database.read(vacuum)
+    except StoreError as error:
+        raise StoreError(
+            f"{database.address}: the records are rewritten, but old bytes are left in the tables' files ({error}); "
+            "run `vacuum full turnlog_records, turnlog_blobs` there as their owner"
+        ) from error
 
 
 def _owner(segments: Sequence[Segment], n: int, session_id: str) -> int:

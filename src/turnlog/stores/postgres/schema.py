@@ -83,7 +83,9 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
 
 SCHEMA_VERSION = len(_UPGRADES)
 
-_WHERE = "select current_schema(), to_regclass(quote_ident(current_schema()) || '.turnlog_version')::text"
+# Not `to_regclass`, which does not see what another created while this one waited for the advisory lock.
+_WHERE = """select current_schema(), (
+    select tablename from pg_tables where schemaname = current_schema() and tablename = 'turnlog_version')"""
 
 TABLES = ("turnlog_sessions", "turnlog_records", "turnlog_blobs")
 """The tables that grow."""
@@ -97,8 +99,8 @@ def version_of(db: Db, address: Address) -> int:
     schema, table = db.execute(_WHERE).fetchone() or (None, None)
     if schema is None:
         raise StoreError(
-            f"{address}: no schema of the search_path exists in this database; create one (`create schema NAME`), or "
-            "name another: ?options=-csearch_path%3DNAME"
+            f"{address}: no schema of the search_path is in this database and may be used; create one (`create schema "
+            "NAME`) or grant its usage, or name another: ?options=-csearch_path%3DNAME"
         )
     row = None if table is None else db.execute("select version from turnlog_version").fetchone()
     return 0 if row is None else int(row[0])

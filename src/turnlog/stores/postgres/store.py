@@ -38,7 +38,7 @@ from .key_slot import PostgresKeySlot
 from .leases import ServerLocks
 from .reading import Reader, mended
 from .retention import inventory, sweep, used_bytes
-from .rewrite import rewrite
+from .rewrite import compact, rewrite
 from .rows import checksum_at, count_messages, find, find_sealed, insert, intact, row_of, segments_of, take_away, write
 from .schema import TABLES, Db, store_name
 from .verify import verify
@@ -280,7 +280,7 @@ class PostgresStore(BaseStore):
         """See `Store.rewrite`. Writes the tables anew, so that the old bytes are in none of their files; they stay in
         the server's write-ahead log until it reuses that. Nobody else uses the tables meanwhile."""
         self._rewrite(session_id, records, blobs, was)
-        self._database.read(lambda db: db.execute("vacuum (full) turnlog_records, turnlog_blobs"))
+        compact(self._database)
 
     def _rewrite(
         self, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str], was: Mapping[int, bytes] | None
