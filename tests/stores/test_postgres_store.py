@@ -321,6 +321,34 @@ def test_a_server_that_is_gone_is_named(store: PostgresStore, postgres: Postgres
         assert texts(session.history()) == ["1", "3"]
 
 
+@pytest.mark.parametrize("remembered", [True, False])
+def test_an_append_that_may_have_happened_is_called_so(
+    store: PostgresStore, postgres: PostgresServer, remembered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is gone behind an append: told that it failed, a caller appends it twice."""
+    filled(store, "a", 1)
+    if not remembered:
+        store._appender._rows.clear()
+    really = type(store._database._connected()).execute
+
+    def execute(db: object, query: object, *given: object, **named: object) -> object:
+        done = really(db, query, *given, **named)  # type: ignore[arg-type]
+        if "with advanced" in str(query):
+            store.path.options["port"] = "1"
+            _cut(store, postgres)
+            return really(db, "select 1")  # type: ignore[arg-type]
+        return done
+
+    port = store.path.options["port"]
+    with monkeypatch.context() as patched:
+        patched.setattr("psycopg.Connection.execute", execute)
+        with pytest.raises(StoreError, match=r"refused.*which may have happened: look at the end of the session"):
+            store.append("a", [said("2")])
+    store.path.options["port"] = port
+    assert texts(store.read("a")) in (["1"], ["1", "2"])
+    assert (texts(store.append("a", [said("3")])), store.verify()) == (["3"], [])
+
+
 @pytest.mark.parametrize("happened", [True, False])
 @pytest.mark.parametrize("remembered", [True, False])
 @pytest.mark.parametrize("between", ["", "other"])

@@ -11,7 +11,8 @@ happened, and then the records on disk have its checksums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
@@ -74,8 +75,9 @@ class Appender:
                 sent.append(db)
                 return _advanced(db, step) or (len(sent) > 1 and _is_there(db, step))
 
-            if self._database.read(advance):
-                return self._done(session_id, step)
+            with self._unknown(session_id, sent):
+                if self._database.read(advance):
+                    return self._done(session_id, step)
             self._crowded.add(session_id)
         return self._append_locked(session_id, drafts, expected, fence, remembered)
 
@@ -107,7 +109,8 @@ class Appender:
             return ready[-1], db.execute(_ADVANCE, ready[-1].values)  # sent together with the commit
 
         try:
-            done = self._database.write(advance, repeatable=True, piped=True)
+            with self._unknown(session_id, ready):
+                done = self._database.write(advance, repeatable=True, piped=True)
         except StoreError as error:
             if isinstance(error.__cause__, psycopg.errors.UniqueViolation):
                 raise damaged_row(session_id) from error
@@ -118,6 +121,19 @@ class Appender:
         if sent is not None and not sent.rowcount:
             raise damaged_row(session_id)
         return self._done(session_id, step)
+
+    @contextmanager
+    def _unknown(self, session_id: str, sent: Sequence[object]) -> Iterator[None]:
+        """Say so if the server is gone behind an append that was `sent`."""
+        try:
+            yield
+        except StoreError as error:
+            if sent and self._database.is_lost:
+                raise StoreError(
+                    f"{error}; the server was lost during an append to session {session_id!r}, which may have happened:"
+                    " look at the end of the session before you append it again"
+                ) from error
+            raise
 
     def _done(self, session_id: str, step: _Step) -> tuple[Record, ...]:
         if len(self._rows) >= _REMEMBERED:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -72,7 +72,7 @@ class Database:
                 db, committing = self._connected(), False
                 self._in_transaction = True
                 try:
-                    with db.pipeline() if piped else nullcontext():
+                    with _pipeline(db) if piped else nullcontext():
                         db.execute(begin)
                         found = work(db)
                         committing = True
@@ -95,6 +95,11 @@ class Database:
         with suppress(psycopg.Error):  # the error that ended the transaction is raised instead
             if not db.closed:
                 db.execute("rollback")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no connection now."""
+        return self._connection is None or self._connection.closed
 
     def check_writable(self) -> None:
         """Raises StoreError unless the store is open for writing."""
@@ -185,6 +190,21 @@ _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 _left: list[Any] = []
 """Connections of the parent, kept so that nothing is done to them when they are collected."""
+
+
+@contextmanager
+def _pipeline(db: Db) -> Iterator[None]:
+    """The driver's pipeline. It would log a warning if it ended with the error of a lost connection."""
+    lost: psycopg.Error | None = None
+    with db.pipeline():
+        try:
+            yield
+        except psycopg.Error as error:
+            if not db.closed:
+                raise
+            lost = error
+    if lost is not None:
+        raise lost
 
 
 def abandon(db: Db) -> None:
