@@ -16,7 +16,7 @@ from pathlib import Path
 __all__ = ["PostgresServer", "binaries", "running_server"]
 
 _PATIENCE_SECONDS = 60
-_SCRIPT = '"$@" & read _; kill -INT $!; wait $!'
+_SCRIPT = '"$@" & read how; kill -${how:-INT} $!; wait $!'
 """Ends the server when the tests end, however they end: then nobody has the other end of its standard input."""
 
 
@@ -32,9 +32,33 @@ class PostgresServer:
     """A running server. Its user `turnlog` may do everything, and needs no password; a user `guarded`, if there is
     one, needs a password."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, folder: Path, home: Path, user: str | None, *, durable: bool) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        settings = f"listen_addresses=127.0.0.1 unix_socket_directories= port={self.port} max_connections=60"
+        settings += "" if durable else " fsync=off"
+        options = [word for setting in settings.split() for word in ("-c", setting)]
+        self._command = ["sh", "-c", _SCRIPT, "sh", str(folder / "postgres"), "-D", str(home / "data"), *options]
+        self._ready = [folder / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        self._home = home
+        self._user = user
         self._names = count(1)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with open(self._home / "log", "ab") as log:
+            self._running = subprocess.Popen(
+                self._command, user=self._user, cwd=self._home, stdin=subprocess.PIPE, stdout=log, stderr=log
+            )
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while subprocess.run(self._ready, check=False).returncode:
+            in_time = self._running.poll() is None and time.monotonic() < end
+            assert in_time, (self._home / "log").read_text()
+
+    def stop(self, how: str = "INT") -> None:
+        """Stop it by a signal; `QUIT` is a crash, after which it has to recover."""
+        self._running.communicate(f"{how}\n".encode(), timeout=_PATIENCE_SECONDS)
 
     def url(self, database: str = "postgres", *, user: str = "turnlog", schema: str = "", password: str = "") -> str:
         """The URL of a database, or of a schema in it."""
@@ -71,28 +95,11 @@ def running_server(folder: Path, *, durable: bool = False) -> Iterator[PostgresS
         subprocess.run(made, user=user, cwd=home, check=True, capture_output=True, timeout=_PATIENCE_SECONDS)
         rules = data / "pg_hba.conf"
         rules.write_text(f"host all guarded 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        settings = f"listen_addresses=127.0.0.1 unix_socket_directories= port={port} max_connections=60"
-        settings += "" if durable else " fsync=off"
-        options = [word for setting in settings.split() for word in ("-c", setting)]
-        with open(home / "log", "wb") as log:
-            running = subprocess.Popen(
-                ["sh", "-c", _SCRIPT, "sh", folder / "postgres", "-D", data, *options],
-                user=user,
-                cwd=home,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-            )
+        server = PostgresServer(folder, home, user, durable=durable)
         try:
-            ready = [folder / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
-            end = time.monotonic() + _PATIENCE_SECONDS
-            while subprocess.run(ready, check=False).returncode:
-                assert running.poll() is None and time.monotonic() < end, (home / "log").read_text()
-            yield PostgresServer(port)
+            server.start()
+            yield server
         finally:
-            running.communicate(b"\n", timeout=_PATIENCE_SECONDS)
+            server.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
