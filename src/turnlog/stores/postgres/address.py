@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from typing import Any
+from urllib.parse import quote
 
 from ...errors import InputError
 from ..urls import without_password
@@ -56,7 +57,8 @@ class Address:
         user, host, port, name = (str(said.get(key) or "") for key in ("user", "host", "port", "dbname"))
         host = host or str(said.get("hostaddr") or os.environ.get("PGHOST") or "")
         where = f"{host}:{port}" if port and host else host
-        self._text = f"postgresql://{user and user + '@'}{where}/{name}"
+        options = quote(str(said.get("options") or ""), safe=",_")
+        self._text = f"postgresql://{user and user + '@'}{where}/{name}{options and '?options=' + options}"
 
     def __str__(self) -> str:
         return self._text
