@@ -46,19 +46,45 @@ def test_pack_the_old(turnlog: Any, transcript: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["none", "file:one"])
+def test_lost_records_stay_known(turnlog: Any, transcript: Path, keys: tuple[str, str], key: str) -> None:
+    """Records that were acknowledged and are gone from the end of a log: the next command that may write set the rest
+    aside, `salvage` said that nothing was missing, and `verify` found nothing any more."""
+    where = ("--store", "files:kept", "--key", key)
+    turnlog("import", str(transcript), *where)
+    session, last = turnlog("ls", "--json", *where).rows[0]["id"], turnlog("ls", "--json", *where).rows[0]["records"]
+    log = Path("kept", "sessions", f"{session}.jsonl")
+    log.write_bytes(log.read_bytes()[:-10])
+    assert turnlog("ls", *where).code == 0
+    shown = turnlog("show", session, *where)
+    assert (shown.code, f"{session}, record {last}: " in shown.err) == (5, True)
+    gone = f"{session}, record {last}: record {last} was written and is missing; "
+    for words in (("search", "the"), ("search", "the"), ("rename", session, "t")):
+        assert turnlog(*words, *where).err.startswith(gone)
+    ended = turnlog("salvage", session, "new", *where)
+    assert (ended.code, ended.err.splitlines()[-1]) == (
+        *(0, f"session new has {last - 1} of {last} records of {session}"),
+    )
+    assert gone in turnlog("verify", *where).out
+    with pytest.raises(library.StoreError, match=f"{session}.*record {last}.*turnlog salvage {session} NEW"):
+        library.open(session, store=where[1], settings=library.load_settings(key=key))
+    with library.open("new", store=where[1], settings=library.load_settings(key=key)) as opened:
+        assert opened.user("goes on").n == last + 1
+    assert turnlog("rm", session, "--yes", *where).code == 0
+    assert (turnlog("verify", *where).code, turnlog("verify", *where).out) == (0, "")
+
+
+@pytest.mark.parametrize("key", ["none", "file:one"])
 def test_what_is_set_aside_is_said(turnlog: Any, transcript: Path, keys: tuple[str, str], key: str) -> None:
-    """Records that were acknowledged and are gone from the end of a log: the next command that may write sets the rest
-    aside, and `verify` finds nothing any more. Nobody would ever be told."""
+    """An unfinished append that the next command that may write moves out of the log, and tells nobody."""
     where = ("--store", "files:kept", "--key", key)
     turnlog("import", str(transcript), *where)
     session = turnlog("ls", "--json", *where).rows[0]["id"]
-    log = Path("kept", "sessions", f"{session}.jsonl")
-    log.write_bytes(log.read_bytes()[:-10])
+    with Path("kept", "sessions", f"{session}.jsonl").open("ab") as log:
+        log.write(b'{"sum":"123')
     for looked in (turnlog("ls", *where), turnlog("show", session, *where)):
         assert (looked.code, looked.err) == (0, "")
-    ended = turnlog("search", "the", *where)
-    assert ended.err.startswith(f"{session}, record ")
-    assert "were written and are missing" in ended.err
+    assert "11 bytes of an unfinished append" in turnlog("verify", *where).out
+    assert "11 bytes of an unfinished append" in turnlog("search", "the", *where).err
     assert turnlog("verify", *where).code == 0
 
 

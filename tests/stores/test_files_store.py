@@ -24,7 +24,7 @@ from turnlog.log.codec import decode_record
 from turnlog.log.messages import Media, Message, sha256_hex
 from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft, Problem
-from turnlog.stores import FilesStore, open_store
+from turnlog.stores import FilesStore, open_store, salvage
 from turnlog.stores.jsonl.files import LogFolder
 from turnlog.stores.jsonl.rewrite import finish_rewrite
 
@@ -81,20 +81,27 @@ def test_records_that_are_no_line(path: Path, raw: bytes) -> None:
     assert b64decode(json.loads((path / "sessions" / "t.jsonl").read_bytes())["base64"]) == raw
 
 
-@pytest.mark.slow
-def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
-    """A log cut at any byte of its last two records that does not load, is not reported, or cannot be gone on with."""
+def _cuts(log: Path) -> Iterator[tuple[int, int]]:
+    """Cuts the log at each byte of its last two records: where, and how many records are whole."""
     whole = log.read_bytes()
     places = [place + 1 for place, byte in enumerate(whole[:-1]) if byte == ord("\n")]
-    head = (path / "sessions" / "s.head").read_bytes()
     for cut in range(places[-2], len(whole)):
         log.write_bytes(whole[:cut])
-        (path / "sessions" / "s.head").write_bytes(head)
+        yield cut, 8 if cut >= places[-1] else 7
+
+
+@pytest.mark.slow
+def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
+    """An unfinished append at the end of a log that does not load, is not reported, or cannot be gone on with."""
+    whole = log.read_bytes()
+    for cut, count in _cuts(log):
+        (path / "sessions" / "s.head").unlink(missing_ok=True)  # nobody was told that what is missing was written
         (path / "sessions" / "s.torn").unlink(missing_ok=True)
-        kept = [str(n) for n in range(1, 9 if cut >= places[-1] else 8)]
+        kept = [str(n) for n in range(1, count + 1)]
+        rest = whole[whole.rindex(b"\n", 0, cut) + 1 : cut]
         looking = FilesStore(path, read_only=True)
         assert texts(looking.read("s")) == texts(looking.read("s", reverse=True))[::-1] == kept, cut
-        assert [problem.session for problem in looking.torn] == ["s"], cut
+        assert [problem.session for problem in looking.torn] == ["s"] * bool(rest), cut
         assert looking.torn == looking.verify(), cut
         looking.close()
         assert log.read_bytes() == whole[:cut]
@@ -106,18 +113,95 @@ def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
         again = FilesStore(path)
         assert (again.torn, again.verify()) == ([], []), cut
         again.close()
-        note = json.loads((path / "sessions" / "s.torn").read_bytes())
-        assert b64decode(note["base64"]) == whole[places[-1] if cut >= places[-1] else places[-2] : cut]
+        if rest:
+            assert b64decode(json.loads((path / "sessions" / "s.torn").read_bytes())["base64"]) == rest
+
+
+def test_records_that_were_written_are_not_forgotten(path: Path, log: Path) -> None:
+    """A log cut at any byte of its last two records although it is known that they were written: numbers that are given
+    again, or a store that, once opened, tells nobody any more what is missing."""
+    whole = log.read_bytes()
+    for cut, count in list(_cuts(log))[::50]:
+        log.write_bytes(whole[:cut])
+        kept, lost = [str(n) for n in range(1, count + 1)], list(range(count + 1, 10))
+        for _ in range(2):
+            with closing(FilesStore(path)) as store:
+                assert [(one.session, one.record) for one in store.torn] == [("s", count + 1)], cut
+                assert store.verify() == store.verify("s") == store.torn, cut
+                assert store.info("s").records == store.info("s").messages == 9
+                _check_lost(store, kept, lost)
+        assert log.stat().st_size == cut
+
+
+def _check_lost(store: FilesStore, kept: list[str], lost: list[int]) -> None:
+    """Session `s` has the records `kept`, and what is done with it says that others are missing."""
+    read: list[str] = []
+    with pytest.raises(CorruptRecord, match=f"record {lost[0]} is missing.*turnlog salvage s NEW"):
+        read += (text for record in store.read("s") for text in texts([record]))
+    assert read == kept
+    found = list(store.readable("s"))
+    assert [one.record for one in found if isinstance(one, Problem)] == lost
+    assert texts(one for one in found if not isinstance(one, Problem)) == kept
+    assert texts(store.read("s", first=3, last=6, reverse=True)) == ["6", "5", "4", "3"]
+    assert texts(store.read("s", first=5, last=len(kept))) == kept[4:]
+    for change in (
+        lambda: store.append("s", [said("on")]),
+        lambda: store.fork("s", "g"),
+        lambda: store.pack("s"),
+        lambda: store.rewrite("s", {1: next(store.read("s")).raw or b""}),
+        lambda: next(store.read("s", reverse=True)),
+        lambda: next(store.of_kinds("s", ["message"], reverse=True)),
+    ):
+        with pytest.raises(CorruptRecord):
+            change()
+    store.fork("s", "g", at=6)
+    assert texts(store.read("g")) == kept[:6]
+    store.delete("g")
+
+
+def test_what_is_left_of_a_whole_append_can_be_read(path: Path, log: Path) -> None:
+    """Records lost because others of their append are: it is known to have been whole."""
+    with closing(FilesStore(path)) as store:
+        store.append("s", [said("a"), said("b"), said("c")])
+    log.write_bytes(log.read_bytes()[:-1])
+    with closing(FilesStore(path)) as store:
+        _check_lost(store, [*"123456789", "a", "b"], [12])
+        assert salvage(store, "s", "new").kept == 11
+        assert store.append("new", [said("on")])[0].n == 13
+    log.write_bytes(b"")
+    with closing(FilesStore(path)) as store:
+        assert [one.record for one in store.readable("s") if isinstance(one, Problem)] == list(range(1, 13))
+        assert [(one.session, one.record) for one in store.verify("s")] == [("s", 1)]
+        assert salvage(store, "s", "none").kept == 0
+
+
+def test_what_older_versions_set_aside_is_told(path: Path) -> None:
+    """Records that were written and are gone from the log, in a file that nobody is told of."""
+    torn = path / "sessions" / "s.torn"
+    notes = [
+        {"time": "", "records": 9, "acknowledged": 9, "base64": "eA=="},  # an unfinished append: no problem
+        {"time": "", "records": 5, "acknowledged": 7, "base64": ""},
+        {"time": "", "records": None, "acknowledged": None, "base64": "eA=="},
+    ]
+    torn.write_bytes(b"".join(json.dumps(note).encode() + b"\n" for note in notes) + b"[]\n")
+    with closing(FilesStore(path)) as store:
+        found = store.verify("s")
+        assert store.verify() == found and all(str(torn) in one.what for one in found)
+        assert [(one.session, one.record) for one in found] == [("s", 6), ("s", 0), ("s", 0)]
+        assert found[0].what.startswith("records 6 to 7 were written and are missing; ")
+        torn.unlink()
+        assert store.verify() == []
 
 
 def test_an_append_cut_in_two(path: Path, log: Path) -> None:
     """Some records of an append that was not finished, taken for all of it."""
     store = FilesStore(path)
-    before = log.stat().st_size
+    before, head = log.stat().st_size, log.with_suffix(".head").read_bytes()
     store.append("s", [said("a"), said("b"), said("c")])
     store.close()
     lines = log.read_bytes()[before:].splitlines(keepends=True)
     log.write_bytes(log.read_bytes()[: before + len(lines[0]) + len(lines[1])])
+    log.with_suffix(".head").write_bytes(head)  # it is written after the log
     store = FilesStore(path)
     assert texts(store.read("s")) == list("123456789")
     assert [(problem.session, problem.record) for problem in store.torn] == [("s", 10)]

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from key_value_store import KeyValueStore
 from store_parts import filled, said, texts
 
 import turnlog
@@ -144,6 +145,48 @@ def test_a_session_that_is_not_there_is_no_damage(damaged: Store) -> None:
         list(PastDamage(damaged, print).read("none"))
     with pytest.raises(SessionNotFound):
         salvage(damaged, "none", "new")
+
+
+@pytest.mark.parametrize("kind", ["minimal", *KINDS, "encrypted-files"])
+def test_lost_records_are_known(kind: str, tmp_path: Path) -> None:
+    """Records that were written and are gone from the end of a log: numbers that are given again, or a session that is
+    called whole, or salvaged as if it were."""
+    values: dict[str, bytes] = {}
+    url = f"files:{tmp_path / 'store'}" if kind in ("jsonl", "encrypted-files") else str(tmp_path / "store.db")
+    key = KEY if "encrypted" in kind else None
+
+    def reopened() -> Store:
+        return KeyValueStore(values) if kind == "minimal" else open_store(url, key=key)
+
+    with closing(reopened()) as store:
+        filled(store, "s", 3)
+        for n in range(4, 9):
+            store.append("s", [said(str(n))])
+    _lose(tmp_path, values, 6)
+    with closing(reopened()) as store:
+        for _ in range(2):
+            assert store.info("s").records == 8
+            with pytest.raises(CorruptRecord, match=r"'s'.*record 7.*`turnlog salvage s NEW`"):
+                turnlog.open("s", store=store, settings=turnlog.Settings())
+        for session in (None, "s"):
+            assert ("s", 7) in [(one.session, one.record) for one in store.verify(session)]
+        done = salvage(store, "s", "new")
+        assert (done.kept, [one.record for one in done.damaged if one.record]) == (6, [7, 8])
+        assert texts(store.read("new")) == list("123456") and store.append("new", [said("on")])[0].n == 9
+        met: list[Problem] = []
+        copy_store(store, MemoryStore(), tell=met.append)
+        assert {(one.session, one.record) for one in met} >= {("s", 7), ("s", 8)}
+
+
+def _lose(folder: Path, values: dict[str, bytes], last: int) -> None:
+    """Delete the records of session `s` after number `last` from whatever store there is."""
+    for name in [name for name in values if name.startswith("row ") and int(name.split()[2]) > last]:
+        del values[name]
+    for log in folder.glob("store/sessions/s.jsonl"):
+        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:last]))
+    for path in folder.glob("store.db"):
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("delete from records where id > (1 << 32 | ?)", (last,))
 
 
 def test_a_lost_line_break_costs_nothing(tmp_path: Path) -> None:

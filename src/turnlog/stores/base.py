@@ -371,7 +371,7 @@ class BaseStore(Store):
         for log in logs:
             segments = [Segment(log.key, log.info.parent_records + 1, log.info.records)]
             for segment in segments if session_id is None else self._segments(log):
-                problems += damage_of_rows(log.info.id, segment.first, self._rows(*segment), blobs)
+                problems += damage_of_rows(log.info.id, segment, self._rows, blobs)
         return problems if session_id is not None else [*problems, *blobs.rest()]
 
     def rewrite(

@@ -13,6 +13,7 @@ from ..log.store import Hit, Problem, Store
 from .blobs import BlobCheck
 from .records import blob_names, damage_in, damaged_session, numbered, of_any
 from .search import Search
+from .segments import Segment
 from .wrapper import StoreWrapper
 
 WHOLE = "what is stored with it is damaged; the record itself is whole"
@@ -70,10 +71,16 @@ def decoded(session_id: str, n: int, raw: bytes) -> Record | Problem:
         return Problem(session_id, n, damage_in(error, n))
 
 
-def damage_of_rows(session_id: str, first: int, rows: Iterable[bytes], blobs: BlobCheck) -> Iterator[Problem]:
-    """The problems of records that have no checksums, from number `first` on, and of the blobs that they need."""
-    for n, raw in enumerate(rows, first):
-        record = decoded(session_id, n, raw)
+def damage_of_rows(
+    session_id: str, segment: Segment, rows: Callable[[int, int, int], Sequence[bytes]], blobs: BlobCheck
+) -> Iterator[Problem]:
+    """The problems of records that have no checksums, and of the blobs that they need. `rows` returns the records of a
+    log between two numbers, fewer if some are missing."""
+    numbers = range(segment.first, segment.last + 1)
+    held = rows(*segment)
+    each = ([raw] for raw in held) if len(held) == len(numbers) else (rows(segment.key, n, n) for n in numbers)
+    for n, found in zip(numbers, each, strict=True):
+        record = decoded(session_id, n, found[0]) if found else Problem(session_id, n, "it is missing")
         if isinstance(record, Problem):
             yield record
         else:

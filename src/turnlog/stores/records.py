@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import get_args
 
 from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError
@@ -130,6 +131,15 @@ def damaged_session(session_id: str, error: CorruptRecord) -> CorruptRecord:
         "lists the damage; or restore the store from a copy",
         record=error.record,
     )
+
+
+@contextmanager
+def damage_named(session_id: str) -> Iterator[None]:
+    """Add the session's id and the remedy to a CorruptRecord."""
+    try:
+        yield
+    except CorruptRecord as error:
+        raise damaged_session(session_id, error) from error
 
 
 def no_such_record(session_id: str, n: int) -> InputError:

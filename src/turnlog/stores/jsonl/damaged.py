@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
@@ -72,7 +73,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     """The pieces of a log between what look like the beginnings of lines, each without the byte after its last brace,
     which was a line break; and each up to its first line break."""
     begins = [found.start() for found in _BEGIN.finditer(data)]
-    for begin, end in zip(begins, [*begins[1:], len(data) + 1], strict=True):
+    for begin, end in pairwise([*begins, len(data) + 1]):
         yield data[begin : end - 1]
         yield data[begin:end].partition(b"\n")[0]
 

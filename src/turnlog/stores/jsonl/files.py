@@ -36,7 +36,7 @@ from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no
 from ...log.store import Problem, file_name
 from ..folders import make_private, refusals, write_whole
 from .heads import read_head, write_head
-from .lines import Tail, find_tail, lines_backwards
+from .lines import Tail, find_tail, lines_backwards, missing
 from .packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
 from .torn import add_torn
 
@@ -166,30 +166,33 @@ class LogFolder:
 
     def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
         """Where a log ends: according to its head, if the file has the size noted there; otherwise according to its
-        lines."""
-        size = size_of(file)
-        if not size:
-            return card.empty()
-        head = self.head(stem)
+        lines. Records that the head counts and the file lacks are counted, as records that cannot be read: otherwise
+        their numbers would be given again."""
+        size, head = size_of(file), self.head(stem)
         if head is not None and head.size == size and head.updated != "-":
             return head
-        tail = find_tail(file, size, card.empty(), shortened=card.deleted)
-        return tail if head is None else tail._replace(updated=max(tail.updated, head.updated))
+        tail = find_tail(file, size, card.empty(), shortened=card.deleted) if size else card.empty()
+        if head is None:
+            return tail
+        if not card.deleted and head.records > tail.records:
+            if size:  # the append of the last lines was complete, although some of its lines are missing now
+                tail = find_tail(file, size, card.empty(), shortened=True)
+            lost = max(head.records - tail.records, 0)
+            tail = tail._replace(records=tail.records + lost, messages=head.messages, damaged=True, lost=lost)
+        return tail._replace(updated=max(tail.updated, head.updated))
 
     def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
         """The damage at the end of a log: an incomplete append, or records that were written and are missing. None if
         there is none."""
-        rest = size_of(file) - tail.size
-        head = self.head(stem)
-        lost = head.records - tail.records if head is not None else 0
-        if rest <= 0 and lost <= 0:
-            return None
-        torn = f"{rest} bytes of an unfinished append are at the end of the log" if rest > 0 else ""
-        gone = f"records {tail.records + 1} to {tail.records + lost} were written and are missing" if lost > 0 else ""
-        return Problem(card.session, tail.records + 1, "; ".join(filter(None, (torn, gone))))
+        rest = max(size_of(file) - tail.size, 0)
+        if tail.lost:
+            left = f"; {rest} bytes are left of them" if rest else ""
+            return Problem(card.session, tail.present + 1, missing(tail.present + 1, tail.records) + left)
+        what = f"{rest} bytes of an unfinished append are at the end of the log"
+        return Problem(card.session, tail.records + 1, what) if rest else None
 
     def set_aside(self, stem: str, file: BinaryIO, tail: Tail) -> None:
-        """Move everything after the last complete append to the `.torn` file, and note there what is missing."""
+        """Move everything after the last complete append to the `.torn` file."""
         head = self.head(stem)
         file.seek(tail.size)
         acknowledged = head.records if head is not None else None
@@ -210,6 +213,8 @@ class LogFolder:
             tail = self.tail(stem, file, self.card(stem))
             file.seek(0)
             lines = file.read(tail.size)
+            if tail.lost:
+                raise tail.damage()
             if len(lines) != tail.size:
                 raise StoreError(
                     f"{self.file(stem)} cannot be packed: fewer bytes were read than it has; run `turnlog verify`"

@@ -38,7 +38,8 @@ class Tail(NamedTuple):
     """The end of a log: how many bytes it has, its last record, and the sum and count of messages there.
 
     `size` is where the last complete append ends; bytes after it are an incomplete append. `damaged`: some of the last
-    lines cannot be read, so only the number of records may be right.
+    lines cannot be read, so only the number of records may be right. `lost` is how many of the records, the last ones,
+    were written and are not in the file any more.
     """
 
     size: int
@@ -47,6 +48,18 @@ class Tail(NamedTuple):
     sum: str
     updated: str
     damaged: bool = False
+    lost: int = 0
+
+    @property
+    def present(self) -> int:
+        """The number of the last record that is in the file."""
+        return self.records - self.lost
+
+    def damage(self) -> CorruptRecord:
+        """The error for a log that is `damaged`."""
+        if self.lost:
+            return CorruptRecord(missing(self.present + 1, self.records), record=self.present + 1)
+        return CorruptRecord(f"record {self.records} cannot be read", record=self.records)
 
 
 def digest(previous: str, messages: int, left: int, raw: bytes) -> str:
@@ -90,6 +103,15 @@ def checked(n: int, previous: str, line: Line | None) -> Record:
     if digest(previous, line.messages, line.left, line.raw) != line.sum:
         raise CorruptRecord(f"record {n} does not match its checksum", record=n)
     return numbered(n, line.raw)
+
+
+def missing(first: int, last: int) -> str:
+    """What is wrong with records at the end of a log that were written and are not there any more."""
+    return (
+        f"record {first} was written and is missing"
+        if first == last
+        else f"records {first} to {last} were written and are missing"
+    )
 
 
 def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0, start: int = 0) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ def _sum(held: bytes | None, n: int) -> str:
 def _lines(folder: LogFolder, segment: LogSegment, *, skip: int) -> Iterator[bytes]:
     """The lines of a log without the first `skip` lines, which are counted from the nearer end."""
     with folder.reading(segment.key) as (file, tail):
-        left = tail.records - segment.first + 1 - skip
+        left = tail.present - segment.first + 1 - skip
         start = 0
         if 0 < left < skip:
             found = next(islice(lines_backwards(file, tail.size), left - 1, None), None)
@@ -102,5 +102,7 @@ def _lines(folder: LogFolder, segment: LogSegment, *, skip: int) -> Iterator[byt
 def _lines_back(folder: LogFolder, segment: LogSegment, n: int) -> Iterator[bytes]:
     """The lines of a log backwards, from the line of record `n` to the first."""
     with folder.reading(segment.key) as (file, tail):
+        if tail.lost and n > tail.present:
+            raise CorruptRecord(f"record {n} is missing", record=n)
         lines = (held for _, held in lines_backwards(file, tail.size))
-        yield from islice(lines, max(tail.records - n, 0), None)
+        yield from islice(lines, max(tail.present - n, 0), None)

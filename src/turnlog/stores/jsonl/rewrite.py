@@ -166,6 +166,8 @@ def _rewritten(
         new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
     with folder.reading(stem) as (file, end):
         held = list(lines_forwards(file, end.size))
+    if end.lost:
+        raise end.damage()
     made_lines = list(_resummed(held, card.parent_records, card.start, new_card.start, changes))
     sums = [(card.start, new_card.start), *(both for _, both in made_lines)]
     return _Log(new_card, b"".join(line for line, _ in made_lines), dict(enumerate(sums, card.parent_records)))

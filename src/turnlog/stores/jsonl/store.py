@@ -41,6 +41,7 @@ from ..records import (
     check_expected,
     check_free,
     check_unchanged,
+    damage_named,
     damaged_session,
     fork_point,
     kind_finder,
@@ -71,8 +72,8 @@ class FilesStore(BaseStore):
 
     `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store; processes may share a
     folder if the system has file locks. `torn` is the damage found at the ends of logs since the store was opened:
-    appends that a killed process or a power cut left incomplete. Unless `read_only`, they are moved out of the log, and
-    appending continues after the last complete append.
+    appends that a killed process or a power cut left incomplete, and records that were written and are missing. Unless
+    `read_only`, incomplete appends are moved out of the log, and appending continues after the last complete one.
     """
 
     def __init__(
@@ -105,8 +106,7 @@ class FilesStore(BaseStore):
             tail = self._whole_end(known.stem, file, known.card)
             check_expected(session_id, expected, tail.records)
             if tail.damaged:
-                wrong = CorruptRecord(f"record {tail.records} cannot be read", record=tail.records)
-                raise damaged_session(session_id, wrong)
+                raise damaged_session(session_id, tail.damage())
             records = number_drafts(drafts, after=tail.records)
             if records:
                 write_records(self._folder, known.stem, file, tail, records)
@@ -184,7 +184,8 @@ class FilesStore(BaseStore):
             if not shared:
                 return self._make_log(card, "")
             segment = next(each for each in segments if each.first <= shared <= each.last)
-            line = line_at(self._folder, segment, shared)
+            with damage_named(session_id):
+                line = line_at(self._folder, segment, shared)
             return self._make_log(replace(card, base=segment.key, messages=line.messages), line.sum)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
@@ -222,7 +223,8 @@ class FilesStore(BaseStore):
             if instead:
                 rewrite(self._folder, segments, instead)
             known = self._find_log(session_id)
-            before, after = self._folder.pack(known.stem)
+            with damage_named(session_id):
+                before, after = self._folder.pack(known.stem)
         return Packed(end - known.card.parent_records if before else 0, before, after)
 
     def unpacked(self) -> frozenset[str]:
@@ -330,7 +332,7 @@ class FilesStore(BaseStore):
         problem = self._folder.torn_end(stem, file, card, tail)
         if problem is not None:
             self.torn.append(problem)
-            if not self._read_only:
+            if not self._read_only and not tail.lost:  # or nothing would show what is missing
                 self._folder.set_aside(stem, file, tail)
         return tail
 

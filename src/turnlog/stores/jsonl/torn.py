@@ -1,15 +1,18 @@
-"""Incomplete appends that were moved out of a log of a JSONL store: one JSON object per line, in a file that turnlog
-never reads."""
+"""Incomplete appends that were moved out of a log of a JSONL store: one JSON object per line, in a file that only
+`verify` reads."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ...errors import StoreError
-from ...log.store import utc_now
+from ...log.store import Problem, utc_now
+from .lines import missing
 
 
 def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int | None) -> None:
@@ -29,3 +32,25 @@ def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int 
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lost_before(path: Path, session: str) -> Iterator[Problem]:
+    """A problem for each time that records were lost which had been written completely: moved into this file together
+    with an incomplete append, or from beside a packed log. An incomplete append alone is no problem: nobody was told
+    that it was written."""
+    with suppress(FileNotFoundError):
+        for held in path.read_bytes().splitlines():
+            try:
+                note = json.loads(held)
+                records, written = note["records"], note["acknowledged"]
+            except (ValueError, KeyError, TypeError):
+                yield Problem(session, 0, f"{path} cannot be read")
+                continue
+            if isinstance(records, int) and isinstance(written, int) and written > records:
+                yield Problem(session, records + 1, f"{missing(records + 1, written)}; {_LEFT.format(path)}")
+            elif records is None:
+                what = "records that an older turnlog appended to the packed session are not in its log"
+                yield Problem(session, 0, f"{what}; {_LEFT.format(path)}")
+
+
+_LEFT = "what was left of them is in {}, which may be deleted once it has been looked at"

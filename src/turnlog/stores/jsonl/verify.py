@@ -11,10 +11,11 @@ from ...log.store import Problem
 from ..blobs import BlobCheck, BlobFolder
 from ..records import blob_names, damage_in, is_said, numbered
 from .files import Card, LogFolder, start_sum
-from .lines import checked, lines_forwards, read_line
+from .lines import checked, lines_forwards, missing, read_line
 from .packs import beside
 from .reading import line_at, segments_of
 from .rewrite import half_made
+from .torn import lost_before
 
 
 def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> list[Problem]:
@@ -63,6 +64,8 @@ class _Check:
                 torn = self._folder.torn_end(stem, file, card, tail)
                 if torn is not None and name is None:
                     self._add(session, torn.record, torn.what)
+                if name is None:
+                    self.problems += lost_before(self._folder.file(stem, "torn"), session)
                 if self._folder.file(stem, "head").exists() and self._folder.head(stem) is None:
                     self._add(session, 0, f"{self._folder.file(stem, 'head')} cannot be read")
                 if name is None and (held := beside(self._folder.file(stem), file)):
@@ -80,6 +83,8 @@ class _Check:
         if name is None:
             self._start(stem, card)
         total, messages, n = self._lines(session, card, lines, last)
+        if last is not None and n < last:
+            self._add(session, n + 1, missing(n + 1, last))
         if last is None and (n, messages, total) != (tail.records, tail.messages, tail.sum) and not tail.damaged:
             self._add(session, max(n, tail.records), "the last record is not the one that was acknowledged")
 
