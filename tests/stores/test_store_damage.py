@@ -16,7 +16,7 @@ from turnlog.errors import BlobMissing, CorruptRecord
 from turnlog.log.messages import Media, Message, sha256_hex
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, Problem
-from turnlog.stores import SqliteStore
+from turnlog.stores import SqliteStore, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -187,6 +187,31 @@ def test_reading_does_not_end_quietly_where_the_file_is_damaged(tmp_path: Path) 
         with pytest.raises(CorruptRecord, match="malformed"):
             read += [record.n for record in reader]
         assert read == list(range(1, read[-1] + 1))
+
+
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "encrypted"])
+def test_damaged_pages_are_told_by_record(tmp_path: Path, key: bytes | None) -> None:
+    """Damage that hits several records at once, and of which `verify` says no more than that there is some; a healthy
+    record or session that is blamed for its neighbour."""
+    path = tmp_path / "log.db"
+    with closing(open_store(path, key=key)) as store:
+        for name in ("s", "t"):
+            store.create(name)
+            store.append(name, [said(f"{n} " * 300) for n in range(90)])
+    data = path.read_bytes()
+    size, met = int.from_bytes(data[16:18], "big"), set[tuple[str, int]]()
+    for page in range(5, len(data) // size, 9):
+        path.write_bytes(data[: page * size] + bytes(2 * size) + data[(page + 2) * size :])
+        with closing(open_store(path, key=key, read_only=True)) as store:
+            each = {name: [one for one in store.readable(name) if isinstance(one, Problem)] for name in ("s", "t")}
+            lost = {(name, one.record) for name, found in each.items() for one in found}
+            problems = store.verify()
+            assert {(one.session, one.record) for one in problems if one.record} == lost, page
+            assert all(one.record for one in problems if one.session), page
+            for name, found in each.items():
+                assert {one.record for one in store.verify(name) if one.session} == {one.record for one in found}, page
+        met |= lost
+    assert {name for name, _ in met} == {"s", "t"}
 
 
 def test_nothing_is_written_over_a_damaged_row(path: Path) -> None:

@@ -279,18 +279,15 @@ class SealedStore(StoreWrapper):
 
     def _bad(self, session_id: str, first: int, last: int) -> Iterator[Problem]:
         """A problem for each record that cannot be decrypted, or needs blobs that are missing or damaged."""
-        while first <= last:
-            try:
-                for record in self.read(session_id, first=first, last=last):
-                    first = record.n + 1
-                    if lost := sorted(name for name in blob_names(record) if not self._has(name)):
-                        what = f"it needs blobs that are missing or damaged: {', '.join(lost)}"
-                        yield Problem(session_id, record.n, what, tuple(lost))
-                return
-            except CorruptRecord as error:
-                first = max(first, error.record or first)
-                yield Problem(session_id, first, str(error))
-                first += 1
+        try:
+            for one in self.readable(session_id, first=first, last=last):
+                if isinstance(one, Problem):
+                    yield one
+                elif lost := sorted(name for name in blob_names(one) if not self._has(name)):
+                    what = f"it needs blobs that are missing or damaged: {', '.join(lost)}"
+                    yield Problem(session_id, one.n, what, tuple(lost))
+        except CorruptRecord as error:  # of the session as a whole
+            yield Problem(session_id, error.record or 0, str(error))
 
     def _has(self, sha256: str) -> bool:
         try:

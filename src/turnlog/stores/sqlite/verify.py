@@ -18,6 +18,7 @@ from ..blobs import BlobCheck, BlobFolder
 from ..records import blob_names, damage_in, kind_of, numbered, row_kind
 from ..segments import Segment
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
+from .damaged import mended
 from .packs import held
 from .schema import SEARCH_VERSION, SYSTEM_VERSION, record_id, table_definitions, upgrade, version_of
 from .segments import checksum_at, count_messages, segments_of
@@ -75,9 +76,25 @@ class _Check:
             f"select {COLUMNS}, seal from sessions {wanted} order by no", () if session_id is None else (session_id,)
         )
         for *values, stored_seal in rows:
-            row = SessionRow(*values)
-            self.run(self._session(row, stored_seal, whole=session_id is not None))
+            row, whole = SessionRow(*values), session_id is not None
+            try:
+                self._problems.extend(self._session(row, stored_seal, whole=whole))
+            except (sqlite3.Error, UnicodeError) as error:
+                self.run(self._one_by_one(row, error, whole=whole))
         yield from ()
+
+    def _one_by_one(self, row: SessionRow, error: Exception, *, whole: bool) -> Iterator[Problem]:
+        """Check the records of a session one by one, because a damaged page of the file ends reading them together."""
+        name, known = str(row.id or ""), {(one.session, one.record) for one in self._problems}
+        found = False
+        for one in mended(self._db, row, 1 if whole else row.parent_records + 1, row.records):
+            found = found or isinstance(one, Problem)
+            if isinstance(one, Problem):
+                yield from [one] if (name, one.record) not in known else []
+            elif (name, one.n) not in known:
+                yield from self.blobs.problems(name, one.n, blob_names(one))
+        if not found:
+            yield Problem(name, 0, f"sqlite: {error}")
 
     def _session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
         """Check one session: its own records, or with `whole` also those that it shares."""
