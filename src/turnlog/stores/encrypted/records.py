@@ -15,7 +15,7 @@ from ...log.codec import decode_record, encode_record
 from ...log.records import Record, SealedRecord
 from ...log.store import Draft, RecordStore
 from ..blobs import names_in
-from ..records import damaged_session, row_kind
+from ..records import damage_named, row_kind
 from ..zstd import compressed, decompressed, groups, joined, parted
 from .cards import Card
 from .vault import Vault
@@ -83,17 +83,18 @@ class Opener:
         try:
             record = decode_record(self._raw(sealed))
         except CorruptRecord as error:
-            wrong = CorruptRecord(f"record {sealed.n}: {error}", record=sealed.n)
-            raise damaged_session(self._session_id, wrong) from error
+            raise CorruptRecord(f"record {sealed.n} cannot be read: {error}", record=sealed.n) from error
         body = sealed.body
         if (record.n, record.time, row_kind(record.body)) != (sealed.n, sealed.time, getattr(body, "of", "")):
-            differs = "the number, time or kind inside the encrypted record differs from the one stored beside it"
-            raise CorruptRecord(f"record {sealed.n} of session {self._session_id!r}: {differs}", record=sealed.n)
+            differs = "has a number, time or kind inside its encryption that differs from the one stored beside it"
+            raise CorruptRecord(f"record {sealed.n} {differs}", record=sealed.n)
         return record
 
     def all_of(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records inside these sealed records."""
-        return map(self.open, records)
+        """The records inside these sealed records. Raises CorruptRecord, which names the session and the remedy."""
+        with damage_named(self._session_id):
+            for record in records:
+                yield self.open(record)
 
     def _raw(self, sealed: Record) -> bytes:
         if not isinstance(body := sealed.body, SealedRecord):

@@ -35,6 +35,7 @@ _WAL_LIMIT_BYTES = 4 << 20
 _PAGE_CACHE_KB = 1000  # half of SQLite's default: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
 _SECONDS_BETWEEN_CHECKS = 1.0  # a stat for each write would take 6 % of an append
+_MAGIC = b"SQLite format 3\0"
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
@@ -71,11 +72,9 @@ class Database:
                     self._look_in_place(for_writing=False)
                 yield db
             except sqlite3.Error as error:
-                raise store_error(error, self.path) from error
+                raise store_error(error, self.path, opened=self._connection is not None) from error
             except UnicodeError as error:  # in SQLite's message about damaged definitions, or in damaged text
-                raise CorruptRecord(
-                    f"{self.path}: {error}; the file is damaged; run `turnlog verify`, or restore it from a copy"
-                ) from error
+                raise _damaged(error, self.path, opened=self._connection is not None) from error
 
     def writing(self) -> Transaction:
         """The connection in a transaction that is committed at the end, or rolled back after an error."""
@@ -368,13 +367,32 @@ def limit_log(db: sqlite3.Connection) -> None:
     db.execute(f"pragma wal_autocheckpoint = {_SMALL_LOG_PAGES if small else _LOG_PAGES}")
 
 
-def store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    """The error of this package for an error of SQLite."""
+def store_error(error: sqlite3.Error, path: Path, *, opened: bool = True) -> StoreError:
+    """The error of this package for an error of SQLite. `opened`: the file could be opened, so that commands can say
+    what is left of it."""
     code = getattr(error, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF in _DAMAGED:
-        return CorruptRecord(
-            f"{path}: {error}; the file is damaged or not a store; run `turnlog verify`, or restore it from a copy"
+    kind = None if code is None else code & 0xFF
+    if kind == sqlite3.SQLITE_NOTADB and not _is_database(path):
+        return StoreError(
+            f"{path} is no turnlog store: {error}; name another file. If it was one, its beginning was overwritten: "
+            "restore it from a copy"
         )
-    if code is not None and code & 0xFF in _LOCKED_AWAY:
+    if kind in _DAMAGED:
+        return _damaged(error, path, opened=opened)
+    if kind in _LOCKED_AWAY:
         return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
     return StoreError(f"{path}: {error}")
+
+
+def _damaged(error: Exception, path: Path, *, opened: bool) -> CorruptRecord:
+    if not opened:  # by `verify` and `salvage` neither
+        return CorruptRecord(f"{path}: {error}; the file is damaged and cannot be opened; restore it from a copy")
+    advice = "`turnlog verify` names what cannot be read; or restore the file from a copy"
+    return CorruptRecord(f"{path}: {error}; the file is damaged; {advice}")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file begins as an SQLite database does."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+    return False

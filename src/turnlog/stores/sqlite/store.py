@@ -339,11 +339,14 @@ class SqliteStore(BaseStore):
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reads from disk, even what this store has in memory."""
-        with self._database.reading() as db:
-            if session_id is not None:
-                find(db, session_id)
-        with self._database.fresh() as db:
-            problems = verify_store(db, self._files, session_id)
+        try:
+            with self._database.reading() as db:
+                if session_id is not None:
+                    find(db, session_id)
+            with self._database.fresh() as db:
+                problems = verify_store(db, self._files, session_id)
+        except CorruptRecord as error:
+            return [Problem(session_id or "", 0, f"sqlite: {error.__cause__ or error}")]
         if session_id is None and not problems and not self._database.read_only:
             with self._database.writing() as db:
                 problems += renew_if_damaged(db)
