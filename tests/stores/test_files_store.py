@@ -576,3 +576,27 @@ def test_deleting_under_a_reader(tmp_path: Path) -> None:
                 list(reader)
         assert len(list(store.read("f"))) == 5
         assert store.verify() == []
+
+
+def test_a_session_can_be_deleted_from_a_full_disk(path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk of which nothing can be freed, because deleting a session writes a little first; an error that does
+    not say what to do; and a session that is half deleted because there was no room at all."""
+    real, head = os.write, log.with_suffix(".head")
+
+    def write(handle: int, data: bytes) -> int:
+        if full or head.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(handle, data)
+
+    full = True
+    monkeypatch.setattr(os, "write", write)
+    with closing(FilesStore(path)) as store:
+        for change in (lambda: store.append("s", [said("on")]), lambda: store.delete("s")):
+            with pytest.raises(StoreError, match="free some space on this disk"):
+                change()
+            assert texts(store.read("s")) == list("123456789") and store.verify() == []
+        full = False
+        head.write_bytes(b"")
+        store.delete("s")
+        assert [info.id for info in store.sessions()] == ["f"] and store.verify() == []
+        assert texts(store.read("f"))[:6] == [*"12345", "6f"]

@@ -473,6 +473,17 @@ def test_media_that_cannot_be_written_are_a_clear_error(path: Path) -> None:
     store.close()
 
 
+def test_a_full_disk_is_told_with_what_to_do(path: Path) -> None:
+    """`database or disk is full`, and no word of what to do."""
+    with closing(SqliteStore(path)) as store:
+        filled(store, "s", 3)
+        with store._database.reading() as db:
+            db.execute("pragma max_page_count = 1")  # SQLite takes the present size, if that is larger
+        with pytest.raises(StoreError, match="disk is full; free some space on this disk, then try again; deleting"):
+            store.append("s", [said("a" * 100_000)])
+        assert len(texts(store.read("s"))) == 3
+
+
 def test_a_write_that_failed_keeps_no_file_open(path: Path) -> None:
     """Three open files and a write-ahead log for as long as a program refers to what it closed, where the last append
     failed: what is deleted to make room gives none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,23 @@ def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not missing:
             raise
-        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
+        raise StoreError(f"{error.filename or path}: {error.strerror or error}{advice(error)}") from error
+
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+FREE_SOME = "; free some space on this disk, then try again"
+"""What to do if the disk is full."""
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error of the operating system means that the disk, or the user's share of it, is full."""
+    return isinstance(error, OSError) and error.errno in _NO_SPACE
+
+
+def advice(error: OSError) -> str:
+    """What to do about an error of the operating system; empty if its text says all there is to say."""
+    return FREE_SOME if is_full(error) else ""
 
 
 def make_private(path: Path) -> None:
@@ -43,13 +60,13 @@ def write_whole(path: Path, data: bytes) -> None:
         os.fsync(handle)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        raise StoreError(f"{path} cannot be written: {error.strerror}{advice(error)}") from error
     finally:
         os.close(handle)
     try:
         os.replace(temporary, path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        raise StoreError(f"{path} cannot be written: {error.strerror}{advice(error)}") from error
     with suppress(OSError):
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from ...errors import StoreError
 from ...log.records import Record
+from ..folders import FREE_SOME, advice
 from ..records import is_said
 from .files import LogFolder
 from .lines import Tail, digest, write_line
@@ -28,10 +29,10 @@ def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, reco
             os.fsync(file.fileno())
     except OSError as error:
         os.ftruncate(file.fileno(), tail.size)
-        raise StoreError(f"{folder.file(stem)}: {error.strerror}") from error
+        raise StoreError(f"{folder.file(stem)}: {error.strerror}{advice(error)}") from error
     if done != len(data):
         os.ftruncate(file.fileno(), tail.size)
-        raise StoreError(f"{folder.file(stem)}: the disk is full")
+        raise StoreError(f"{folder.file(stem)}: the disk is full{FREE_SOME}")
     updated = max(tail.updated, records[-1].time)  # a clock may be set back
     end = Tail(tail.size + done, records[-1].n, messages, total, updated)
     folder.write_head(stem, end)

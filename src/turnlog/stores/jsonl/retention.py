@@ -8,10 +8,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ...errors import StoreError
 from ...log.store import Inventory, Piece
 from ..blobs import BlobFolder, named
+from ..folders import is_full
 from ..records import check_expected
-from .files import LogFolder
+from .files import Card, LogFolder
 from .lines import lines_forwards, read_line
 from .packs import open_packed, size_of
 from .reading import segments_of
@@ -26,12 +28,24 @@ def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
         # The lock waits for an append that is under way; the next append reads the new card.
         with folder.opened(stem, write=False) as file:  # with write=True, a packed log would be unpacked
             check_expected(card.session, expected, folder.tail(stem, file, card).records)
-            folder.write_card(stem, gone)
+            _mark(folder, stem, gone)
     except FileNotFoundError:  # the log file was removed by hand
         folder.write_card(stem, gone)
     with suppress(FileNotFoundError):  # then there is nothing that forks could need
         folder.prune(stem)
     clear_half_done(folder)
+
+
+def _mark(folder: LogFolder, stem: str, gone: Card) -> None:
+    """Write the card of a deleted session. On a full disk, its other files that the forks do not need make room."""
+    try:
+        folder.write_card(stem, gone)
+    except StoreError as error:
+        if not is_full(error.__cause__):
+            raise
+        for kind in ("torn", "head"):
+            folder.file(stem, kind).unlink(missing_ok=True)
+        folder.write_card(stem, gone)
 
 
 def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:

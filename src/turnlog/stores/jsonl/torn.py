@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...errors import StoreError
 from ...log.store import Problem, utc_now
+from ..folders import FREE_SOME
 from .lines import missing
 
 
@@ -28,7 +29,7 @@ def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int 
     try:
         line = json.dumps(note).encode() + b"\n"
         if os.write(handle, line) != len(line):
-            raise StoreError(f"{path}: the disk is full")
+            raise StoreError(f"{path}: the disk is full{FREE_SOME}")
         os.fsync(handle)
     finally:
         os.close(handle)

@@ -17,7 +17,7 @@ from time import monotonic
 
 from ...errors import CorruptRecord, StoreError, no_store
 from ..durability import Durability
-from ..folders import make_private
+from ..folders import FREE_SOME, make_private
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of
 
@@ -379,6 +379,8 @@ def store_error(error: sqlite3.Error, path: Path, *, opened: bool = True) -> Sto
         )
     if kind in _DAMAGED:
         return _damaged(error, path, opened=opened)
+    if kind == sqlite3.SQLITE_FULL:
+        return StoreError(f"{path}: {error}{FREE_SOME}; deleting sessions needs space, too")
     if kind in _LOCKED_AWAY:
         return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
     return StoreError(f"{path}: {error}")
