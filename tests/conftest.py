@@ -92,7 +92,7 @@ def binding(shared: Path) -> ModuleType:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server, one for each process of the run; skips where none is installed."""
-    pytest.importorskip("psycopg", reason="the package psycopg is absent")
+    pytest.importorskip("psycopg", reason="the package psycopg is absent", exc_type=ImportError)
     if (folder := binaries()) is None:
         pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
     with running_server(folder) as server:

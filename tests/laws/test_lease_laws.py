@@ -22,4 +22,4 @@ def test_no_schedule_has_two_owners_on_a_server(postgres: PostgresServer) -> Non
     """The same where each owner has connections of its own, and the server says who has a session."""
     places = {"new_place": lambda self, kind: postgres.new_place(), "stores": st.just("postgres")}
     machine = type("OnServer", (Schedule,), places)
-    run_state_machine_as_test(machine, settings=settings(max_examples=5, stateful_step_count=16))
+    run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=16))

@@ -21,7 +21,7 @@ from turnlog.errors import InputError, SessionBusy, SessionNotFound, StoreError
 from turnlog.log.records import TurnClosed
 from turnlog.log.store import Store
 from turnlog.session.session import Session
-from turnlog.stores import FilesStore, MemoryStore, PostgresStore, SqliteStore
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.testing import crash
 
 STORES = [
@@ -36,7 +36,7 @@ STORES = [
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store of each kind."""
     opener = request.param
-    made = opener(tmp_path) if opener else PostgresStore(request.getfixturevalue("postgres").new_place())
+    made = opener(tmp_path) if opener else open_store(request.getfixturevalue("postgres").new_place())
     yield made
     made.close()
 

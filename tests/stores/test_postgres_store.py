@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from store_parts import filled, said, texts
@@ -29,7 +30,10 @@ from turnlog.errors import (
 from turnlog.log.messages import Media, Message
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, Problem
-from turnlog.stores import PostgresStore, copy_store, open_store, salvage, without_password
+from turnlog.stores import copy_store, open_store, salvage, without_password
+
+if TYPE_CHECKING:
+    from turnlog.stores import PostgresStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 
@@ -43,7 +47,7 @@ def place(postgres: PostgresServer) -> str:
 @pytest.fixture
 def store(place: str) -> Iterator[PostgresStore]:
     """A new store."""
-    made = PostgresStore(place)
+    made = open_store(place)
     yield made
     made.close()
 
@@ -197,7 +201,7 @@ def test_a_store_is_opened_for_reading(place: str) -> None:
 def test_many_open_a_new_store_at_once(place: str) -> None:
     """Of the workers that a fleet starts at once, all but the first fail on tables that are there by now."""
     with ThreadPoolExecutor(6) as pool:
-        opened = list(pool.map(lambda _: PostgresStore(place), range(6)))
+        opened = list(pool.map(lambda _: open_store(place), range(6)))
     opened[0].create("a")
     assert [[info.id for info in store.sessions()] for store in opened] == [["a"]] * 6
     for store in opened:
@@ -358,7 +362,7 @@ def test_an_append_whose_answer_is_lost_happens_once(
     """The connection ends after the server was asked to append: asked again, it appends twice; not asked again, what
     was said is gone. `between`: another appends before it is asked again."""
     filled(store, "a", 2)
-    other = PostgresStore(place)
+    other = open_store(place)
     if not remembered:
         other.append("a", [said("3")])  # the remembered row is old
     database, cut = store._database, []
@@ -399,7 +403,7 @@ def test_an_append_whose_answer_is_lost_happens_once(
 def test_a_lost_append_says_conflict_if_another_was_first(store: PostgresStore, place: str) -> None:
     """`expected` is forgotten when the remembered row is old."""
     filled(store, "a", 2)
-    other = PostgresStore(place)
+    other = open_store(place)
     other.append("a", [said("3")])
     with pytest.raises(Conflict) as raised:
         store.append("a", [said("x")], expected=2)
@@ -429,7 +433,7 @@ def test_a_fork_has_a_connection_of_its_own(store: PostgresStore, place: str) ->
     assert os.waitpid(child, 0)[1] == 0
     lease.check()
     store.append("a", [said("parent")])
-    other = PostgresStore(place)
+    other = open_store(place)
     with pytest.raises(SessionBusy):
         other.lease("a")
     assert len(other.inventory().in_use or ()) == 1
@@ -489,7 +493,7 @@ for n in range(20):
 
 def test_a_lease_is_known_to_other_machines(store: PostgresStore, place: str) -> None:
     """Two owners of a session; or an error that does not say who has it."""
-    other = PostgresStore(place)
+    other = open_store(place)
     lease = store.lease("a")
     with pytest.raises(SessionBusy) as raised:
         other.lease("a")
@@ -510,7 +514,7 @@ def test_who_lost_the_connection_of_its_lease_writes_no_more(
     store: PostgresStore, place: str, postgres: PostgresServer
 ) -> None:
     """The server gives the session to another, and both write as its owner."""
-    other = PostgresStore(place)
+    other = open_store(place)
     with turnlog.open("a", store=store) as session:
         session.user("mine")
         _cut_leases(store, postgres)
@@ -538,7 +542,7 @@ def test_who_does_not_know_that_its_lease_is_lost_writes_no_more(
     _cut_leases(store, postgres)
     store.append("a", [said("still mine, as nobody took it")])
     monkeypatch.undo()
-    other = PostgresStore(place)
+    other = open_store(place)
     theirs = other.lease("a")
     monkeypatch.setattr(type(store._locks), "_is_alive", lambda self: True)
     lease.check()
@@ -614,7 +618,7 @@ def test_damage_of_a_session_row_and_of_a_blob_is_found(
         assert store.verify(session)[-1] == damage
     with pytest.raises(BlobMissing, match="is damaged"):
         store.get_blob(blob)
-    other = PostgresStore(place)
+    other = open_store(place)
     with pytest.raises(CorruptRecord, match="session row"):
         other.append("a", [said("3")])
     store.put_blob(b"picture")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import select
 import threading
 import time
 import weakref
@@ -20,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any, TypeVar
 
 import psycopg
@@ -270,18 +270,16 @@ class ServerLocks:
 
     def _is_alive(self) -> bool:
         """Whether the connection is open. The server says nothing on it unless it closes it, so reading what is there
-        tells, and costs a microsecond."""
+        tells, without a way to the server."""
         db = self._connection
         if db is None:
             return False
         try:
-            waiting = select.poll()
-            waiting.register(db.fileno(), select.POLLIN)
-            if waiting.poll(0):
-                db.pgconn.consume_input()
-                alive = not db.closed and not waiting.poll(0)
-            else:
-                alive = not db.closed
+            with DefaultSelector() as waiting:
+                waiting.register(db.fileno(), EVENT_READ)
+                if waiting.select(0):
+                    db.pgconn.consume_input()
+                alive = not db.closed and not waiting.select(0)
         except psycopg.Error:
             alive = False
         if not alive:
