@@ -155,7 +155,7 @@ def test_a_provider_that_fails(terminals: list[Terminal], tmp_path: Path) -> Non
     chat = opened(terminals, tmp_path, options="--model openai/gpt-4o --base-url http://127.0.0.1:9/v1")
     chat.types("hello", "Enter")
     chat.waits_for("Connection error")
-    chat.waits_for("is there a server at http://127.0.0.1:9/v1")
+    chat.waits_for("is there a server at")
     chat.types("/export json /nowhere/at/all.json", "Enter")
     chat.waits_for("No such file")
     chat.types("/model scripted/demo", "Enter")
