@@ -189,7 +189,10 @@ def _summarizer(value: Any) -> Any:
     return _given(value, ladder_of)
 
 
-_PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty for the store in your home folder", _text)
+_PLACE = Kind(
+    "a file, `files:FOLDER`, `postgresql://USER@HOST/DATABASE` or `:memory:`; empty for the store in your home folder",
+    _text,
+)
 _FLAG = Kind("true or false", _flag, _flag_of)
 _DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
 _PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
