@@ -102,7 +102,10 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line, or of the part that `argv` needs. The namespace of each command has
     `run`."""
     store = argparse.ArgumentParser(add_help=False)
-    text = f"the store: a file or files:FOLDER (default: ${VARIABLE}, else your configuration's, else one in your home)"
+    text = (
+        "the store: a file, files:FOLDER or postgresql://USER@HOST/DATABASE "
+        f"(default: ${VARIABLE}, else your configuration's, else one in your home)"
+    )
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
     places = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME, ask (at the terminal) or none"
     key_text = f"key of an encrypted store: {places} (default: ${KEY_VARIABLE}, else your configuration's)"
