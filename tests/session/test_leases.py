@@ -423,3 +423,21 @@ def test_a_killed_process_has_no_session(place: str, tmp_path: Path, monkeypatch
         assert again.resumed is not None and again.resumed.recovered.turn is not None
         assert ends(again) == [("2", "failed")]
     assert not (tmp_path / "s.db-open").exists()
+
+
+def test_no_turn_begins_while_the_session_is_being_closed() -> None:
+    """The lease goes at the end of closing: a turn that began meanwhile would live on without it, beside another's."""
+    refused: list[str] = []
+
+    class Late:
+        """Begins a turn when it is closed, as another thread might in that moment."""
+
+        def close(self) -> None:
+            with pytest.raises(StoreError) as caught, session.turn("late"):
+                pass
+            refused.append(str(caught.value))
+
+    session = turnlog.open("s", store=MemoryStore(), target=CHAT)
+    session.attach(Late())
+    session.close()
+    assert refused == ["session 's' is being closed; open it again"]

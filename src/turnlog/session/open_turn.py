@@ -165,10 +165,13 @@ class OpenTurn:
             found.turn.lose()
 
     def _queue_up(self, ticket: _Ticket) -> _Ticket:
-        """Make a turn the open one, or let it wait. Raises InputError if it would wait for itself."""
+        """Make a turn the open one, or let it wait. Raises InputError if it would wait for itself, StoreError if
+        the session is being closed."""
         self._lease.check()
         with self._lock:
             self._made = None
+            if self._closed:  # the lease goes as soon as the rest is closed, and would not outlive this turn
+                raise StoreError(f"session {self._lease.session_id!r} is being closed; open it again")
             if self._open is None:
                 self._open = ticket.own()
                 return ticket
