@@ -309,11 +309,16 @@ class Play:
     def size(self, lines: Sequence[model.Line]) -> int:
         return self.fixed(lines) + sum(self.built(lines).tokens)
 
+    def is_beyond(self, lines: Sequence[model.Line]) -> bool:
+        """Whether these are too many to be all at hand: what is held counts as decisions left it, not curated."""
+        held = self.fixed(lines) + sum(self.count(line.uncurated) for line in lines)
+        return max(held, self.size(lines)) > IN_MEMORY
+
     def sizes(self, lines: Sequence[model.Line], *, beyond: bool = False) -> range:
         """What a decision may say of the size: of what is not at hand, being more than any view could hold, nobody
         knows what repair would add, or leave out. `beyond`: something is not, whatever is left of it now."""
         size = self.size(lines)
-        if size <= IN_MEMORY and not beyond:
+        if not (beyond or self.is_beyond(lines)):
             return range(size, size + 1)
         bare = self.fixed(lines) + sum(self.count(line.message) for line in lines)
         beside = [
@@ -619,7 +624,7 @@ class Play:
     ) -> None:
         """What a decision says of itself is so."""
         said = self.size(lines)
-        beyond = said > IN_MEMORY
+        beyond = self.is_beyond(lines)
         for i, decision in enumerate(decisions):
             detail = decision.detail
             now = model.conversation(log, decisions[: i + 1])
