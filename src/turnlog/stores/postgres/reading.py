@@ -1,28 +1,26 @@
-"""Reads the records of a PostgreSQL store in batches, and checks each against the chain of checksums.
+"""Reads the records of a PostgreSQL store in batches.
 
 Records of some kinds are found by an index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
-from ...errors import CorruptRecord, SessionNotFound
+from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
 from ..damaged import Entry, judged, number_of
-from ..records import damaged_session, numbered, storable
+from ..records import storable
+from ..row_reading import Row, RowReader
 from ..segments import Segment
-from ..session_rows import SessionRow, chain, damaged_row
+from ..session_rows import SessionRow, chain
 from .database import Database
 from .rows import checksum_at, find, segments_of
 from .schema import Db, to_column
 
-_BATCH_ROWS = 1024
-_FIRST_BATCH_ROWS = 64  # often only the newest few are needed
-_FIRST_BATCH_OF_KINDS = 16
 _BATCH_BYTES = 1 << 20
 
 # Each record with the previous checksum, which its own is checked with. A batch ends with the record that exceeds its
@@ -41,88 +39,44 @@ _OF_KINDS = f"""select {_COLUMNS} from (
         ) as one order by n {{0}} limit %s
     ) as found join turnlog_records as r on r.log = %s and r.n = found.n {_BEFORE} order by r.n {{0}}"""
 
-Row = tuple[int, bytes, bytes, bytes | None]
 
+class Reader(RowReader):
+    """The records of a PostgreSQL store. Between two batches, the connection is free for others."""
 
-class Reader:
-    """Reads while others write. Raises CorruptRecord, and SessionNotFound if the session is deleted meanwhile."""
+    first_rows, first_of_kinds, most_rows, growth = 64, 16, 1024, 4
+    whole_batches = True
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(
-        self,
-        row: SessionRow,
-        segments: list[Segment],
-        first: int,
-        last: int,
-        *,
-        reverse: bool,
-        kinds: Collection[str] | None = None,
-    ) -> Iterator[Record]:
-        """The records `first` to `last` of a session; with `kinds`, only those of these kinds."""
-        while True:
-            try:
-                for record in self._once(row, segments, first, last, reverse, kinds):
-                    if reverse:
-                        last = record.n - 1
-                    else:
-                        first = record.n + 1
-                    yield record
-                return
-            except CorruptRecord as error:
-                row, segments = self._database.read(partial(_rewritten, row=row, error=error))
+    def batch(
+        self, key: int, low: int, high: int, *, reverse: bool, kinds: Collection[str] | None, size: int
+    ) -> Sequence[Row]:
+        """See `RowReader`."""
+        query, values = _batch(key, low, high, reverse, kinds, size)
+        return self._database.read(partial(_fetched, query=query, values=values))
 
-    def _once(
-        self,
-        row: SessionRow,
-        segments: list[Segment],
-        first: int,
-        last: int,
-        reverse: bool,
-        kinds: Collection[str] | None,
-    ) -> Iterator[Record]:
-        size = _FIRST_BATCH_ROWS if kinds is None else _FIRST_BATCH_OF_KINDS
-        for key, begin, end in segments[:: -1 if reverse else 1] if kinds is None or kinds else ():
-            low, high = max(first, begin), min(last, end)
-            while low <= high:
-                # Between two batches, the connection is free for others.
-                query, values = _batch(key, low, high, reverse, kinds, size)
-                batch = self._database.read(partial(_fetched, query=query, values=values))
-                for n, stored, raw, before in batch:
-                    if kinds is None and n != (high if reverse else low):
-                        self._missing(row, high if reverse else low)
-                    if n == begin:  # the checksum before it is in another log
-                        before = self._database.read(partial(checksum_at, segments=segments, n=n - 1))
-                    elif before is None:
-                        self._missing(row, n - 1)
-                    if n == row.records and stored != row.head:
-                        raise damaged_row(row.id)
-                    yield _checked(n, before or b"", stored, raw)
-                    low, high = (low, n - 1) if reverse else (n + 1, high)
-                if not batch or (kinds is not None and len(batch) < size):
-                    if kinds is None:
-                        self._missing(row, high if reverse else low)
-                    break
-                size = min(size * 4, _BATCH_ROWS)
+    def checksum_before(self, segments: list[Segment], n: int) -> bytes:
+        """See `RowReader`."""
+        return self._database.read(partial(checksum_at, segments=segments, n=n - 1))
 
-    def _missing(self, row: SessionRow, n: int) -> None:
-        def is_there(db: Db) -> bool:
-            found = db.execute("select 1 from turnlog_sessions where no = %s and id = %s", (row.no, row.id))
-            return found.fetchone() is not None
+    def is_there(self, row: SessionRow) -> bool:
+        """See `RowReader`."""
 
-        if not self._database.read(is_there):
-            raise SessionNotFound(f"session {row.id!r} was deleted while it was being read")
-        raise CorruptRecord(f"record {n} of session {row.id!r} is missing", record=n)
+        def found(db: Db) -> bool:
+            rows = db.execute("select 1 from turnlog_sessions where no = %s and id = %s", (row.no, row.id))
+            return rows.fetchone() is not None
+
+        return self._database.read(found)
+
+    def now(self, session_id: str) -> tuple[SessionRow, list[Segment]]:
+        """See `RowReader`."""
+        return self._database.read(partial(_now, session_id=session_id))
 
 
-def _rewritten(db: Db, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
-    """The session now, if its checksums have changed: then the record that looked damaged was rewritten while it was
-    read. Otherwise raises `error`, with the session's id."""
-    now = find(db, row.id or "")
-    if now.no != row.no or now.head == row.head:
-        raise damaged_session(row.id or "", error) from error
-    return now, segments_of(db, now)
+def _now(db: Db, session_id: str) -> tuple[SessionRow, list[Segment]]:
+    row = find(db, session_id)
+    return row, segments_of(db, row)
 
 
 def _batch(
@@ -140,12 +94,6 @@ def _batch(
 def _fetched(db: Db, query: str, values: Sequence[Any]) -> list[Row]:
     found: list[Any] = db.execute(query, values, binary=True).fetchall()
     return found
-
-
-def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
-    if chain(previous, raw) != stored:
-        raise CorruptRecord(f"record {n} does not match its checksum", record=n)
-    return numbered(n, raw)
 
 
 _SOME = "select n, record, checksum from turnlog_records where log = %s and n between %s and %s"

@@ -1,4 +1,4 @@
-"""Reads the records of an SQLite store in batches, and checks each against the chain of checksums.
+"""Reads the records of an SQLite store in batches.
 
 Records of some kinds are found by the column `kind`; rare kinds have an index.
 """
@@ -6,24 +6,19 @@ Records of some kinds are found by the column `kind`; rare kinds have an index.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from typing import Any
 
-from ...errors import CorruptRecord, SessionNotFound
-from ...log.records import Record
-from ..records import damaged_session, numbered
+from ..row_reading import Row, RowReader
 from ..segments import Segment
-from ..session_rows import SessionRow, chain, damaged_row
+from ..session_rows import SessionRow
 from .database import Database
 from .packs import held
 from .rows import find
 from .schema import FREQUENT, INDEXED, KINDS_VERSION, RARE, SYSTEM_VERSION, record_id, version_of
 from .segments import checksum_at, segments_of
 
-_BATCH_ROWS = 128
-_FIRST_BATCH_ROWS = 32  # often only the newest few are needed
-_FIRST_BATCH_OF_KINDS = 4
 _BATCH_BYTES = 1 << 20
 
 # Each record with the previous checksum, which its own is checked with. The casts give bytes even if damage has changed
@@ -38,92 +33,43 @@ _ALL = f"""{_COLUMNS} records as r left join records as before on before.id = r.
     where r.id between ? and ? order by r.id {{}} limit ?"""
 
 
-class Reader:
-    """Reads while others write. Raises CorruptRecord, and SessionNotFound if the session is deleted meanwhile."""
+class Reader(RowReader):
+    """The records of an SQLite store. Between two batches, neither the lock nor a snapshot of the database is held."""
+
+    first_rows, first_of_kinds, most_rows, growth = 32, 4, 128, 2
+    whole_batches = False
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(
-        self,
-        row: SessionRow,
-        segments: list[Segment],
-        first: int,
-        last: int,
-        *,
-        reverse: bool,
-        kinds: Collection[str] | None = None,
-    ) -> Iterator[Record]:
-        """The records `first` to `last` of a session; with `kinds`, only those of these kinds."""
-        while True:
-            try:
-                for record in self._once(row, segments, first, last, reverse, kinds):
-                    if reverse:
-                        last = record.n - 1
-                    else:
-                        first = record.n + 1
-                    yield record
-                return
-            except CorruptRecord as error:
-                row, segments = self._rewritten(row, error)
-
-    def _once(
-        self,
-        row: SessionRow,
-        segments: list[Segment],
-        first: int,
-        last: int,
-        reverse: bool,
-        kinds: Collection[str] | None,
-    ) -> Iterator[Record]:
-        size = _FIRST_BATCH_ROWS if kinds is None else _FIRST_BATCH_OF_KINDS
-        for key, begin, end in segments[:: -1 if reverse else 1] if kinds is None or kinds else ():
-            low, high = max(first, begin), min(last, end)
-            while low <= high:
-                # Between two batches, neither the lock nor a snapshot of the database is held.
-                batch = self._batch(record_id(key, low), record_id(key, high), reverse, kinds, size)
-                for n, stored, raw, before in batch:
-                    if kinds is None and n != (high if reverse else low):
-                        self._missing(row, high if reverse else low)
-                    if n == begin:  # the checksum before it is in another log
-                        with self._database.reading() as db:
-                            before = checksum_at(db, segments, n - 1)
-                    elif before is None:
-                        self._missing(row, n - 1)
-                    if n == row.records and stored != row.head:
-                        raise damaged_row(row.id)
-                    yield _checked(n, before or b"", stored, raw)
-                    low, high = (low, n - 1) if reverse else (n + 1, high)
-                if not batch:
-                    if kinds is None:
-                        self._missing(row, high if reverse else low)
-                    break
-                size = min(size * 2, _BATCH_ROWS)
-
-    def _rewritten(self, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
-        """The session now, if its checksums have changed: then the record that looked damaged was rewritten while it
-        was read. Otherwise raises `error`, with the session's id."""
-        with self._database.reading() as db:
-            now = find(db, row.id or "")
-            if now.no != row.no or now == row:
-                raise damaged_session(row.id or "", error) from error
-            return now, segments_of(db, now)
-
-    def _batch(
-        self, low: int, high: int, reverse: bool, kinds: Collection[str] | None, size: int
-    ) -> list[tuple[int, bytes, bytes, bytes | None]]:
+    def batch(
+        self, key: int, low: int, high: int, *, reverse: bool, kinds: Collection[str] | None, size: int
+    ) -> Sequence[Row]:
+        """See `RowReader`."""
+        first, last = record_id(key, low), record_id(key, high)
         with self._database.reading() as db:
             order = "desc" if reverse else ""
             if kinds is None:
-                return _some(db.execute(_ALL.format(order), [low, high, size]))
-            wanted, values = _of_kinds(db, kinds, low, high, reverse, size)
+                return _some(db.execute(_ALL.format(order), [first, last, size]))
+            wanted, values = _of_kinds(db, kinds, first, last, reverse, size)
             return _some(db.execute(_ROWS.format(wanted, order, order), [*values, size]))
 
-    def _missing(self, row: SessionRow, n: int) -> None:
+    def checksum_before(self, segments: list[Segment], n: int) -> bytes:
+        """See `RowReader`."""
         with self._database.reading() as db:
-            if db.execute("select 1 from sessions where no = ? and id = ?", (row.no, row.id)).fetchone() is None:
-                raise SessionNotFound(f"session {row.id!r} was deleted while it was being read")
-        raise CorruptRecord(f"record {n} of session {row.id!r} is missing", record=n)
+            return checksum_at(db, segments, n - 1)
+
+    def is_there(self, row: SessionRow) -> bool:
+        """See `RowReader`."""
+        with self._database.reading() as db:
+            found = db.execute("select 1 from sessions where no = ? and id = ?", (row.no, row.id))
+            return found.fetchone() is not None
+
+    def now(self, session_id: str) -> tuple[SessionRow, list[Segment]]:
+        """See `RowReader`."""
+        with self._database.reading() as db:
+            row = find(db, session_id)
+            return row, segments_of(db, row)
 
 
 def _of_kinds(
@@ -155,9 +101,3 @@ def _some(rows: sqlite3.Cursor) -> list[Any]:
             if size > _BATCH_BYTES:
                 break
     return batch
-
-
-def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
-    if chain(previous, raw) != stored:
-        raise CorruptRecord(f"record {n} does not match its checksum", record=n)
-    return numbered(n, raw)
