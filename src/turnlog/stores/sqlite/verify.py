@@ -7,23 +7,26 @@ damage to a write-ahead log before it is moved into the file, because SQLite tak
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from typing import Any
 
-from ...errors import CorruptRecord
-from ...log.codec import decode_record
+from ...log.records import Body
 from ...log.store import Problem
 from ..blobs import BlobCheck, BlobFolder
-from ..records import blob_names, damage_in, kind_of, numbered, row_kind
+from ..records import blob_names, kind_of, row_kind
+from ..row_verify import CheckedRow, RowCheck, row_damage
 from ..segments import Segment
-from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
+from ..session_rows import COLUMNS, SessionRow
 from .damaged import mended
 from .packs import held
 from .schema import SEARCH_VERSION, SYSTEM_VERSION, record_id, table_definitions, upgrade, version_of
 from .segments import checksum_at, count_messages, segments_of
 
 _MAX_INTEGRITY_ROWS = 100
+_ROWS = f"""select id & 0xffffffff, kind, checksum, typeof(record), {held()} from records
+    where id between ? and ? order by id"""
+_STRAYS = "select id & 0xffffffff from records where id between ? and ? or id between ? and ?"
 
 
 def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | None) -> list[Problem]:
@@ -48,7 +51,7 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-class _Check:
+class _Check(RowCheck):
     """One verification of a store: collects problems."""
 
     def __init__(self, db: sqlite3.Connection, files: BlobFolder, problems: list[Problem]) -> None:
@@ -97,84 +100,39 @@ class _Check:
             yield Problem(name, 0, f"sqlite: {error}")
 
     def _session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
-        """Check one session: its own records, or with `whole` also those that it shares."""
-        name = str(row.id or "")
-        if seal(row) != stored_seal:
-            yield Problem(name, 0, f"the row of session number {row.no} does not match its checksum")
-        if not _has_numbers(row):
-            return
-        try:
-            segments = segments_of(self._db, row)
-            shared = [] if whole else [segment for segment in segments if segment.key != row.no]
-            head = CHAIN_START if whole else checksum_at(self._db, segments, row.parent_records)
-        except CorruptRecord as error:
-            yield Problem(name, error.record or 0, str(error))
-            return
-        messages = count_messages(self._db, shared)
-        for segment in segments[len(shared) :]:
-            head, more = yield from self._records(name, segment, head)
-            messages += more
-        if head != row.head:
-            yield Problem(name, row.records, "the checksum of the last record differs from the one in the session row")
-        if messages != row.messages:
-            yield Problem(name, 0, f"there are {messages} messages, but the session row counts {row.messages}")
-        yield from self._strays(name, row)
+        yield from row_damage(row, stored_seal)
+        if _has_numbers(row):
+            yield from self.session(row, whole=whole)
 
-    def _strays(self, name: str, row: SessionRow) -> Iterator[Problem]:
-        strays = self._db.execute(
-            "select id & 0xffffffff from records where id between ? and ? or id between ? and ?",
-            (
-                record_id(row.no, 0),
-                record_id(row.no, row.parent_records),
-                record_id(row.no, row.records + 1),
-                record_id(row.no, 0xFFFFFFFF),
-            ),
-        )
-        for (n,) in strays:
-            yield Problem(
-                name, n, f"this record lies outside the session's own records {row.parent_records + 1} to {row.records}"
-            )
+    def segments(self, row: SessionRow) -> list[Segment]:
+        """See `RowCheck`."""
+        return segments_of(self._db, row)
 
-    def _records(self, name: str, segment: Segment, head: bytes) -> Generator[Problem, None, tuple[bytes, int]]:
-        """Check the records of a segment after the checksum `head`. Returns the last checksum and the number of
-        messages."""
-        previous: bytes | None = head
-        expected, messages = segment.first, 0
-        rows = self._db.execute(
-            f"select id & 0xffffffff, kind, checksum, typeof(record), {held()} from records "
-            "where id between ? and ? order by id",
-            (record_id(segment.key, segment.first), record_id(segment.key, segment.last)),
-        )
+    def checksum_at(self, segments: list[Segment], n: int) -> bytes:
+        """See `RowCheck`."""
+        return checksum_at(self._db, segments, n)
+
+    def messages(self, segments: list[Segment]) -> int:
+        """See `RowCheck`."""
+        return count_messages(self._db, segments)
+
+    def rows(self, segment: Segment) -> Iterator[CheckedRow]:
+        """See `RowCheck`."""
+        rows = self._db.execute(_ROWS, (record_id(segment.key, segment.first), record_id(segment.key, segment.last)))
         for n, kind, stored, sort, raw in rows:
-            if n != expected:
-                yield _gap(name, expected, n - 1)
-                previous = None
-            expected = n + 1
-            damage = None
-            if sort not in ("text", "blob") or not isinstance(stored, bytes):
-                damage = "its columns are of the wrong type"
-            elif previous is not None and chain(previous, raw) != stored:
-                damage = "it does not match its checksum"
-            else:
-                damage = self._content(n, kind, raw)
-            if damage:
-                yield Problem(name, n, damage)
-            else:
-                yield from self.blobs.problems(name, n, blob_names(decode_record(raw)))
-            messages += kind in ("message", "partial", "system")
-            previous = stored if isinstance(stored, bytes) else None
-        if expected <= segment.last:
-            yield _gap(name, expected, segment.last)
-        return previous or b"", messages
+            checksum = stored if isinstance(stored, bytes) else None
+            yield n, kind, checksum, raw, sort in ("text", "blob") and checksum is not None
 
-    def _content(self, n: int, kind: str, raw: bytes) -> str | None:
-        try:
-            record = numbered(n, raw)
-        except CorruptRecord as error:
-            return damage_in(error, n)
-        if self._kind(record.body) != kind:
-            return f"it is of kind {self._kind(record.body)!r}, but its row has the kind {kind!r}"
-        return None
+    def strays(self, row: SessionRow) -> Iterator[int]:
+        """See `RowCheck`."""
+        before = record_id(row.no, 0), record_id(row.no, row.parent_records)
+        behind = record_id(row.no, row.records + 1), record_id(row.no, 0xFFFFFFFF)
+        for (n,) in self._db.execute(_STRAYS, (*before, *behind)):
+            yield n
+
+    def kind(self, body: Body) -> str:
+        """See `RowCheck`."""
+        return self._kind(body)
 
     def _blob(self, name: str) -> bytes | None:
         """The bytes of a blob; None if there are none that can be read."""
@@ -227,7 +185,3 @@ def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
 def _has_numbers(row: SessionRow) -> bool:
     numbers = (row.no, row.records, row.messages, row.parent_records, row.base or 0)
     return all(isinstance(number, int) and 0 <= number <= 0xFFFFFFFF for number in numbers)
-
-
-def _gap(name: str, first: int, last: int) -> Problem:
-    return Problem(name, first, "it is missing" if first == last else f"records {first} to {last} are missing")
