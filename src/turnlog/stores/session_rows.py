@@ -8,13 +8,15 @@ last one is stored in the session's row as `head`. So a record that is changed, 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ..errors import CorruptRecord
 from ..log.store import SessionInfo
-from .records import damaged_session
+from .records import damaged_session, storable
+from .segments import Segment
 
 _SHA256 = hashlib.sha256()  # copying it takes a third of the time of a new one
 _encode = msgspec.json.Encoder().encode
@@ -53,6 +55,23 @@ class SessionRow(NamedTuple):
 
 
 COLUMNS = ", ".join(SessionRow._fields)
+
+
+def new_row(
+    session_id: str,
+    title: str,
+    time: str,
+    parent: str,
+    *,
+    shared: int = 0,
+    messages: int = 0,
+    head: bytes = CHAIN_START,
+    segments: Sequence[Segment] = (),
+) -> SessionRow:
+    """The row of a session that is made at `time`. A fork has `shared` records with so many `messages`, in these
+    `segments`, and `head` is the checksum of the last of them."""
+    base = int(segments[-1].key) if segments else None
+    return SessionRow(0, session_id, storable(title), time, time, shared, messages, head, parent, shared, base)
 
 
 def seal(row: SessionRow) -> bytes:

@@ -30,7 +30,7 @@ from ..labels import labelled, labels_given
 from ..leases import Lease
 from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
 from ..segments import Segment
-from ..session_rows import CHAIN_START, COLUMNS, SessionRow
+from ..session_rows import COLUMNS, SessionRow, new_row
 from .address import Address
 from .append import Appender
 from .database import Database
@@ -127,7 +127,7 @@ class PostgresStore(BaseStore):
         check_parent(session_id, parent)
         time = created or utc_now()
         fence = self._locks.fence(session_id) or 0
-        row = SessionRow(0, session_id, storable(title), time, time, 0, 0, CHAIN_START, parent, 0, None)
+        row = new_row(session_id, title, time, parent)
 
         def make(db: Db) -> SessionInfo:
             made = insert(db, row, fence)
@@ -144,19 +144,10 @@ class PostgresStore(BaseStore):
         def make(db: Db) -> SessionInfo:
             row, _, _ = find_sealed(db, session_id, "for share")  # it is not deleted meanwhile
             shared = fork_point(session_id, row.records, at)
-            segments, time = segments_of(db, row, last=shared), utc_now()
-            new = SessionRow(
-                no=0,
-                id=new_id,
-                title=storable(title),
-                created=time,
-                updated=time,
-                records=shared,
-                messages=count_messages(db, segments),
-                head=checksum_at(db, segments, shared),
-                parent=session_id,
-                parent_records=shared,
-                base=segments[-1].key if segments else None,
+            segments = segments_of(db, row, last=shared)
+            messages, head = count_messages(db, segments), checksum_at(db, segments, shared)
+            new = new_row(
+                new_id, title, utc_now(), session_id, shared=shared, messages=messages, head=head, segments=segments
             )
             return insert(db, new, fence)
 

@@ -36,7 +36,7 @@ from ..leases import FolderLocks
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
-from ..session_rows import CHAIN_START, COLUMNS, SessionRow
+from ..session_rows import COLUMNS, SessionRow, new_row
 from .append import Appender
 from .damaged import mended
 from .database import Database
@@ -133,22 +133,7 @@ class SqliteStore(BaseStore):
         with self._database.writing() as db:
             self.key_slot.check()  # the store may have been encrypted since it was opened
             check_free_in(db, session_id)
-            return insert(
-                db,
-                SessionRow(
-                    no=0,
-                    id=session_id,
-                    title=storable(title),
-                    created=time,
-                    updated=time,
-                    records=0,
-                    messages=0,
-                    head=CHAIN_START,
-                    parent=parent,
-                    parent_records=0,
-                    base=None,
-                ),
-            )
+            return insert(db, new_row(session_id, title, time, parent))
 
     def info(self, session_id: str) -> SessionInfo:
         with self._database.reading() as db:
@@ -187,23 +172,11 @@ class SqliteStore(BaseStore):
             shared = fork_point(session_id, row.records, at)
             check_free_in(db, new_id)
             segments = segments_of(db, row, last=shared)
-            time = utc_now()
-            return insert(
-                db,
-                SessionRow(
-                    no=0,
-                    id=new_id,
-                    title=storable(title),
-                    created=time,
-                    updated=time,
-                    records=shared,
-                    messages=count_messages(db, segments),
-                    head=checksum_at(db, segments, shared),
-                    parent=session_id,
-                    parent_records=shared,
-                    base=segments[-1].key if segments else None,
-                ),
+            messages, head = count_messages(db, segments), checksum_at(db, segments, shared)
+            new = new_row(
+                new_id, title, utc_now(), session_id, shared=shared, messages=messages, head=head, segments=segments
             )
+            return insert(db, new)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
         """See `Store.put_blob`. Replaces a damaged blob."""
