@@ -18,8 +18,8 @@ import turnlog
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-FILE_LINES, FUNCTION_LINES = 400, 60
-EXCUSE = "# Over 400 lines because "
+FILE_LINES, FUNCTION_LINES = 600, 60
+EXCUSE = "# Over 600 lines because "
 Sources = dict[Path, ast.Module]
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}

@@ -1,4 +1,3 @@
-# Over 400 lines because it lists everything that a session can do, each in a signature, a docstring and a call.
 """A session: one log, opened for work. Each of its jobs is a module of this package; this module puts them together.
 
 Every message is appended as a record before anything else happens to it, and requests are made from the log. So a
