@@ -11,11 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judging import TARGETS
-from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.messages import Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests.build import build
+from turnlog.requests.pieces import RepairedPiece
+from turnlog.requests.repaired import Run
 from turnlog.requests.translate import plan
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
@@ -85,6 +87,27 @@ def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, 
         assert json.loads(made.json()) == whole.body
         assert Counter(map(repr, made.edits)) == Counter(map(repr, whole.edits))
         assert Counter(map(repr, made.losses)) == Counter(map(repr, whole.losses))
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_a_new_message_adds_one_piece(aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request put the pieces before it together again, so that a turn cost more the longer the session was."""
+    added, add = 0, Run.add
+
+    def counting(run: Run, piece: RepairedPiece, follows: Role) -> None:
+        nonlocal added
+        added += 1
+        add(run, piece, follows)
+
+    monkeypatch.setattr(Run, "add", counting)
+    store = MemoryStore()
+    store.create("s")
+    context, kinds = Context(store, "s"), "UCRDRRA" * 20
+    for message in conversation(kinds):
+        store.append("s", [Draft(MessageRecord(message))])
+        context.refresh()
+        context.request(aim)
+    assert 0 < added <= 1.5 * len(kinds)
 
 
 def test_the_path_of_an_edit_counts_messages_over_the_whole_request() -> None:

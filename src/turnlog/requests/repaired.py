@@ -63,6 +63,7 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.repaired: list[RepairedPiece] = []
+        self.follows: Role | None = None  # the role of the piece behind the last one
         self.view: list[Shown] = []
         self.sizes: list[int] = []
         self.call_ids: set[str] = set()
@@ -83,14 +84,15 @@ class Run:
         return min((self.early[call_id] for call_id in piece.waiting if call_id in self.early), default=None)
 
     def begins(self, pieces: Sequence[Piece]) -> bool:
-        """Whether the run consists of the first of these pieces, and the next one begins as the one did that followed
-        it."""
+        """Whether the run is a prefix of `pieces` and its next piece has the same role as before."""
         if len(self.repaired) >= len(pieces) or not all(map(is_, self.repaired, map(_repaired_of, pieces))):
             return False
-        return not self.repaired or self.repaired[-1].follows == pieces[len(self.repaired)].role
+        return not self.repaired or self.follows == pieces[len(self.repaired)].role
 
-    def add(self, piece: RepairedPiece) -> None:
-        """Add the next piece."""
+    def add(self, piece: RepairedPiece, follows: Role) -> None:
+        """Add the next piece, which a piece of role `follows` comes behind."""
+        # Not `piece.follows`: that is None for a piece that was repaired as the last one and serves in the middle too.
+        self.follows = follows
         index = len(self.repaired)
         if not self.wanting[1] and (piece.needs > 0 or self.repaired):
             self.wanting = index, piece.needs
@@ -340,7 +342,8 @@ class Repairs:
         if run is None or not run.begins(pieces):
             run = Run(self.plan)
         for i in range(len(run.repaired), len(pieces) - 1):
-            run.add(self._repaired(pieces[i], fate, pieces[i + 1].role))
+            follows = pieces[i + 1].role
+            run.add(self._repaired(pieces[i], fate, follows), follows)
         self._run = run
         return run
 
