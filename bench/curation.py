@@ -4,11 +4,16 @@
     python bench/curation.py hostile                         CPU seconds for 12 MB of hostile output of each kind
     python bench/curation.py mutated [--outputs 50000]       the same output twice, and no crash
     python bench/curation.py reads [--shared ../shared]      what repeated reads of the same lines leave in the view
+    python bench/curation.py sessions [--share 0.2]          outputs that were changed while an agent still used them
 
 `results` counts an identifier (as `idents.py` of the shared bench finds them) for a result if it first stands in that
 result and a later message of the assistant uses it; `kept` is the share of them that is verbatim in the curated output,
 `ends` the share that the head and the tail of the result keep in as many tokens. Both are of the results that became
 shorter.
+
+`sessions` replays each session with a budget of a share of its tokens and asks for a request before each answer. Of the
+outputs that curation changed, it counts those that lost an identifier which one of the next three messages uses, and
+which nothing else in the view has.
 """
 
 from __future__ import annotations
@@ -25,8 +30,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from turnlog.errors import BudgetError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Record
+from turnlog.models.target import target
+from turnlog.session.open import open as open_session
+from turnlog.stores import MemoryStore
 from turnlog.tokens.counters import counter_for
 from turnlog.view.curate.curate import LEAST, curated
 from turnlog.view.curate.reading import Ledger, read_of
@@ -276,6 +285,47 @@ def reads(shared: Path) -> int:
     return int(share < 0.8)
 
 
+NEXT = 3
+LEAST_BUDGET = 4_000
+
+
+def replayed(shared: Path, share: float) -> int:
+    """What the next messages use of outputs that were changed a moment ago."""
+    tally: Counter[str] = Counter()
+    for path, messages in transcripts(shared):
+        names = importlib.import_module("idents")
+        uses = [names.idents(said(m)) if m.role == "assistant" else {} for m in messages]
+        whole = sum(count(said(m)) for m in messages)
+        budget = max(LEAST_BUDGET, int(share * whole)) if share else None
+        session = open_session(target=target("openai-chat", "gpt-4o"), store=MemoryStore(), budget=budget)
+        changed: set[int] = set()
+        at: dict[int, int] = {}
+        for i, message in enumerate(messages):
+            if message.role == "assistant" and i:
+                try:
+                    view = session.request().view
+                except BudgetError:
+                    tally["requests that could not be made"] += 1
+                    break
+                shown = {one.records[0]: one for one in view if one.treatment == "curated"}
+                for n in shown.keys() - changed:
+                    now = said(shown[n].message)
+                    soon = {x for one in uses[i : i + NEXT] for x in one}
+                    text = said(messages[at[n]])
+                    gone = [x for x in soon if names.occurs(x, text) >= 0 and names.occurs(x, now) < 0]
+                    rest = "\n".join(said(one.message) for one in view) if gone else ""
+                    lost = [x for x in gone if names.occurs(x, rest) < 0]
+                    tally["outputs that were changed"] += 1
+                    tally["of them lost what is used next"] += bool(lost)
+                    if lost:
+                        print(f"{path.name} record {n}: {lost[:5]}")
+                changed |= shown.keys()
+            at[session.add(message).n] = i
+    for name, number in tally.items():
+        print(f"{name:40} {number:>8,}")
+    return int(tally["of them lost what is used next"] > 0.03 * tally["outputs that were changed"])
+
+
 def results_of(messages: list[Message], at: int) -> list[tuple[ToolCall, str]]:
     """The texts of the results in one message, with their calls."""
     return [(call, text) for i, call, text in results(messages) if i == at]
@@ -283,14 +333,17 @@ def results_of(messages: list[Message], at: int) -> list[tuple[ToolCall, str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("results", "hostile", "mutated", "reads"))
+    parser.add_argument("what", choices=("results", "hostile", "mutated", "reads", "sessions"))
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--outputs", type=int, default=50_000)
+    parser.add_argument("--share", type=float, default=0.2, help="of a session's tokens; 0: no budget")
     parser.add_argument("--show", default="", help="print the results of this kind that became shorter")
     options = parser.parse_args()
     shared = Path(options.shared).resolve()
     if options.what == "results":
         return measure(shared, options.show)
+    if options.what == "sessions":
+        return replayed(shared, options.share)
     if options.what == "reads":
         return reads(shared)
     return timed() if options.what == "hostile" else repeated(shared, options.outputs)

@@ -18,7 +18,7 @@ from turnlog.requests.translate import plan
 from turnlog.view.fold import select
 from turnlog.view.tool_calls import fate_of
 
-__all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge"]
+__all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge", "records_of"]
 
 FOLDERS = (
     "claude-code-entire", "claude-code-log", "agentcmd/claude", "cua", "codex-entire", "agentcmd/codex", "vibe-tracker",

@@ -77,8 +77,9 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     `steps` are applied in order until requests are down to the goal. With every strategy, the oldest messages are left
     out as a last resort before a request is refused.
 
-    The step `curate` is taken always: it shortens tool outputs that are recorded from then on by what the tool is (see
-    `turnlog.curate`), on their way into the view. In its place among the steps, it does so with those recorded before.
+    The step `curate` shortens all older tool outputs by what the tool is (see `turnlog.curate`). With it, an output
+    that takes over a tenth of the budget is shortened as soon as it is recorded, and what says nothing leaves every
+    output.
 
     - `protect`: `mask` and `priority` do not touch the newest messages, up to this share of the limit.
     - `head`, `summary`, `tail`: when messages are summarised, shares of the room beside system text: for the beginning

@@ -21,13 +21,19 @@ class SessionCuration(Curation):
         self._read = 0  # the last record whose rule is known
         self.pinned: frozenset[int] = frozenset()
         """The numbers of the records that a user pinned: their messages are not curated."""
+        self._also: frozenset[int] = frozenset()
 
     def load(self, decisions: Mapping[int, Decision]) -> None:
         """Begin a view anew. `decisions` are those in force."""
         for record in self._store.of_kinds(self._id, ("configuration",), first=self._read + 1):
             self.take(record)
         self.pinned = frozenset(decision.first for decision in decisions.values() if decision.action == "pin")
-        self.begin(self.pinned, outputs_of(decisions.values()))
+        self._also = outputs_of(decisions.values())
+        self.begin(self.pinned, self._also)
+
+    def is_curated(self, n: int) -> bool:
+        """Whether the outputs of a record are curated, by the rule in force when it was recorded or by a decision."""
+        return self._rules.at(n).on or n in self._also
 
     def take(self, record: Record) -> None:
         """Take in a configuration."""

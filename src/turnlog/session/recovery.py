@@ -208,6 +208,9 @@ def begin(
     journal, events, context = session._journal, session._events, session._context
     before = context.last
     opening = journal.append(SessionOpened(source, resumed=not created))[0] if source else None
+    if not created and (moved := context.version_decision()) is not None:  # before this version configures anything
+        with suppress(Conflict):
+            journal.append(moved, expected=context.last)
     configure()
     with events.opening():
         if created:

@@ -41,6 +41,7 @@ from .marks import mark_edits, marked
 from .originals import ImageNumbers, Originals
 from .sections import Sections
 from .tally import Tally, items_of
+from .versions import version_decision
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
@@ -390,6 +391,11 @@ class Context:
     def items(self) -> Sequence[Item]:
         """The messages in memory as they are shown."""
         return self._shown.items
+
+    def version_decision(self) -> Decision | None:
+        """The decision that this version of turnlog shows some records otherwise than the one that made the
+        configuration in force; None if there is nothing to say."""
+        return version_decision(self.configuration, self.decisions, self.items, self._curation.is_curated)
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""

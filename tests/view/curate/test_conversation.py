@@ -19,9 +19,9 @@ from turnlog.view.types import Shown
 SEARCH = "\n".join(f"src/module_{n // 40}.py:{n}:    value = compute({n}, other_argument)" for n in range(800))
 
 
-def session_in(store: MemoryStore) -> Session:
-    """A session with a target and the user's task."""
-    made = turnlog.open("s", store=store, target=turnlog.target("anthropic", "claude-sonnet-4-5"))
+def session_in(store: MemoryStore, budget: int | None = 100_000) -> Session:
+    """A session with a target, a budget of which `SEARCH` takes more than a tenth, and the user's task."""
+    made = turnlog.open("s", store=store, target=turnlog.target("anthropic", "claude-sonnet-4-5"), budget=budget)
     if not made.view():
         made.user("Find the error.")
     return made
@@ -53,7 +53,46 @@ def shown(session: Session, n: int) -> str:
     return "\n".join(texts)
 
 
-def test_an_output_is_curated_by_default_and_kept_whole() -> None:
+@pytest.mark.parametrize("budget", [None, 200_000, turnlog.Budget(answer=10)])
+def test_an_output_that_is_no_giant_stays_whole_until_room_is_needed(budget: Any) -> None:
+    """An agent lost names that it needed from the only output of an empty window."""
+    session = session_in(MemoryStore(), budget)
+    ask = "\n".join(f"{n} {'abcdefgh'[n % 8] * 5} {n * 7}" for n in range(900))
+    for name, text in (("grep", SEARCH), ("bash", ask), ("list_orders", SEARCH), ("query", f"[{'1, ' * 9_000}1]")):
+        assert shown(session, call(session, name, text, command="docker ps")) == text
+    if not isinstance(budget, int):
+        assert shown(session, call(session, "grep", SEARCH * 2)) == SEARCH * 2
+
+
+def test_an_output_loses_what_says_nothing_when_it_comes() -> None:
+    """Escapes, progress and equal lines cost tokens in every request; what they say is kept."""
+    session = session_in(MemoryStore(), None)
+    bars = "\r".join(f"\x1b[32mdownloading {n}% {'=' * (n // 4):25}\x1b[0m" for n in range(101))
+    n = call(session, "bash", "\n".join(["start", bars, *["waiting"] * 90, "exit code 3"]), command="make")
+    assert shown(session, n).split("\n") == [
+        "start",
+        f"downloading 100% {'=' * 25}",
+        "waiting",
+        f"[... 89 equal lines left out, kept as record {n} ...]",
+        "exit code 3",
+    ]
+    assert shown(session, call(session, "bash", "\x1b[0m" * 900, command="make")) == "[no text]"
+
+
+def test_what_was_tidied_when_it_came_is_shortened_when_room_is_needed() -> None:
+    """An output that had escapes would stay long for ever."""
+    session = session_in(MemoryStore(), None)
+    text = "\n".join(f"\x1b[31;1m{n}\x1b[0m {'abcdefgh'[n % 8] * 4}" for n in range(3_000))
+    n = call(session, "bash", text, command="docker ps")
+    assert "left out" not in shown(session, n) and "\x1b" not in shown(session, n)
+    for word in ("one", "two", "three"):
+        session.assistant(word)
+        session.user(word)
+    session.compact(strategy=Strategy(steps=("curate",)))
+    assert f" lines left out, kept as record {n} ...]" in shown(session, n)
+
+
+def test_a_giant_is_shortened_when_it_comes_and_kept_whole() -> None:
     """The view is short, the log is not, and the mark says where the rest is."""
     session = session_in(MemoryStore())
     n = call(session, "grep", SEARCH)
@@ -214,11 +253,13 @@ def test_a_body_without_a_session_has_marks_without_records() -> None:
             {"role": "assistant", "tool_calls": [{"id": f"c{n}", "type": "function", "function": function}]}
         )  # type: ignore[dict-item]
         messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": text})
+    for word in ("Found.", "Yes.", "Done."):
+        messages += [{"role": "assistant", "content": word}, {"role": "user", "content": "Sure?"}]
     body = {"model": "gpt-4o", "messages": messages}
-    made = turnlog.fit(body, max_tokens=100_000).body["messages"]
+    assert turnlog.fit(body, max_tokens=100_000).body["messages"][2]["content"] == SEARCH
+    made = turnlog.fit(body, max_tokens=8_000).body["messages"]
     assert "more lines of this file left out ...]" in made[2]["content"] and "record" not in made[2]["content"]
     assert made[6]["content"] == "[... lines 1-60 of a.py left out: unchanged since they were read above ...]"
-    assert turnlog.fit(body, max_tokens=100_000, strategy="mask").body["messages"][2]["content"] == SEARCH
 
 
 def test_only_auto_curates_by_default() -> None:
@@ -228,7 +269,7 @@ def test_only_auto_curates_by_default() -> None:
 
 def test_what_was_scrubbed_is_not_shown_from_memory() -> None:
     """Findings about outputs are kept while a session is open; a leaked secret must not come back from there."""
-    seen = Curator(Rule(True))
+    seen = Curator(Rule(True, giant=1_000))
     asked = Shown(Message("assistant", (ToolCall("c", "grep", {}),)), (1,))
     seen.see(asked, asked)
     for text in (SEARCH.replace("value", "hunter2"), SEARCH.replace("value", "[redacted]")):

@@ -24,7 +24,9 @@ def session_with_old_outputs(store: MemoryStore, repeats: int = 2) -> tuple[Sess
         made = ToolCall(f"call_{len(numbers)}", name, arguments)
         session.add(Message("assistant", (made,)))
         numbers.append(session.tool_result(made, text).n)
-    session.assistant("Found.")
+    for word in ("Found.", "Yes.", "Done."):
+        session.assistant(word)
+        session.user("Sure?")
     return session, numbers
 
 

@@ -22,7 +22,7 @@ class Curation:
 
     def __init__(self, rules: Rules | Rule, *, named: bool = True) -> None:
         self._curator = Curator(rules, named=named)
-        self._sizes: dict[int, tuple[Message, Counting, int]] = {}
+        self._sizes: dict[tuple[int, bool], tuple[Message, Counting, int]] = {}
 
     def begin(self, pinned: Collection[int] = (), also: Collection[int] = ()) -> None:
         """Begin a view anew. Messages of `pinned` records stay as they are; the outputs of the records `also` are
@@ -48,8 +48,9 @@ class Curation:
         n, plain = item.n, item.plain_tokens if item.plain is not None else item.tokens
         if shown is item.decided:
             return Item(shown, plain, item.raw, n, plain)
-        known = self._sizes.get(n)
+        key = n, curator.shortens(n)
+        known = self._sizes.get(key)
         if known is None or known[1] is not counting or known[0] != shown.message:
-            known = self._sizes[n] = shown.message, counting, counting.message(shown.message)
+            known = self._sizes[key] = shown.message, counting, counting.message(shown.message)
         tokens, kind = known[2], curator.kinds[n]
         return Item(shown, tokens, item.raw, n, tokens, plain=item.decided, plain_tokens=plain, curator=kind)

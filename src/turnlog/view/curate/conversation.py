@@ -1,8 +1,11 @@
 """The outputs of a conversation, curated one after another on their way into a view.
 
+When an output comes, only what says nothing leaves it, and a file that is read again points to the earlier read, which
+a provider's prompt cache holds. Only a giant, an output that takes much of the budget, is made shorter at once; all
+others are when a decision needs room.
+
 What becomes of an output depends on nothing but the records up to it and the decisions in force, so it is the same in
-every later view, until a decision changes what is shown. A file that is read again points to the earlier read, which a
-provider's prompt cache holds; the earlier one is left alone.
+every later view, until a decision changes what is shown.
 """
 
 from __future__ import annotations
@@ -26,18 +29,33 @@ STEP = "curate"
 """The step of a strategy with which outputs are curated."""
 
 
+GIANT = 0.1
+"""The share of the budget from which on an output is a giant."""
+
+_BYTES_A_TOKEN = 4
+"""An estimate that depends on no tokenizer, so that each target is shown the same of a giant."""
+
+
 class Rule(Struct, frozen=True):
-    """Whether the outputs that are recorded now are curated, and what their user says of tools, by name."""
+    """Whether the outputs that are recorded now are curated; the tokens of a giant, 0 if there is none; and what their
+    user says of tools, by name."""
 
     on: bool
+    giant: float = 0
     outputs: Mapping[str, str] = {}
 
     @classmethod
     def of(cls, strategy: Strategy | None, configuration: Configuration | None = None) -> Rule:
-        """The rule of a strategy (None: the default) and of the tools of a configuration."""
+        """The rule of a strategy (None: the default) and of the tools and the budget of a configuration."""
         tools = configuration.tools if configuration is not None else ()
+        budget = configuration.budget if configuration is not None else None
         steps = (strategy or PRESETS["auto"]).steps
-        return cls(STEP in steps, {tool.name: tool.output for tool in tools if tool.output})
+        giant = GIANT * budget.max_tokens if budget is not None else 0
+        return cls(STEP in steps, giant, {tool.name: tool.output for tool in tools if tool.output})
+
+    def is_giant(self, text: str) -> bool:
+        """Whether a text takes more of the budget than an output should."""
+        return 0 < self.giant * _BYTES_A_TOKEN < len(text.encode("utf-8", "surrogatepass"))
 
 
 class Rules:
@@ -70,7 +88,8 @@ def outputs_of(decisions: Iterable[Decision]) -> frozenset[int]:
 
 
 class _Known(Struct):
-    """What was found out about one text, `source`: the call that it answers, and what it is."""
+    """What was found out about one text, `source`: the call that it answers, what it is, and the text that is shown of
+    it."""
 
     call: ToolCall
     source: str
@@ -89,9 +108,10 @@ _MOST_READ = 1_000_000
 class Curator:
     """Curates the messages of one view, which are given in order.
 
-    `rules` say what is curated; the outputs of the records `also` are curated besides. Messages of `pinned` records
-    stay as they are. Without `named`, marks name no records, for a conversation that has none. With `whole_reads`,
-    files are shown again wherever they were read again. What `before` found out about texts is used again.
+    `rules` say what is curated; the outputs of the records `also` are made shorter whatever their size. Messages of
+    `pinned` records stay as they are. Without `named`, marks name no records, for a conversation that has none. With
+    `whole_reads`, files are shown again wherever they were read again. What `before` found out about texts is used
+    again.
     """
 
     def __init__(
@@ -109,7 +129,7 @@ class Curator:
         self._also = also
         self._named = named
         self._whole_reads = whole_reads
-        self._known: dict[tuple[int, int, int], _Known] = before._known if before is not None else {}
+        self._known: dict[tuple[int, int, int, bool], _Known] = before._known if before is not None else {}
         self._calls: dict[str, ToolCall] = {}
         self._ledger = Ledger()
         self.kinds: dict[int, str] = {}
@@ -127,6 +147,10 @@ class Curator:
         pinned = self._pinned if pinned is None else pinned
         also = self._also if also is None else also
         return Curator(self._rules, pinned, self, also=also, named=self._named, whole_reads=whole_reads)
+
+    def shortens(self, n: int) -> bool:
+        """Whether the outputs of a record are made shorter whatever their size."""
+        return n in self._also
 
     def see(self, shown: Shown, raw: Shown) -> Shown:
         """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
@@ -166,13 +190,14 @@ class Curator:
     def _text(self, place: tuple[int, int, int], call: ToolCall, part: Text, rule: Rule) -> Text:
         if len(part.text) > _MOST_READ:
             return part
-        wanted = rule.on or place[0] in self._also
-        known = self._known.get(place)
+        also = self.shortens(place[0])
+        wanted = rule.on or also
+        known = self._known.get((*place, also))
         stale = known is None or known.call != call or known.source != part.text  # a scrub changes records
         if known is None or stale or (wanted and not known.kind):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[place] = self._found(place[0], call, part.text, rule, wanted)
+            known = self._known[*place, also] = self._found(place[0], call, part.text, rule, also)
         text, on = known.text, wanted and place[0] not in self._pinned
         if known.read is not None:
             since = self._ledger.repeats(known.read, place[0])
@@ -185,11 +210,12 @@ class Curator:
         self.kinds[place[0]] = known.kind
         return Text(text)
 
-    def _found(self, n: int, call: ToolCall, text: str, rule: Rule, wanted: bool) -> _Known:
+    def _found(self, n: int, call: ToolCall, text: str, rule: Rule, also: bool) -> _Known:
         output = rule.outputs.get(call.name, "")
         if (output or kind_of(call, text)) == "read":
             return _Known(call, text, None if is_marked(text) else read_of(call, text), kind="read")
-        if not wanted:
+        if not (rule.on or also):
             return _Known(call, text)
-        made = curated(call, text, output, n if self._named else 0)
+        loses = also or rule.is_giant(text)
+        made = curated(call, text, output, n if self._named else 0, loses=loses)
         return _Known(call, text, text=made.text if made.saved else None, kind=made.kind)

@@ -12,8 +12,9 @@ from ...log.messages import ToolCall
 from .command import build, command, tests
 from .diff import diff
 from .json_values import json_value
+from .lines import tidied
 from .listing import listing
-from .marks import Marks, is_marked
+from .marks import NO_TEXT, Marks, is_marked
 from .page import page
 from .recognise import OUTPUTS, as_call, kind_of
 from .search import search
@@ -37,6 +38,10 @@ _CURATORS: dict[str, Callable[[str, Marks], str]] = {
     "table": table,
     "tests": tests,
 }
+
+
+_PRINTED = frozenset({"build", "command", "listing", "search", "tests"})
+"""What programs print in a terminal: escapes in it, progress that was overwritten and equal lines say nothing."""
 
 
 class Curated(Struct, frozen=True):
@@ -77,19 +82,22 @@ def curate(tool: str, text: str, *, arguments: Any = None, output: str = "", rec
     return curated(as_call(tool, arguments), text, output, record)
 
 
-def curated(call: ToolCall, text: str, output: str = "", record: int = 0) -> Curated:
-    """The same for a call on record."""
+def curated(call: ToolCall, text: str, output: str = "", record: int = 0, *, loses: bool = True) -> Curated:
+    """The same for a call on record. Without `loses`, only what says nothing goes: escapes, progress that overwrote
+    itself, and equal lines in a row, which are counted."""
     if len(text) < LEAST or is_marked(text):
         return Curated(text, output or "text", len(text))
     found = unwrapped(text) if output != "json" else None
     if found is not None:
         value, key = found
-        inner = curated(call, value[key], output, record)
+        inner = curated(call, value[key], output, record, loses=loses)
         shown = wrapped(value, key, inner.text) if inner.saved else text
         return Curated(shown, inner.kind, len(text))
     kind = kind_of(call, text, output)
-    curator = _CURATORS.get(kind)
+    curator = _CURATORS.get(kind) if loses else tidied if kind in _PRINTED else None
     shown = text if curator is None else curator(text, Marks(record))
     if len(shown) > MOST_LEFT * len(text):
         shown = text
+    elif not shown.strip() and text.strip():
+        shown = NO_TEXT
     return Curated(shown, kind, len(text))

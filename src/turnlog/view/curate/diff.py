@@ -1,4 +1,7 @@
-"""Diffs: what changed, without files that a program writes, and of very long ones the first hunks of each file."""
+"""Diffs: what changed, without files that a program writes, and of very long ones the first hunks of each file.
+
+Hunks and the lines between them keep their order. Each one is shown whole, or is counted by a mark.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,17 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from .lines import WORK
-from .marks import Marks, number
+from .marks import WORK, Marks, lines_of, number
 
 _BEGINS = re.compile(r"^(?:diff --git |diff -|Index: |--- [^\n]*\n\+\+\+ )", re.MULTILINE)
-_HUNK = re.compile(r"^@@ ", re.MULTILINE)
+_HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_HEAD = re.compile(
+    r"(?:diff |index |--- |\+\+\+ |old mode |new mode |new file |deleted file |similarity |dissimilarity |rename |copy "
+    r"|Index: |={20,}|Binary files? |GIT binary patch|Only in )"
+)
+_AROUND = re.compile(
+    r"(?:commit [0-9a-f]{7,40}\b|(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): |    |-- ?$|\s*$)"
+)
 _GENERATED = re.compile(
     r"(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Cargo\.lock|Gemfile\.lock|composer\.lock"
     r"|go\.sum|\.min\.(?:js|css)|\.map|\.snap|\.svg|_pb2\.py|\.pb\.go)\"?$"
@@ -25,69 +34,106 @@ _LIMITS = (1_000_000, 6_000, 2_500, 1_000, 300)
 _FILES = 100
 """Files of which anything is shown, at the last limit."""
 
+_LEAST_SHARE = 0.9
+"""The least share of lines that must be a diff's, or what `git log` puts around one."""
+
 
 class _File(Struct):
-    """One file of a diff: its lines up to the first hunk, and its hunks."""
+    """One file of a diff: the lines above its first hunk, its hunks, and the lines behind them, which are no part of
+    it."""
 
-    head: str
+    head: list[str]
     hunks: list[str]
+    behind: list[str]
 
     @property
     def is_generated(self) -> bool:
         """Whether a program wrote the file, so that nobody reads its diff."""
-        return any(_GENERATED.search(line) for line in self.head.split("\n", 6)[:6])
+        return any(_GENERATED.search(line) for line in self.head[:6])
 
 
 def is_diff(text: str) -> bool:
-    """Whether a text has the beginning of a diff, and a hunk."""
-    return _BEGINS.search(text, 0, 20_000) is not None and _HUNK.search(text, 0, 60_000) is not None
+    """Whether nearly all lines of a text are those of a diff, and one of them begins a hunk."""
+    if _BEGINS.search(text, 0, 20_000) is None:
+        return False
+    lines = text[:60_000].split("\n")[:-1] if len(text) > 60_000 else text.split("\n")
+    fit, hunks, left = 0, 0, (0, 0)
+    for line in lines:
+        left, inside, begins = _step(line, left)
+        hunks += begins
+        fit += inside or begins or _HEAD.match(line) is not None or _AROUND.match(line) is not None
+    return hunks > 0 and fit >= _LEAST_SHARE * len(lines)
+
+
+def _step(line: str, left: tuple[int, int]) -> tuple[tuple[int, int], bool, bool]:
+    """Take the next line of a diff: how many old and new lines its hunk still has, whether the line is in a hunk, and
+    whether it begins one. `left` is how many there were before."""
+    old, new = left
+    if line[:1] == "\\" or ((old > 0 or new > 0) and line[:1] in (" ", "+", "-", "")):
+        if line[:1] != "\\":
+            old, new = old - (line[:1] != "+"), new - (line[:1] != "-")
+        return (old, new), True, False
+    if (found := _HUNK.match(line)) is not None:
+        return (int(found[1] or 1), int(found[2] or 1)), False, True
+    return (0, 0), False, False
 
 
 def diff(text: str, marks: Marks) -> str:
     """A diff, shortened: hunks stay whole or leave whole."""
-    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1 or WORK]
-    starts = [found.start() for found in _BEGINS.finditer(seen)]
-    starts = [
-        at
-        for i, at in enumerate(starts)
-        if not i or not seen.startswith("--- ", at) or _is_new(seen, starts[i - 1], at)
-    ]
-    if not starts:
+    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1]
+    if not seen:
         return text
-    before = seen[: starts[0]]
-    files = [_file(seen[at:end]) for at, end in zip(starts, [*starts[1:], len(seen)], strict=True)]
+    files = _read(seen.removesuffix("\n").split("\n"))
     shown = seen
     for most in _LIMITS:
-        shown = "\n".join(_laid_out(before, files, most, marks))
+        shown = "\n".join(_laid_out(files, most, marks))
         if len(shown) <= _ROOM:
             break
     if len(seen) < len(text):
-        unread = number(text.count("\n", len(seen)) + 1, "more line")
-        shown = f"{shown}\n{marks.left_out(f'{unread} of the diff')}"
+        shown = f"{shown}\n{marks.left_out(number(lines_of(text[len(seen) :]), 'more line') + ' of the diff')}"
     return shown
 
 
-def _is_new(text: str, before: int, at: int) -> bool:
-    """Whether `---` at a place begins a file, and is not part of the head of the file that begins before it."""
-    return _HUNK.search(text, before, at) is not None
+def _read(lines: Sequence[str]) -> list[_File]:
+    """The files of a diff, in order. What is above the first one is a file without hunks."""
+    files = [_File([], [], [])]
+    hunk: list[str] = []
+    left = (0, 0)
+
+    def close() -> None:
+        if hunk:
+            files[-1].hunks.append("\n".join(hunk))
+            hunk.clear()
+
+    for line in lines:
+        left, inside, begins = _step(line, left)
+        if begins or (inside and hunk):
+            if begins:
+                close()
+                if files[-1].behind:
+                    files.append(_File([], [], []))
+            hunk.append(line)
+            continue
+        close()
+        if _HEAD.match(line) is not None and (files[-1].hunks or files[-1].behind or _is_first(line)):
+            files.append(_File([], [], []))
+        if files[-1].hunks:
+            files[-1].behind.append(line)
+        else:
+            files[-1].head.append(line)
+    close()
+    return [one for one in files if one.head or one.hunks]
 
 
-def _file(text: str) -> _File:
-    hunks = [found.start() for found in _HUNK.finditer(text)]
-    if not hunks:
-        return _File(text.rstrip("\n"), [])
-    ends = [*hunks[1:], len(text)]
-    return _File(
-        text[: hunks[0]].rstrip("\n"), [text[at:end].rstrip("\n") for at, end in zip(hunks, ends, strict=True)]
-    )
+def _is_first(line: str) -> bool:
+    """Whether a line is the first of a file's, whatever is above it."""
+    return line.startswith(("diff ", "Index: "))
 
 
-def _laid_out(before: str, files: Sequence[_File], most: int, marks: Marks) -> Iterator[str]:
-    if before.strip():
-        yield before.rstrip("\n")
+def _laid_out(files: Sequence[_File], most: int, marks: Marks) -> Iterator[str]:
     shown = files[:_FILES] if most == _LIMITS[-1] else files
     for one in shown:
-        yield one.head
+        yield from one.head
         room = 0 if one.is_generated and sum(map(len, one.hunks)) > 1_000 else most
         for i, hunk in enumerate(one.hunks):
             room -= len(hunk)
@@ -95,10 +141,12 @@ def _laid_out(before: str, files: Sequence[_File], most: int, marks: Marks) -> I
                 yield marks.left_out(_sizes(one.hunks[i:]))
                 break
             yield hunk
-    if len(shown) < len(files):
-        gone = files[len(shown) :]
+        yield from one.behind
+    if gone := files[len(shown) :]:
         sizes = _sizes([hunk for one in gone for hunk in one.hunks])
-        yield marks.left_out(f"{number(len(gone), 'more file')} with {sizes}")
+        lines = sum(len(one.head) + len(one.behind) for one in gone)
+        beside = f" and {number(lines, 'line')} around them" if lines else ""
+        yield marks.left_out(f"{number(len(gone), 'more file')} with {sizes}{beside}")
 
 
 def _sizes(hunks: Sequence[str]) -> str:

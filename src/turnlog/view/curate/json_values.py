@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from .lines import WORK
-from .marks import Marks, number
+from .marks import WORK, Marks, number
 
 _ROOM = 6_000
 """Characters of a value that is not shortened further."""
@@ -58,6 +57,14 @@ _decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_fraction, par
 _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
+def read_json(text: str) -> Any:
+    """The value of JSON; None if it cannot be read, or has a key twice."""
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def is_json(text: str) -> bool:
     """Whether a text may be an object or a list, or one of them on each line."""
     ends = text[:1] + text[-1:]
@@ -75,7 +82,7 @@ def json_value(text: str, marks: Marks) -> str:
         return _lines(text.strip(), marks) or text
     shown = text
     for most, longest in _LIMITS[len(text) > _WHOLE :]:
-        shown = _spelled(_inner(value, most, longest, marks, 0))
+        shown = spelled(_inner(value, most, longest, marks, 0))
         if len(shown) <= _ROOM:
             break
     return shown
@@ -83,21 +90,25 @@ def json_value(text: str, marks: Marks) -> str:
 
 def _lines(text: str, marks: Marks) -> str:
     """JSON Lines, shortened; "" if the first ones are none."""
-    lines = [line for line in text[:WORK].split("\n") if line.strip()]
-    if text[:1] != "{" or len(lines) < 3:
+    if text[:1] != "{":
         return ""
-    unread = text.count("\n", WORK) + (len(text) > WORK)
+    pieces = text[:WORK].split("\n", _LINES)
+    is_whole = len(pieces) <= _LINES and len(text) <= WORK
+    lines = [line for line in (pieces if is_whole else pieces[:-1]) if line.strip()]
+    if len(lines) < 3:
+        return ""
     try:
-        values = [_decode(line) for line in lines[:_LINES]]
-        last = [] if len(lines) <= _LINES and not unread else [_decode(text[text.rfind("\n") + 1 :])]
+        values = [_decode(line) for line in lines]
+        last = [] if is_whole else [_decode(text[text.rfind("\n") + 1 :])]
     except (ValueError, RecursionError):
         return ""
+    count = len(values) if is_whole else sum(1 for line in text.split("\n") if line.strip())
     shown = ""
     for most, longest in _LIMITS:
-        kept = [_spelled(_inner(value, most, longest, marks, 0)) for value in values[:most]]
-        gone = len(lines) + unread - len(kept) - len(last)
+        kept = [spelled(_inner(value, most, longest, marks, 0)) for value in values[:most]]
+        gone = count - len(kept) - len(last)
         mark = [marks.left_out(number(gone, "more line") + _schema(values[most:]))] if gone else []
-        shown = "\n".join([*kept, *mark, *(_spelled(_inner(value, most, longest, marks, 0)) for value in last)])
+        shown = "\n".join([*kept, *mark, *(spelled(_inner(value, most, longest, marks, 0)) for value in last)])
         if len(shown) <= _ROOM:
             break
     return shown
@@ -115,7 +126,10 @@ def _inner(value: Any, most: int, longest: int, marks: Marks, depth: int) -> Any
             keys = [*value]
             gone = keys[most:]
             shown = {key: value[key] for key in keys[:most]}
-            shown["..."] = marks.left_out(number(len(gone), "more key"))
+            dots = "..."
+            while dots in shown:
+                dots += "."
+            shown[dots] = marks.left_out(number(len(gone), "more key"))
         return {key: _inner(item, most, longest, marks, depth + 1) for key, item in shown.items()}
     if isinstance(value, str) and len(value) > longest:
         return marks.left_out(f"a text of {number(len(value), 'character')}")
@@ -154,7 +168,8 @@ def _kind(value: Any) -> str:
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), "number")
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """JSON of a value that was read, without spaces that mean nothing."""
     pieces: list[str] = []
     _spell(value, pieces)
     return "".join(pieces)

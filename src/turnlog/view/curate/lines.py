@@ -1,25 +1,28 @@
-"""The lines of a program's output: cleaned, and with the ones that matter told apart."""
+"""The lines of a program's output: cleaned, and with the ones that matter told apart.
+
+Lines keep their order. Each one is shown, or is counted by the mark that stands in its place.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from .marks import Marks, number
-
-WORK = 1_000_000
-"""Characters of an output that are looked at line by line. What is behind them is left out as a whole, except lines
-that tell of errors."""
+from .json_values import is_json, json_value
+from .marks import NO_TEXT, WORK, Marks, lines_of, number
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78MDEHc])"
 )  # control sequences of a terminal: colours, cursor movements, titles, character sets
 _BACKSPACES = re.compile(r"[^\n\x08]\x08")
-_NUMBER = re.compile(r"[ ]*\d+")
+
 _BARS = re.compile(r"[ #=\-.>█▉▊▋▌▍▎▏░▒▓━╸╺─⠀-⣿|/\\]{3,}")
+_HASHES = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
+_NUMBERS = re.compile(r"(?<! )[ ]*\d+(?:[.,:]\d+)*(?:[ ]?(?:[kKMGT]i?B?|bytes|B)\b(?:/s)?)?")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 IMPORTANT = re.compile(
     r"(?:error|exception|fatal|panic|traceback|warning|fail(?:ed|ure|ures|ing|s)?\b|denied|not found|no such file"
@@ -44,28 +47,32 @@ _REPEATS = 3
 """How often the same important line is shown."""
 
 _RUN = 4
-"""So many similar lines in a row are folded into the first, a mark and the last."""
+"""So many similar or equal lines in a row are folded."""
 
 _LONG = 2_000
 """Characters of a line from which on its middle is left out."""
 
-_ALIKE = 160
-"""Characters of a line by which it is compared with the next."""
+_TELLING = 1_000
+"""The most lines about errors that are looked for in the middle of a text that is not read line by line."""
 
 
 def first_that_fits(
     text: str, room: int, layouts: Callable[[Sequence[str]], Iterable[Iterable[str]]], marks: Marks
 ) -> str:
     """The first of the `layouts` of a text's lines that takes at most `room` characters, or else the last. Only `WORK`
-    characters are laid out; a mark counts the lines behind them."""
-    seen = text if len(text) <= WORK else text[: text.rfind("\n", 0, WORK) + 1 or WORK]
+    characters are laid out; a mark counts the lines behind them, or the characters if a line goes on there."""
+    end = len(text) if len(text) <= WORK else text.rfind("\n", 0, WORK) + 1 or WORK
+    seen, rest = text[:end], text[end:]
     shown = ""
-    for lines in layouts(seen.split("\n")):
+    for lines in layouts(cleaned(seen).removesuffix("\n").split("\n")):
         shown = "\n".join(lines)
         if len(shown) <= room:
             break
-    unread = max(1, text.count("\n", len(seen)))
-    return f"{shown}\n{marks.left_out(number(unread, 'more line'))}" if len(seen) < len(text) else shown
+    if not rest:
+        return shown
+    whole_lines = seen.endswith("\n")
+    what = number(lines_of(rest), "more line") if whole_lines else number(len(rest), "more character")
+    return f"{shown}\n{marks.left_out(what)}"
 
 
 def without_escapes(text: str) -> str:
@@ -74,16 +81,48 @@ def without_escapes(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """What a terminal would show of a text: no control sequences, of a line that was written over only its last
-    state."""
+    """What a terminal would show of a text: no control sequences, and of progress that overwrote itself in a line only
+    the last state. States that say something else stay, on lines of their own."""
     text = without_escapes(text)
     if "\x08" in text:
         text = _BACKSPACES.sub("", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "\r" in text:
-        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+        text = "\n".join("\n".join(_states(line)) if "\r" in line else line for line in text.split("\n"))
     return text
+
+
+def _states(line: str) -> list[str]:
+    """What a line said before it was overwritten for good, without the states of one progress but the last."""
+    kept: list[str] = []
+    before: str | None = None
+    for state in line.split("\r"):
+        if not state.strip():
+            continue
+        shape = _shape(state)
+        if kept and (state == kept[-1] or (shape == before and _is_progress(shape))):
+            kept[-1] = state
+        else:
+            kept.append(state)
+        before = shape
+    return kept or [""]
+
+
+def _is_progress(shape: str) -> bool:
+    """Whether lines of this shape tell how far something is: they have words, a percentage, or nothing but a bar. Bare
+    numbers may be values."""
+    return "%" in shape or "0" not in shape or _WORD.search(shape) is not None
+
+
+def tidied(text: str, marks: Marks) -> str:
+    """A text without what says nothing: escapes, progress that overwrote itself, and equal lines in a row, which are
+    counted."""
+    lines = cleaned(text).split("\n")
+    fates = [""] * len(lines)
+    _fold_equal(lines, fates)
+    shown = "\n".join(_laid_out(lines, fates, marks, {}, whole=True))
+    return shown if shown.strip() or not text.strip() else NO_TEXT
 
 
 class Picked(Struct, frozen=True):
@@ -96,10 +135,13 @@ class Picked(Struct, frozen=True):
 def picked(text: str, room: Picked, marks: Marks, drop: re.Pattern[str] | None = None, dropped: str = "") -> str:
     """The beginning and the end of an output, and between them every line that tells of an error with the lines around
     it. Similar lines in a row are folded. Lines that `drop` matches are left out and called `dropped`."""
-    lines, beyond, ending = _within(cleaned(text))
+    if len(text) > WORK and "\n" not in text[WORK // 2 : -WORK // 2]:
+        gone = marks.left_out(number(len(text) - room.head - room.tail, "character"))
+        return f"{text[: room.head]}\n{gone}\n{text[-room.tail :]}"
+    lines, unseen = _within(text)
     important = [IMPORTANT.search(line) is not None and not _is_harmless(line) for line in lines]
     fates = ["" if tells else "lines" for tells in important]
-    _keep_ends(lines, fates, room, len(lines) if not beyond else ending)
+    _keep_ends(lines, fates, room, max(unseen, default=0))
     near = [False] * len(lines)
     for i, tells in enumerate(important):
         if tells:
@@ -110,10 +152,11 @@ def picked(text: str, room: Picked, marks: Marks, drop: re.Pattern[str] | None =
         for i, line in enumerate(lines):
             if not near[i] and drop.search(line):
                 fates[i] = dropped
-    _fold(lines, near, fates)
+    _fold_similar(lines, near, fates)
+    _fold_equal(lines, fates)
     _fold_repeats(lines, important, fates)
-    shown = _laid_out(lines, fates, marks, (ending, beyond))
-    return "\n".join(shown)
+    shown = "\n".join(_laid_out(lines, fates, marks, unseen))
+    return shown if shown.strip() or not text.strip() else NO_TEXT
 
 
 def _is_harmless(line: str) -> bool:
@@ -121,35 +164,42 @@ def _is_harmless(line: str) -> bool:
     return _HARMLESS.search(line) is not None and IMPORTANT.search(_HARMLESS.sub("", line)) is None
 
 
-def _within(text: str) -> tuple[list[str], int, int]:
-    """The lines that are looked at, how many lines between them are not, and the index of the first line behind
-    those."""
+def _within(text: str) -> tuple[list[str], dict[int, int]]:
+    """The lines that are looked at, and by the index of a line, how many before it are not. Of a text that is too long,
+    the middle is only searched for important lines."""
     if len(text) <= WORK:
-        return text.split("\n"), 0, 0
-    start, end = text.rfind("\n", 0, WORK // 2) + 1, text.find("\n", len(text) - WORK // 2) + 1
-    start, end = start or WORK // 2, end or len(text) - WORK // 2
-    head = text[:start].removesuffix("\n").split("\n")
-    middle = text[start:end]
-    telling = [*dict.fromkeys(_telling(middle))]
-    between = max(0, middle.count("\n") + (not middle.endswith("\n")) - len(telling))
-    return [*head, *telling, *text[end:].split("\n")], between, len(head) + len(telling)
+        return cleaned(text).split("\n"), {}
+    start = text.rfind("\n", 0, WORK // 2) + 1 or text.find("\n", WORK // 2) + 1
+    end = text.find("\n", len(text) - WORK // 2) + 1 or text.rfind("\n", 0, len(text) - WORK // 2) + 1
+    lines, unseen, at = cleaned(text[:start]).removesuffix("\n").split("\n"), {}, start
+    for begin, done in _telling(text, start, end):
+        if at < begin:
+            unseen[len(lines)] = lines_of(text[at:begin])
+        lines.append(without_escapes(text[begin:done]).replace("\r", ""))
+        at = done + 1
+    if at < end:
+        unseen[len(lines)] = lines_of(text[at:end])
+    return [*lines, *cleaned(text[end:]).split("\n")], unseen
 
 
-def _telling(text: str) -> Iterator[str]:
-    """The important lines of a text that is too long to be looked at line by line."""
-    done = -1
-    for found in IMPORTANT.finditer(text):
-        if found.start() < done:
-            continue
-        begin = text.rfind("\n", max(0, found.start() - _LONG), found.start()) + 1 or max(0, found.start() - _LONG)
-        done = text.find("\n", found.end())
-        done = len(text) if done < 0 else done
-        line = text[begin : min(done, begin + 2 * _LONG)]
-        if not _is_harmless(line):
-            yield line
+def _telling(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the important lines between two places begin and end, each line once. Only the first ones are looked
+    for."""
+    done, seen = start - 1, set[str]()
+    for _ in range(20 * _TELLING):
+        found = IMPORTANT.search(text, done + 1, end)
+        if found is None or len(seen) >= _TELLING:
+            return
+        begin = max(text.rfind("\n", done + 1, found.start()) + 1, done + 1)
+        done = text.find("\n", found.start(), end)
+        line = text[begin:done]
+        if line not in seen and not _is_harmless(line[: 2 * _LONG]):
+            seen.add(line)
+            yield begin, done
 
 
 def _keep_ends(lines: Sequence[str], fates: list[str], room: Picked, last: int) -> None:
+    """Show the beginning and, from the index `last` on, the end."""
     left = room.head
     for i in range(len(lines)):
         left -= min(len(lines[i]), _LONG) + 1
@@ -157,7 +207,7 @@ def _keep_ends(lines: Sequence[str], fates: list[str], room: Picked, last: int) 
             break
         fates[i] = ""
     left = room.tail
-    for i in range(len(lines) - 1, -1, -1):
+    for i in range(len(lines) - 1, last - 1, -1):
         left -= min(len(lines[i]), _LONG) + 1
         if left < 0:
             break
@@ -176,22 +226,40 @@ def _around(lines: Sequence[str], i: int) -> tuple[int, int]:
 
 
 def _shape(line: str) -> str:
-    """What lines that differ only in numbers and progress have in common."""
-    return _BARS.sub("-", _NUMBER.sub("0", line[:_ALIKE])).strip()
+    """What lines have in common that differ only in numbers, times, hashes, sizes and progress."""
+    return _BARS.sub("-", _NUMBERS.sub("0", _HASHES.sub("0", line))).strip()
 
 
-def _fold(lines: Sequence[str], near: Sequence[bool], fates: list[str]) -> None:
+def _is_said(shape: str) -> bool:
+    """Whether lines of this shape say the same: several words, one of them without a number. A single word with a
+    number may be a value."""
+    words = shape.split()
+    return len(words) > 1 and any(_WORD.search(word) and "0" not in word for word in words)
+
+
+def _fold_similar(lines: Sequence[str], near: Sequence[bool], fates: list[str]) -> None:
     """Leave out the middle of each run of similar lines that are not near an important one."""
     start, shape = 0, None
     for i in range(len(lines) + 1):
-        now = _shape(lines[i]) if i < len(lines) and not near[i] else None
+        now = _shape(lines[i]) if i < len(lines) and not near[i] and len(lines[i]) <= _LONG else None
         if now is not None and now == shape:
             continue
-        if shape is not None and i - start >= _RUN:
+        if shape is not None and i - start >= _RUN and _is_said(shape):
             for j in range(start, i):
                 if fates[j] == "lines" or (fates[j] == "" and start < j < i - 1):
                     fates[j] = "similar lines"
         start, shape = i, now
+
+
+def _fold_equal(lines: Sequence[str], fates: list[str]) -> None:
+    """Leave out what repeats the line before it, of each run of equal lines that is shown."""
+    start = 0
+    for i in range(1, len(lines) + 1):
+        if i < len(lines) and lines[i] == lines[start]:
+            continue
+        if i - start >= _RUN and not any(fates[start:i]):
+            fates[start + 1 : i] = ["equal lines"] * (i - start - 1)
+        start = i
 
 
 def _fold_repeats(lines: Sequence[str], important: Sequence[bool], fates: list[str]) -> None:
@@ -201,44 +269,52 @@ def _fold_repeats(lines: Sequence[str], important: Sequence[bool], fates: list[s
         if tells:
             seen[lines[i]] += 1
             if seen[lines[i]] > _REPEATS:
-                fates[i] = "similar lines"
+                fates[i] = "repeated lines"
 
 
-def _laid_out(lines: Sequence[str], fates: Sequence[str], marks: Marks, beyond: tuple[int, int]) -> Iterator[str]:
-    """The lines that are kept, with marks where some are missing; `beyond` is the place and the number of lines that
-    were not looked at."""
-    at, unseen = beyond
+def _laid_out(
+    lines: Sequence[str],
+    fates: Sequence[str],
+    marks: Marks,
+    unseen: Mapping[int, int],
+    *,
+    whole: bool = False,
+) -> Iterator[str]:
+    """The lines that are kept, with marks where some are missing; `unseen` are those that were not looked at, by the
+    index of the line behind them. With `whole`, long lines are not shortened."""
     gone: list[str] = []
     whys: Counter[str] = Counter()
+    hidden = False
     for i in range(len(lines) + 1):
-        if unseen and i == at:
-            whys["lines"] += unseen
+        if i in unseen:
+            whys["lines"] += unseen[i]
+            hidden = True
         if i < len(lines) and fates[i]:
             gone.append(lines[i])
             whys[fates[i]] += 1
             continue
         if whys:
             mark = marks.left_out(_counts(whys))
-            yield from gone if unseen == 0 and sum(map(len, gone)) + len(gone) <= len(mark) else [mark]
-            gone, whys = [], Counter()
+            yield from [mark] if hidden or sum(map(len, gone)) + len(gone) > len(mark) else gone
+            gone, whys, hidden = [], Counter(), False
         if i < len(lines):
-            yield from shortened_line(lines[i], marks)
+            yield from (lines[i],) if whole else shortened_line(lines[i], marks)
 
 
 def _counts(whys: Counter[str]) -> str:
     """How many lines are missing for which reason: `14 similar lines`, `1 line`."""
     if whys["lines"]:
-        whys = Counter({"lines": whys["lines"] + whys["similar lines"]}) + _without_lines(whys)
+        alike = sum(count for why, count in whys.items() if why.endswith("lines"))
+        whys = Counter({"lines": alike}) + Counter({w: c for w, c in whys.items() if not w.endswith("lines")})
     return " and ".join(number(count, why.removesuffix("s"), why) for why, count in whys.items() if count)
 
 
-def _without_lines(whys: Counter[str]) -> Counter[str]:
-    return Counter({why: count for why, count in whys.items() if not why.endswith("lines")})
-
-
 def shortened_line(line: str, marks: Marks) -> Iterable[str]:
-    """A line; of a very long one the beginning and the end, with a mark on a line of its own between them."""
+    """A line. Of a very long one that is JSON a part of the elements, of any other the beginning and the end, with a
+    mark on a line of its own between them."""
     if len(line) <= _LONG:
         return (line,)
+    if is_json(line.strip()) and len(value := json_value(line, marks)) < len(line):
+        return (value,)
     head, tail = _LONG * 2 // 3, _LONG // 3
     return line[:head], marks.left_out(number(len(line) - head - tail, "character") + " of one line"), line[-tail:]

@@ -1,19 +1,26 @@
-"""Listings of files: by folder, with counts; folders that nobody looks into on one line."""
+"""Listings of files: by folder, with counts; folders that programs write on one line.
+
+Entries keep their order. Each one is shown, without the folder that stands above it, or is counted by a mark.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+
+from msgspec import Struct
 
 from .lines import first_that_fits
-from .marks import Marks, number
+from .marks import WORTH, Marks, number
 
 _IGNORED = re.compile(
     r"(?:^|/)(node_modules|\.git|\.hg|\.svn|__pycache__|\.venv|venv|site-packages|\.tox|\.nox|\.mypy_cache|\.ruff_cache"
     r"|\.pytest_cache|\.cache|\.next|\.nuxt|\.gradle|\.idea|dist|build|target|vendor|coverage|htmlcov|\.eggs"
     r"|[^/\s]+\.egg-info|bower_components|DerivedData|Pods)(?=/)"
 )
+_FEW = 3
+"""So many entries of an ignored folder, or of any folder, are shown whatever the limit."""
+
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+$%#=,()\[\]{}/\\ -]{1,400}")
 _LONG_FORM = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")  # of `ls -l`
 _ROOM = 6_000
@@ -25,77 +32,98 @@ _LIMITS = ((_ALL, False), (_ALL, True), (60, True), (25, True), (10, True), (4, 
 """Entries of one folder that are shown, and whether they are shown below it, without its path: the first of these that
 leaves at most `_ROOM` characters, or else the last."""
 
-
 _FOLDERS = 150
 """Folders that are shown at the last limit."""
 
+_LEAST_SHARE = 0.9
+"""The least share of lines that must be names of files."""
+
+
+class _Folder(Struct):
+    """Entries in a row of one folder, as the listing has them.
+
+    `path` is what they begin with, "" if nothing is known. `heading` is the line above them, if there is one.
+    `ignored`: a program writes the folder.
+    """
+
+    path: str
+    entries: list[str]
+    heading: str = ""
+    ignored: bool = False
+
 
 def is_listing(lines: Iterable[str]) -> bool:
-    """Whether most lines are names of files."""
+    """Whether nearly all lines are names of files."""
     sample = [line for line in lines if line.strip()]
     names = sum(_is_name(line) for line in sample)
-    return len(sample) > 4 and names > 0.8 * len(sample)
+    return len(sample) > 4 and names >= _LEAST_SHARE * len(sample)
 
 
 def _is_name(line: str) -> bool:
-    if _LONG_FORM.match(line):
+    if _LONG_FORM.match(line) or _is_heading(line) or re.fullmatch(r"total \d{1,12}\S?", line):
         return True
     line = line.strip(" │├└─|`+-\t")
     return _PATH.fullmatch(line) is not None and line.count(" ") < 3
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line names the folder of the lines below it, as in `ls -R`."""
+    return line.endswith(":") and ("/" in line or line == ".:") and " " not in line.strip()
 
 
 def listing(text: str, marks: Marks) -> str:
     """A listing, shortened."""
 
     def layouts(lines: Sequence[str]) -> Iterator[Iterator[str]]:
-        folders, ignored = _read(lines)
-        return (_laid_out(folders, ignored, most, marks, below=below) for most, below in _LIMITS)
+        folders = _read(lines)
+        return (_laid_out(folders, most, marks, below=below) for most, below in _LIMITS)
 
     return first_that_fits(text, _ROOM, layouts, marks)
 
 
-def _read(lines: Iterable[str]) -> tuple[dict[str, dict[str, None]], dict[str, int]]:
-    """The lines of each folder, in order and each once, and how many entries the ignored folders have. Lines that are
-    not paths belong to the folder named before them, as in `ls -R`."""
-    folders: dict[str, dict[str, None]] = {}
-    ignored: dict[str, int] = {}
-    now = ""
+def _read(lines: Iterable[str]) -> list[_Folder]:
+    """The entries, grouped by folder, in their order. Names without a path belong to the folder named before them."""
+    found: list[_Folder] = []
     for line in lines:
         if not line.strip():
             continue
-        found = _IGNORED.search(line)
-        if found is not None:
-            folder = line[: found.end()]
-            ignored[folder] = ignored.get(folder, 0) + 1
+        if _is_heading(line):
+            ignored = _IGNORED.search(line[:-1] + "/") is not None
+            found.append(_Folder("", [], heading=line, ignored=ignored))
             continue
-        if line.endswith(":") and "/" in line and " " not in line.strip():
-            now = line[:-1]
-            folders.setdefault(now, {})
-            continue
-        folder, slash, _ = line.rpartition("/") if not _LONG_FORM.match(line) else ("", "", "")
-        folders.setdefault(folder if slash and _is_name(line) else now, {})[line] = None
-    return folders, ignored
+        below = _IGNORED.search(line) if not _LONG_FORM.match(line) else None
+        if below is not None:
+            path, ignored = line[: below.end() + 1], True
+        else:
+            name = _is_name(line) and not _LONG_FORM.match(line)
+            path, ignored = (line[: line.rfind("/") + 1] if name else ""), False
+        last = found[-1] if found else None
+        if last is None or path != last.path or (path and ignored != last.ignored):
+            last = _Folder(path, [], ignored=ignored)
+            found.append(last)
+        last.entries.append(line)
+    return found
 
 
-def _laid_out(
-    folders: dict[str, dict[str, None]], ignored: dict[str, int], most: int, marks: Marks, *, below: bool
-) -> Iterator[str]:
-    shown = _FOLDERS if most == _LIMITS[-1][0] else len(folders)
-    for folder, lines in islice(folders.items(), shown):
-        entries = [*lines]
-        has_path = bool(folder and entries) and entries[0].startswith(f"{folder}/")
-        if not below or len(entries) <= min(most, 3):
-            yield from entries if has_path or not folder else (f"{folder}:", *entries)
+def _laid_out(folders: Sequence[_Folder], most: int, marks: Marks, *, below: bool) -> Iterator[str]:
+    shown = folders[:_FOLDERS] if most == _LIMITS[-1][0] else folders
+    for one in shown:
+        if one.heading:
+            yield one.heading
+        count = len(one.entries)
+        if one.ignored and count > _FEW:
+            mark = marks.left_out(number(count, "entry", "entries"))
+            yield f"{one.path} {mark}" if one.path else f"  {mark}"
             continue
-        if folder:
-            yield f"{folder}/ ({number(len(entries), 'entry', 'entries')})"
-        start = len(folder) + 1 if has_path else 0
-        yield from (f"  {entry[start:]}" if start else entry for entry in entries[:most])
-        if len(entries) > most:
-            yield "  " + marks.left_out(number(len(entries) - most, "more entry", "more entries"))
-    if len(folders) > shown:
-        rest = sum(len(lines) for lines in islice(folders.values(), shown, None))
-        gone = number(rest, "more entry", "more entries")
-        yield marks.left_out(f"{gone} in {number(len(folders) - shown, 'more folder')}")
-    for folder, count in ignored.items():
-        yield f"{folder}/ " + marks.left_out(number(count, "entry", "entries"))
+        start = 0
+        if below and one.path and count > _FEW:
+            yield f"{one.path} ({number(count, 'entry', 'entries')})"
+            start = len(one.path)
+        end = most if count > most + WORTH else count
+        yield from (f"  {entry[start:]}" if start else entry for entry in one.entries[:end])
+        if count > end:
+            yield "  " + marks.left_out(number(count - end, "more entry", "more entries"))
+    if gone := folders[len(shown) :]:
+        lines = number(sum(len(one.entries) + bool(one.heading) for one in gone), "more line")
+        where = number(len({one.heading or one.path for one in gone}), "more folder")
+        yield marks.left_out(f"{lines} in {where}")

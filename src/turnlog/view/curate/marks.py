@@ -6,6 +6,15 @@ import re
 
 from msgspec import Struct
 
+WORK = 1_000_000
+"""Characters of an output that are looked at line by line."""
+
+WORTH = 2
+"""So few lines are shown rather than counted: a mark is longer."""
+
+NO_TEXT = "[no text]"
+"""Shown for an output that has nothing but control sequences of a terminal."""
+
 _OWN = re.compile(r"\[\.\.\. [^\n\[\]]{1,500}(?:left out|unchanged since record \d+)[^\n\[\]]{0,60} \.\.\.\]")
 
 
@@ -28,3 +37,8 @@ def is_marked(text: str) -> bool:
 def number(count: int, noun: str, nouns: str = "") -> str:
     """A number with its noun: `1 more match`, `2 more matches`."""
     return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def lines_of(text: str) -> int:
+    """The number of lines of a text. A line end at its end begins no further line."""
+    return text.count("\n") + (not text.endswith("\n")) if text else 0

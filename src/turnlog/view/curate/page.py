@@ -13,7 +13,8 @@ from .marks import Marks, number
 
 _BEGINS = re.compile(r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype html|html)\b", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:div|p|a|span|li|ul|td|tr|h[1-6]|body|head|meta|script)\b", re.IGNORECASE)
-_SILENT = re.compile(r"<(script|style|svg|noscript|template|iframe|head)\b", re.IGNORECASE)
+_SILENT = re.compile(r"<(script|style|svg|template|iframe|head)\b", re.IGNORECASE)
+_CODE = ("script", "style")
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{0,500})", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})([^<>]*)>|<[!?/][^<>]*>")
 _LINK = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
@@ -41,7 +42,7 @@ def is_page(text: str) -> bool:
 def page(text: str, marks: Marks) -> str:
     """The text of a page. Headings begin with `#`, links are followed by their addresses."""
     title = _TITLE.search(text)
-    plain = _text_of(_without(_SILENT, _without_comments(text)))
+    plain = _text_of(_without_comments(_without(_SILENT, text)))  # a script may hold the beginning of a comment
     plain = html.unescape(plain)
     plain = _GAPS.sub("\n", _SPACES.sub(" ", plain)).strip()
     heading = html.unescape(" ".join(title[1].split())) if title else ""
@@ -57,17 +58,27 @@ def page(text: str, marks: Marks) -> str:
 
 
 def _without_comments(text: str) -> str:
+    """A page without comments. One that is never closed is text."""
     first, *rest = text.split("<!--")
-    return first + " ".join(chunk.partition("-->")[2] for chunk in rest)
+    return first + " ".join(chunk.partition("-->")[2] if "-->" in chunk else chunk for chunk in rest)
 
 
 def _without(silent: re.Pattern[str], text: str) -> str:
-    """A page without elements whose content is no text. One that is never closed is left out up to the next."""
+    """A page without elements whose content is no text. Of one that is not closed before the next begins, only a script
+    or a style is left out up to there; of a head that is not closed, the part up to the body."""
     pieces = silent.split(text)
     kept = [pieces[0]]
     for name, chunk in zip(pieces[1::2], pieces[2::2], strict=True):
-        at = chunk.lower().find(f"</{name.lower()}")
-        kept.append(chunk[chunk.find(">", at) + 1 :] if at >= 0 else "")
+        low, name = chunk.lower(), name.lower()
+        at = low.find(f"</{name}")
+        if at < 0 and name == "head":
+            at = low.find("<body")
+        if at >= 0:
+            kept.append(chunk[chunk.find(">", at) + 1 or len(chunk) :])
+        elif name in _CODE:
+            kept.append("")
+        else:
+            kept.append(chunk[chunk.find(">") + 1 :])
     return " ".join(kept)
 
 

@@ -14,6 +14,8 @@ _SILENT = frozenset(
 _READ = frozenset("cat nl bat head tail less more sed awk type get-content gc od xxd hexdump strings".split())
 _SEARCH = frozenset("grep egrep fgrep rg ag ack zgrep findstr select-string".split())
 _LISTING = frozenset("ls find tree fd fdfind dir du exa eza get-childitem gci".split())
+_REWRITING = frozenset("sed awk gawk cut tr jq yq perl python python3 node xargs rev paste column fmt fold".split())
+"""Programs behind which the output of another is no listing or search any more."""
 _TESTS = frozenset(
     "pytest py.test tox nox jest vitest mocha ava rspec phpunit ctest nosetests unittest karma cypress playwright "
     "gotestsum bats".split()
@@ -69,7 +71,7 @@ def _of_pipe(pipe: Sequence[str]) -> str:
     kind = _of_program(first, words)
     if kind == "read" and any(one in _SEARCH for one in later):
         return "search"
-    if later and "wc" in later:
+    if "wc" in later or (kind in ("search", "listing") and not _REWRITING.isdisjoint(later)):
         return "command"
     return kind
 

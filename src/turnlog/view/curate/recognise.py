@@ -1,7 +1,8 @@
 """What a tool is: told by its name, its arguments and the shape of its output, and by what its user says of it.
 
-A name alone is never trusted. A tool of which nothing is known may have printed the content of a file, so its output is
-only touched if its shape tells what it is.
+A name alone is never trusted: nearly all lines of an output must have the form. A tool of which nothing is known may
+have printed the content of a file, so its output is only touched if it is JSON, a diff, a page or a table, and never
+taken for a search.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _REPORT = re.compile(
 _SAMPLE = 200
 """Lines of an output that tell its shape."""
 
+_LEAD = 8
+"""The most lines that a program says of a command above the line `Output:`."""
+
 
 def kind_of(call: ToolCall, text: str, output: str = "") -> str:
     """What the output of a call is, one of `OUTPUTS`. `output` is what the user says it is, "" if nothing."""
@@ -82,7 +86,7 @@ def _shaped(claimed: str, text: str) -> str:
         return "search" if claimed == "search" and is_grouped(text) else "text"
     if claimed in ("page", "table", "diff"):
         return "table" if shape == "table" and claimed == "table" else "text"
-    return shape if shape in ("search", "tests", "table") else "text"
+    return "table" if shape == "table" else "text"
 
 
 def _shape(text: str) -> str:
@@ -98,6 +102,8 @@ def _shape(text: str) -> str:
         return "page"
     if _REPORT.search(start) or _REPORT.search(text, max(0, len(text) - 4_000)):
         return "tests"
+    lead = next((i + 1 for i, line in enumerate(lines[:_LEAD]) if line == "Output:"), 0)
+    lines = lines[lead:]  # what Codex says of a command is no line of its output
     if is_search(lines):
         return "search"
     if separator_of(text):

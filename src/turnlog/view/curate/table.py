@@ -6,14 +6,16 @@ import csv
 from collections.abc import Sequence
 from itertools import islice
 
-from .lines import WORK
-from .marks import Marks, number
+from .marks import WORK, Marks, lines_of, number
 
 _SEPARATORS = ",\t;|"
 _HEAD, _TAIL = 12, 4
 """Rows that are shown, besides the heading."""
 
-_SAMPLE = 20
+_SAMPLE = 200
+_LEAST_SHARE = 0.98
+"""The least share of rows that must have as many columns as the first."""
+
 _VALUES = 6
 """Different values of a column that are named."""
 
@@ -22,7 +24,8 @@ _MOST = 60
 
 
 def separator_of(text: str) -> str:
-    """What separates the columns of a table: the same number of them in each row; "" if the text is no table."""
+    """What separates the columns of a table: the same number of them in nearly every row; "" if the text is no
+    table."""
     lines = [line for line in text[:20_000].split("\n")[:_SAMPLE] if line.strip()]
     lines = lines[:-1] if len(text) > 20_000 and len(lines) < _SAMPLE else lines
     if len(lines) < 5:
@@ -31,10 +34,10 @@ def separator_of(text: str) -> str:
         if separator not in lines[0]:
             continue
         try:
-            widths = {len(row) for row in csv.reader(lines, delimiter=separator)}
+            widths = [len(row) for row in csv.reader(lines, delimiter=separator)]
         except csv.Error:
             continue
-        if len(widths) == 1 and max(widths) > (1 if separator == "\t" else 2):
+        if widths[0] > (1 if separator == "\t" else 2) and widths.count(widths[0]) >= _LEAST_SHARE * len(lines):
             return separator
     return ""
 
@@ -42,8 +45,9 @@ def separator_of(text: str) -> str:
 def table(text: str, marks: Marks) -> str:
     """A table, shortened; the text itself if it is none."""
     separator = separator_of(text)
+    text = text.rstrip("\n")
     lines = text[:WORK].split("\n")
-    while lines and not lines[-1].strip():
+    if len(text) > WORK:
         lines.pop()
     if not separator or len(lines) <= _HEAD + _TAIL + 1:
         return text
@@ -51,32 +55,33 @@ def table(text: str, marks: Marks) -> str:
         rows = list(csv.reader(lines, delimiter=separator))
     except csv.Error:
         return text
-    if len(rows) != len(lines):  # a value of several lines: rows are not lines
+    if len(rows) != len(lines):  # a value of several lines, or an empty line: rows are not lines
         return text
-    whole = text.count("\n") + (not text.endswith("\n"))
+    whole = lines_of(text)
     shown = lines[: _HEAD + 1]
-    ending = lines[-_TAIL:] if len(text) <= WORK else text[-4_000:].rstrip("\n").split("\n")[-_TAIL:]
+    ending = text.rsplit("\n", _TAIL)[1:]
     gone = number(whole - len(shown) - len(ending), "row")
-    return "\n".join([*shown, marks.left_out(f"{gone} of {whole - 1:,}"), *ending, *_columns(rows)])
+    which = f" of the first {len(rows):,} rows" if len(rows) < whole else ""
+    return "\n".join([*shown, marks.left_out(f"{gone} of {whole - 1:,}"), *ending, *_columns(rows, which)])
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def _columns(rows: Sequence[Sequence[str]], which: str) -> list[str]:
     """A line about each column of which rows are missing: its range, or its different values if they are few."""
     head, body = rows[0], rows[1:]
     lines = []
     for i, name in enumerate(islice(head, _MOST)):
         values = [row[i] for row in body if i < len(row)]
         numbers = [value for value in values if _is_number(value)]
-        if numbers and len(numbers) == len(values):
-            lines.append(f"column {name}: {min(numbers, key=float)} to {max(numbers, key=float)}")
-            continue
         different = [*dict.fromkeys(values)]
-        if len(different) <= _VALUES:
-            lines.append(f"column {name}: {', '.join(value[:60] for value in different)}")
+        if numbers and len(numbers) == len(values):
+            said = f"{min(numbers, key=float)} to {max(numbers, key=float)}"
+        elif len(different) <= _VALUES:
+            said = ", ".join(value[:60] for value in different)
         else:
-            lines.append(f"column {name}: {number(len(different), 'different value')}")
+            said = number(len(different), "different value")
+        lines.append(f"[column {name}{which}: {said}]")
     if len(head) > _MOST:
-        lines.append(f"and {number(len(head) - _MOST, 'more column')}")
+        lines.append(f"[and {number(len(head) - _MOST, 'more column')}]")
     return lines
 
 

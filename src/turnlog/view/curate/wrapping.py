@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from .json_values import read_json, spelled
 
 _ENTRIES = 8
 """The most entries of such an object."""
@@ -16,10 +17,7 @@ def unwrapped(text: str) -> tuple[dict[str, Any], str] | None:
     """The object in a text, and the key of the one long text in it; None if it is no such object."""
     if text[:1] != "{" or text.rstrip()[-1:] != "}":
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = read_json(text)
     if not isinstance(value, dict) or len(value) > _ENTRIES:
         return None
     longest = max(value, key=lambda key: len(value[key]) if isinstance(value[key], str) else 0, default="")
@@ -29,4 +27,4 @@ def unwrapped(text: str) -> tuple[dict[str, Any], str] | None:
 
 def wrapped(value: dict[str, Any], key: str, inner: str) -> str:
     """The object with another text in it, as JSON."""
-    return json.dumps({**value, key: inner}, ensure_ascii=False, separators=(",", ":"))
+    return spelled({**value, key: inner})
