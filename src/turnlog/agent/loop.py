@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from decimal import Decimal
+from subprocess import CalledProcessError, TimeoutExpired
 from typing import Any
 
 from msgspec import Struct
@@ -227,6 +228,8 @@ class Loop:
                     run.result(await tool.run(arguments))
                 except Exception as error:
                     failed = error
+                    if isinstance(error, (CalledProcessError, TimeoutExpired)) and (output := _output_of(error)):
+                        run.result(output)  # what a command had printed is told beside its end
                     raise
         except Exception as error:
             if error is not failed or isinstance(error, TurnCancelled):
@@ -246,6 +249,12 @@ class Loop:
                     outcome: Outcome = part.outcome
                     self._tell(AgentEvent(kind="tool_result", call=call, text=text, outcome=outcome))
                     return
+
+
+def _output_of(error: CalledProcessError | TimeoutExpired) -> str:
+    """What a command printed before it failed or its time was up, on both of its streams."""
+    streams = [one for one in (error.output, error.stderr) if one]
+    return "\n".join(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in streams)
 
 
 def same_words(session: Session, content: Content, said: str) -> bool:
