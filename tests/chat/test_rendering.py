@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wcwidth import wcwidth
 
 from turnlog.chat.rendering import Blocks, call_in_full, lines_of, markdown, note, said
+from turnlog.export.escapes import exposed
 from turnlog.log.messages import ToolCall
 from turnlog.testing.hostile import HOSTILE
 
@@ -54,6 +58,30 @@ def test_a_call_that_somebody_is_asked_about_is_shown_to_its_end() -> None:
     edit = call_in_full(ToolCall("c", "edit_file", {"path": "a.py", "old": "one\ntwo", "new": "\x1b[2J"}))
     words = _STYLES.sub("", edit).split()
     assert words == ["?", "edit_file", "path:", "a.py", "-", "one", "-", "two", "+", "\\u001b[2J"]
+
+
+def test_everything_that_cannot_be_seen_is_escaped_before_somebody_agrees() -> None:
+    """A command that is another one than it seems: fillers, blanks of Braille, joiners, marks of direction, spaces that
+    are none. wcwidth knows which characters take no room."""
+    hidden = [chr(code) for code in (0x3164, 0x2800, 0x115F, 0x1160, 0xFFA0, 0x034F, 0x17B4, 0xE0101, 0xFE0F, 0xE000)]
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        combines = unicodedata.category(char).startswith("M") or "HANGUL J" in unicodedata.name(char, "")
+        if char not in "\n\t " and (char.isspace() or (wcwidth(char) < 1 and not combines)):
+            hidden.append(char)
+    assert [char for char in hidden if exposed(char) == char] == []
+    assert exposed("a b\tc\r\n") == "a b\tc\\u000d\n" and exposed("שלום, 数据, é") == "שלום, 数据, é"
+    call = ToolCall("c", "run_command", {"command": "rm -rf ./\u3164\u2800\u202e\u200d\u00a0x"})
+    assert "command: rm -rf ./\\u3164\\u2800\\u202e\\u200d\\u00a0x" in _STYLES.sub("", call_in_full(call))
+
+
+@given(st.text(st.sampled_from(" \n\ta"), max_size=40), st.sampled_from(" \t\n"), st.integers(100, 5_000))
+def test_blanks_do_not_push_a_part_of_a_call_off_the_screen(text: str, blank: str, times: int) -> None:
+    """Five thousand line ends between `ls` and what the command does besides."""
+    call = ToolCall("c", "run_command", {"command": f"ls{text}a{blank * times}; rm"})
+    shown = _STYLES.sub("", call_in_full(call))
+    kind = {" ": "spaces", "\t": "tabs", "\n": "line ends"}[blank]
+    assert f"[{times:,} {kind}]" in shown and shown.count("\n") < 60 and "; rm" in shown
 
 
 def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 
@@ -17,12 +18,15 @@ from rich.text import Text
 
 from ..agent import AgentEvent
 from ..export import visible
+from ..export.escapes import exposed
 from ..log.messages import ToolCall, compact_json
 from ..session import Session
 from ..workspace.diff import NetChange, differences
 from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")
+_GAP = re.compile(r" {100,}|\t{20,}|\n{20,}")
+_GAPS = {" ": "spaces", "\t": "tabs", "\n": "line ends"}
 
 
 class Blocks:
@@ -119,18 +123,28 @@ def tool_line(event: AgentEvent) -> str:
 
 
 def call_in_full(call: ToolCall) -> str:
-    """Everything that a call would do, for whoever is asked whether it may: nothing of it is cut."""
+    """Everything that a call would do, for whoever is asked whether it may: nothing of it is cut. What cannot be seen
+    is escaped, and blanks that would push the rest off the screen are counted."""
     arguments = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.raw_arguments}
-    shown: list[RenderableType] = [Text(visible(f"? {call.name}", one_line=True), style="bold yellow")]
+    shown: list[RenderableType] = [Text(_on_line(f"? {call.name}"), style="bold yellow")]
     signs = {"old": ("- ", "red"), "new": ("+ ", "green")} if call.name == "edit_file" else {}
     for key, value in arguments.items():
         sign, style = signs.get(key, ("  ", ""))
         text = value if isinstance(value, str) else compact_json(value)
-        lines = visible(text).splitlines() or [""]
+        lines = _GAP.sub(_counted_gap, exposed(text)).splitlines() or [""]
         if key not in signs:
-            lines = [f"{visible(key, one_line=True)}: {lines[0]}", *lines[1:]]
+            lines = [f"{_on_line(key)}: {lines[0]}", *lines[1:]]
         shown += [Text(f"  {sign}{line}" if key in signs else f"  {line}", style=style) for line in lines]
     return lines_of(*shown)
+
+
+def _on_line(text: str) -> str:
+    return visible(exposed(text), one_line=True)
+
+
+def _counted_gap(gap: re.Match[str]) -> str:
+    counted = f"[{len(gap[0]):,} {_GAPS[gap[0][0]]}]"
+    return f"\n{counted}\n" if gap[0][0] == "\n" else counted
 
 
 def changed_files(session: Session, changes: Sequence[NetChange]) -> str:

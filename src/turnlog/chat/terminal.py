@@ -209,6 +209,7 @@ class _Terminal:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._finish_block()
         self._show(call_in_full(question.call))
+        await asyncio.sleep(2 * _WRITTEN)  # the call is on the screen before the question, which is drawn at once
         self._question = f"run {question.call.name}{again}?", answer
         self._redraw()
         return await answer
