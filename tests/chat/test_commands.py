@@ -6,8 +6,6 @@ import asyncio
 import base64
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -19,7 +17,6 @@ import turnlog
 from turnlog.agent import Question
 from turnlog.chat import Choice, Conversation, chosen
 from turnlog.chat.commands import COMMANDS, completions, is_command, run_command
-from turnlog.chat.workshop import Workshop
 from turnlog.errors import InputError, SessionNotFound, TurnlogError
 from turnlog.log.messages import Media, ToolCall
 from turnlog.runners import DEMO_MODEL, ProgramRunner, ScriptedRunner, SdkRunner
@@ -250,56 +247,6 @@ def test_tools_ask_first_and_change_files_on_record(tmp_path: Path) -> None:
     assert "+x" in do(talk, "/diff") and [one.path for one in talk.changed_since(0)] == ["2.txt", "3.txt"]
 
 
-def test_tools_work_in_their_folder_alone(tmp_path: Path) -> None:
-    """A model that reads or writes what is beside the folder."""
-    (tmp_path / "secret.txt").write_text("key")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.py").write_text("one\ntwo\nthree\n")
-    (tmp_path / "in" / "link").symlink_to(tmp_path / "secret.txt")
-    with turnlog.open("s", store=MemoryStore()) as session:
-        shop = Workshop(session, tmp_path / "in")
-        assert shop.read_file("a.py", first=2) == "     2→two\n     3→three"
-        assert shop.search("t[wh]") == "a.py:2: two\na.py:3: three" and "a.py" in shop.list_folder()
-        assert shop.edit_file("a.py", "two", "2") == "a.py changed"
-        assert (tmp_path / "in" / "a.py").read_text() == "one\n2\nthree\n"
-        for path in ("../secret.txt", "link", str(tmp_path / "secret.txt")):
-            with pytest.raises(InputError, match="outside of the folder"):
-                shop.read_file(path)
-            with pytest.raises(InputError, match="outside of the folder"):
-                shop.edit_file(path, "key", "x")
-        assert "key" not in shop.search("key")
-        for old, what in (("e", "occurs 3 times"), ("none", "occurs 0 times"), ("", "exists")):
-            with pytest.raises(InputError, match=what):
-                shop.edit_file("a.py", old, "x")
-        with pytest.raises(InputError, match="there is no tool 'fly' to allow"):
-            shop.tools({"fly"})
-
-
-def test_commands_end_with_all_that_they_started(tmp_path: Path) -> None:
-    """A command that goes on after its time, or a stop that leaves its children."""
-    with turnlog.open("s", store=MemoryStore()) as session:
-        shop = Workshop(session, tmp_path)
-        assert asyncio.run(shop.run_command("echo a; echo b >&2; exit 3")) == "a\nb\n\n[exit code 3]"
-        assert "[stopped after 1 seconds]" in asyncio.run(shop.run_command("(sleep 60; touch late) & sleep 60", 1))
-    assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_a_command_ends_with_a_chat_that_is_killed(tmp_path: Path) -> None:
-    """`kill -9` of a chat leaves what its model started running, with nobody to stop it."""
-    os.mkfifo(tmp_path / "pipe")
-    command = "(echo up; sleep 30; echo late) > pipe"
-    program = (
-        "import asyncio, turnlog; from pathlib import Path; from turnlog.chat.workshop import Workshop\n"
-        f"asyncio.run(Workshop(turnlog.open('s', store=':memory:'), Path('.')).run_command({command!r}))"
-    )
-    chat = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-    with (tmp_path / "pipe").open() as pipe:  # it ends once nothing of the command is left
-        assert pipe.readline() == "up\n"
-        chat.kill()
-        assert pipe.read() == ""
-    chat.wait()
-
-
 def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> None:
     """An image that is named and not seen, or one that is not there and ends the chat."""
     (tmp_path / "shot.png").write_bytes(PIXEL)
@@ -309,8 +256,11 @@ def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> No
     assert (seen.kind, seen.mime, seen.size) == ("image", "image/png", len(PIXEL))
     (tmp_path / "half.png").write_bytes(PIXEL[:40])
     (tmp_path / "text.png").write_text("no image")
+    os.mkfifo(tmp_path / "pipe.png")
     for name, why in (
         ("none", ": No such file"),
+        ("pipe", ": it is a pipe, not a file"),
+        ("a\0b", ": embedded null byte"),
         ("half", " cannot be sent: its end"),
         ("text", " cannot be sent: it is"),
     ):

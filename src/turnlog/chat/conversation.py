@@ -22,6 +22,7 @@ from ..view.repair.damaged_media import damage_of
 from ..view.types import starts_turn
 from ..workspace.diff import NetChange, net_changes
 from .choice import Choice, choice_for
+from .searching import opened
 from .workshop import TOOL_NAMES, Workshop
 
 Answer = str
@@ -94,12 +95,14 @@ class Conversation:
         """Say something, or with None go on with the last turn; gives the events of the answer. Closing the iterator
         cancels it. Raises InputError for an image that cannot be read or is damaged, and what the runner raises."""
         content = None if text is None else self._with_images(text)
-        stream = astream(self.session, content, self.choice.runner, tools=self._tools(), approve=self._approve)
+        shop = Workshop(self.session, self.folder)
+        stream = astream(self.session, content, self.choice.runner, tools=self._tools(shop), approve=self._approve)
         try:
             async for event in stream:
                 yield event
         finally:
             await stream.aclose()  # type: ignore[attr-defined]
+            shop.close()
 
     def changed_since(self, record: int) -> list[NetChange]:
         """The files that changed in the records after this one."""
@@ -131,10 +134,10 @@ class Conversation:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _tools(self) -> list[AnyTool]:
+    def _tools(self, shop: Workshop) -> list[AnyTool]:
         if self.choice.brings_tools:
             return []
-        return [*Workshop(self.session, self.folder).tools(self._allowed), READ_BACK, RECALL]
+        return [*shop.tools(self._allowed), READ_BACK, RECALL]
 
     async def _approve(self, question: Question) -> bool | str:
         if question.call.name in self._allowed and not question.may_have_run:
@@ -156,9 +159,10 @@ class Conversation:
         media = []
         for name in _IMAGE.findall(text):
             try:
-                data = (self.folder / name).read_bytes()
-            except OSError as error:
-                raise InputError(f"@{name}: {error.strerror or error}") from error
+                with opened(str(self.folder / name)) as file:
+                    data = file.read()
+            except (OSError, ValueError) as error:
+                raise InputError(f"@{name}: {getattr(error, 'strerror', None) or error}") from error
             kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
             no_image = kind.startswith("image/") and not image_type(data)
             if damage := "it is no image" if no_image else damage_of(data, kind):

@@ -5,46 +5,35 @@ Edits and whatever a command changes are recorded in the session as changes of f
 
 from __future__ import annotations
 
-import asyncio
+import io
+import json
 import os
-import re
-import signal
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
+from .._platform.one_line import clip
 from ..agent import FunctionTool
 from ..errors import InputError
 from ..session import Session
+from ..session.threads import recorded
+from .processes import ran_command, ran_program
+from .searching import WRONG, files_below, is_binary, is_within, named, opened, told
 
 TOOL_NAMES = ("read_file", "list_folder", "search", "edit_file", "run_command")
 """The names of the tools."""
 
-_IGNORED = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "target"}
-_LINES, _MATCHES, _ENTRIES = 2_000, 200, 500
-_SEARCHED = 2_000_000  # bytes of a file that are searched
-_OUTPUT = 200_000  # characters of a command's output
-
-
-_GUARDED = """exec 3<&0 </dev/null
-(read -r _ <&3 || kill -KILL 0) >/dev/null 2>&1 &
-exec 3<&- /bin/sh -c "$1"
-"""
-"""Runs a command beside a guard that waits for a line from us. If we are killed, the pipe ends without one, and the
-guard ends the command with all that it started."""
-
-
-@contextmanager
-def _guard() -> Iterator[int]:
-    """The pipe that a guard reads; at the end, the guard is told that all is well."""
-    reading, writing = os.pipe()
-    try:
-        yield reading
-    finally:
-        with suppress(BrokenPipeError):  # the guard has been ended, too
-            os.write(writing, b"\n")
-        os.close(reading)
-        os.close(writing)
+_LINES, _ENTRIES = 2_000, 500
+_READ = 100_000  # characters that a call of read_file shows
+_PIECE = 65_536  # characters of a line that are read at once
+_EDITED = 20_000_000  # bytes of a file that is edited
+_PATIENCE = 20  # seconds for reading or searching
+_LONGEST = 86_400  # seconds for a command
+_SEARCH = Path(__file__).with_name("searching.py")
 
 
 class Workshop:
@@ -53,6 +42,10 @@ class Workshop:
     def __init__(self, session: Session, folder: Path) -> None:
         self._root = folder.resolve()
         self._files = session.files(self._root)
+
+    def close(self) -> None:
+        """Delete what was saved of files to find their changes."""
+        self._files.close()
 
     def tools(self, allowed: Collection[str] = ()) -> list[FunctionTool]:
         """The tools; those that are not `allowed` need approval. Raises InputError for a name that is none of them."""
@@ -65,19 +58,23 @@ class Workshop:
             made.append(FunctionTool(function, needs_approval=asks, repeatable=function in reading))
         return made
 
-    def read_file(self, path: str, first: int = 1, last: int = 0) -> str:
+    def read_file(self, path: str, first: int = 1, last: int = 0, skip: int = 0) -> str:
         """Read a text file, with line numbers.
 
         Args:
             path: The file, relative to the folder that the chat works in.
             first: The first line.
             last: The last line; 0 for the end, or 2,000 lines.
+            skip: How many characters of the first line are left out: to read on in a long line.
         """
-        lines = self._text(path).splitlines()
-        end = min(last or len(lines), max(first, 1) + _LINES - 1)
-        shown = [f"{n:6}→{line}" for n, line in enumerate(lines, 1) if max(first, 1) <= n <= end]
-        more = f"\n[{len(lines) - end:,} more lines]" if end < len(lines) else ""
-        return "\n".join(shown) + more or "[the file is empty]"
+        first = max(first, 1)
+        if skip < 0 or (last and last < first):
+            raise InputError("skip must be 0 or more" if skip < 0 else f"last must be 0, or {first} or more")
+        with self._opened(path) as file, _readable(path):
+            if is_binary(file):
+                raise InputError(f"{_shown(path)} is no text: it has NUL characters; look at it with a command")
+            with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
+                return _numbered(text, first, min(last or sys.maxsize, first + _LINES - 1), skip)
 
     def list_folder(self, path: str = ".") -> str:
         """List the files in a folder and below it. Folders of caches and dependencies are left out.
@@ -85,37 +82,37 @@ class Workshop:
         Args:
             path: The folder.
         """
-        found = []
-        for place in self._below(self._place(path)):
-            found.append(place.relative_to(self._root).as_posix())
+        found: list[str] = []
+        left_out: Counter[str] = Counter()
+        for place in files_below(str(self._folder(path)), str(self._root), left_out):
             if len(found) == _ENTRIES:
-                return "\n".join([*found, f"[more than {_ENTRIES} files; list a smaller folder]"])
-        return "\n".join(found) or "[no files]"
+                found.append(f"[more than {_ENTRIES} files; list a smaller folder]")
+                break
+            found.append(named(place, str(self._root)))
+        return "\n".join([*(found or ["[no files]"]), *told(left_out)])
 
-    def search(self, pattern: str, path: str = ".") -> str:
-        """Search files for a regular expression. Each match is path:line: text.
+    async def search(self, pattern: str, path: str = ".") -> str:
+        """Search files for a regular expression. Each match is path:line: text. Folders of caches and dependencies are
+        left out.
 
         Args:
             pattern: A regular expression, as in Python.
             path: A file or a folder.
         """
-        try:
-            sign = re.compile(pattern)
-        except re.error as error:
-            raise InputError(f"pattern: {error}") from error
-        found = []
         place = self._place(path)
-        for file in [place] if place.is_file() else self._below(place):
-            with file.open("rb") as stream:
-                data = stream.read(_SEARCHED)
-            if b"\0" in data[:1_000]:
-                continue
-            for n, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
-                if sign.search(line):
-                    found.append(f"{file.relative_to(self._root).as_posix()}:{n}: {line[:300]}")
-                    if len(found) == _MATCHES:
-                        return "\n".join([*found, f"[more than {_MATCHES} matches]"])
-        return "\n".join(found) or "[no match]"
+        if not os.path.isdir(place):
+            self._opened(path).close()
+        asked = {"pattern": pattern, "place": str(place), "root": str(self._root), "seconds": _PATIENCE}
+        program = [sys.executable, "-I", "-S", "-W", "ignore", str(_SEARCH), json.dumps(asked)]
+        with _startable("pattern"):
+            ran = await ran_program(program, self._root, _PATIENCE)
+        if ran.code is None:
+            hint = "[not everything was searched; a simpler pattern or a smaller folder takes less time]"
+            raise subprocess.TimeoutExpired("search", _PATIENCE, output=f"{ran.output}{hint}")
+        if ran.code:
+            said = ran.output.strip().rpartition("\n")[2]
+            raise InputError(f"pattern: {said}" if ran.code == WRONG else f"the search broke off: {said or ran.code}")
+        return ran.output.removesuffix("\n")
 
     def edit_file(self, path: str, old: str, new: str) -> str:
         """Replace a text in a file by another, or make a file.
@@ -126,81 +123,151 @@ class Workshop:
             new: The text that takes its place.
         """
         place = self._place(path)
-        before = place.read_bytes() if place.exists() else None
-        if not old and before is not None:
-            raise InputError(f"{path} exists; give the text to replace in it")
-        text = new if not old else self._text(path)
-        if old:
-            if (times := text.count(old)) != 1:
-                raise InputError(f"the text to replace occurs {times} times in {path}; it must occur once")
-            text = text.replace(old, new)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text.encode())
-        self._files.record(place.relative_to(self._root), before, text.encode())
-        return f"{path} {'changed' if before is not None else 'made'}"
+        self._files.place(place)  # raises InputError for a path that cannot be recorded, before anything is written
+        before = self._content(path) if os.path.lexists(place) else None
+        if bool(old) is (before is None):
+            hint = "there is no such file; leave old empty to make it" if old else "it exists; give the text to replace"
+            raise InputError(f"{_shown(path)}: {hint}")
+        with _readable(path):
+            text = (before or b"").decode("utf-8")
+        if old and (times := text.count(old)) != 1:
+            ends = r"; its lines end with \r\n" if "\r\n" in text and "\n" in old else ""
+            raise InputError(f"old must occur once in {_shown(path)}, and occurs {times} times{ends}")
+        try:
+            after = (text.replace(old, new) if old else new).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"new cannot be written as text: {error}") from error
+        self._write(path, place, before, after)
+        self._files.record(place.relative_to(self._root), before, after)
+        return f"{_shown(path)} {'changed' if before is not None else 'made'}"
 
     async def run_command(self, command: str, seconds: int = 60) -> str:
-        """Run a shell command in the folder; gives its output and exit code.
+        """Run a shell command in the folder; gives its output and exit code. It reads nothing from standard input, sees
+        no keys and tokens of the environment, and whatever it leaves running is ended with it.
 
         Args:
             command: The command.
             seconds: It is stopped after this time.
         """
-        with self._files.watch(), _guard() as guarded:
-            running = await asyncio.create_subprocess_exec(
-                "/bin/sh",
-                "-c",
-                _GUARDED,
-                "sh",
-                command,
-                cwd=self._root,
-                stdin=guarded,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-            )
-            late = False
-            try:
-                async with asyncio.timeout(seconds):
-                    data, _ = await running.communicate()
-            except TimeoutError:
-                _end(running.pid)
-                late, (data, _) = True, await running.communicate()
-            except asyncio.CancelledError:
-                _end(running.pid)
-                await running.wait()
-                raise
-        text = data.decode("utf-8", "replace")
-        cut = f"{text[: _OUTPUT // 2]}\n[...]\n{text[-_OUTPUT // 2 :]}" if len(text) > _OUTPUT else text
-        how = f"stopped after {seconds} seconds" if late else f"exit code {running.returncode}"
-        return f"{cut}\n[{how}]"
+        if not 1 <= seconds <= _LONGEST:
+            raise InputError(f"seconds must be from 1 to {_LONGEST:,}")
+        self._folder(".")  # a command may have removed it
+        async with self._watched():
+            with _startable("command"):
+                ran = await ran_command(command, self._root, seconds)
+        if ran.code is None:
+            raise subprocess.TimeoutExpired(clip(command, 100), seconds, output=ran.output)
+        left = f"; processes that it left running were ended: {ran.left}" if ran.left else ""
+        return f"{ran.output}\n[exit code {ran.code}{left}]"
+
+    # -- inside ----------------------------------------------------------------------------------
 
     def _place(self, path: str) -> Path:
-        place = (self._root / path).resolve()
-        if not place.is_relative_to(self._root):
-            raise InputError(f"{path} is outside of the folder that the chat works in")
+        """The place of a path, with links followed. Raises InputError if it is outside of the folder."""
+        try:
+            place = os.path.realpath(self._root / path)
+        except ValueError as error:  # a NUL, or a character that no path can have
+            raise InputError(f"{_shown(path)} cannot be a path: {error}") from error
+        if not is_within(place, str(self._root)):
+            raise InputError(f"{_shown(path)} is outside of the folder that the chat works in")
+        return Path(place)
+
+    def _folder(self, path: str) -> Path:
+        place = self._place(path)
+        if not os.path.isdir(place):
+            raise InputError(f"there is no folder {_shown(path)}")
         return place
 
-    def _text(self, path: str) -> str:
+    def _opened(self, path: str) -> io.BufferedReader:
+        place = self._place(path)
+        with _possible(path):
+            return opened(str(place))
+
+    def _content(self, path: str) -> bytes:
+        """The whole content of a file that is to be edited."""
+        with _possible(path), self._opened(path) as file:
+            data = file.read(_EDITED + 1)
+        if len(data) > _EDITED:
+            raise InputError(f"{_shown(path)} has more than {_EDITED:,} bytes; edit it with a command")
+        return data
+
+    @staticmethod
+    def _write(path: str, place: Path, before: bytes | None, after: bytes) -> None:
+        with _possible(path):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                place.write_bytes(after)
+            except OSError:
+                with suppress(OSError):  # of a full disk: what was there takes the room that it had
+                    place.write_bytes(before) if before is not None else place.unlink(missing_ok=True)
+                raise
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """Record what changes in the folder meanwhile. The event loop does not wait for the disk."""
+        watch = self._files.watch()
         try:
-            return self._place(path).read_bytes().decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path} is no text file: {error}") from error
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from error
-
-    def _below(self, folder: Path) -> Iterator[Path]:
-        if not folder.is_dir():
-            raise InputError(f"there is no folder {folder.relative_to(self._root).as_posix()}")
-        for here, folders, files in os.walk(folder):
-            folders[:] = sorted(name for name in folders if name not in _IGNORED)
-            found = (Path(here, name) for name in sorted(files))
-            yield from (place for place in found if place.resolve().is_relative_to(self._root))  # some are links
+            await recorded(watch.__enter__)
+            yield
+        finally:
+            await recorded(lambda: watch.__exit__(None, None, None))
 
 
-def _end(process: int) -> None:
-    """End a process and those that it started."""
+def _numbered(text: io.TextIOWrapper, first: int, last: int, skip: int) -> str:
+    """Lines of a text with their numbers, as far as there is room; then a mark that says how to read on."""
+    size, until = os.fstat(text.fileno()).st_size, time.monotonic() + _PATIENCE
+    shown: list[str] = []
+    line, column, read, room = 1, 0, 0, _READ  # where the next piece begins, what was read, what may still be shown
+    piece, taken = "", 0
+    while line <= last and room and (piece := text.readline(_PIECE)):
+        if time.monotonic() > until:
+            raise InputError(f"line {first} was not found in {_PATIENCE} seconds; read the file with a command")
+        left_out = len(piece) if line < first else min(len(piece), skip - column) if line == first else 0
+        left_out = max(0, left_out)
+        body = piece[left_out : left_out + room]
+        taken = left_out + len(body)
+        if body:
+            begins = column == 0 or not shown
+            shown.append(f"{line:6}→{body}" if begins else body)
+        room -= len(body)
+        read += len(piece[:taken].encode())
+        line, column = (line + 1, 0) if piece[:taken].endswith("\n") else (line, column + taken)
+    numbered = "".join(shown).replace("\r\n", "\n").removesuffix("\n")
+    if piece and (taken < len(piece) or text.read(1)):
+        more = f"{size - read:,} more bytes" if size > read else "more"
+        where = f"first={line}, skip={column}" if column else f"first={line}"
+        return f"{numbered}\n[{more}; read on with {where}]"
+    lines = line if column else line - 1
+    return numbered or (f"[the file has {lines:,} lines]" if lines else "[the file is empty]")
+
+
+def _shown(path: str) -> str:
+    """A path in a message: short, and with characters that are no text as `\\x..`."""
+    return clip(path.encode("utf-8", "backslashreplace").decode(), 200).replace("\0", "\\0") or "''"
+
+
+@contextmanager
+def _possible(path: str) -> Iterator[None]:
+    """Says in words what the system does not allow."""
     try:
-        os.killpg(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+        yield
+    except OSError as error:
+        raise InputError(f"{_shown(path)}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        with _possible(path):
+            yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{_shown(path)} is no text in UTF-8: {error}") from error
+
+
+@contextmanager
+def _startable(argument: str) -> Iterator[None]:
+    """Says in words why a program cannot be started with an argument: it is too long, or has a NUL."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"{argument}: {getattr(error, 'strerror', None) or error}") from error

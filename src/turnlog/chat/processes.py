@@ -1,0 +1,206 @@
+"""Run a command or a program: its output is kept up to a limit, and nothing that it started is left behind.
+
+It gets a process group of its own, which is ended with it. What a command moves into another group or session is found
+by a variable in its environment, where the system shows that (Linux).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..redaction.named import name_kind
+
+_MOST = 200_000
+"""Bytes of an output that are kept: half of them from its beginning, half from its end."""
+
+_LINGER = 0.5
+"""Seconds that are waited for processes that cannot be ended, or that cannot be found for certain."""
+
+_MARK = "TURNLOG_COMMAND"
+_GUARDED = f"""exec 3<&0 </dev/null
+(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+export {_MARK}="$2"
+exec 3<&- /bin/sh -c "$1"
+"""
+"""Runs a command beside a guard that reads a pipe from us. If we are killed, the pipe ends, and the guard ends the
+command with its process group."""
+
+_SECRET = re.compile(r"(?:KEYS?|TOKENS|SECRETS|PASSWORDS|CREDENTIALS?|(?<![A-Z])(?:AUTH|PAT))[0-9]*\Z")
+"""Ends of names that are those of secrets for variables, beside those that redaction knows."""
+
+_HARMLESS = {"PWD", "OLDPWD", "SSH_AUTH_SOCK"}
+
+
+class Ran(NamedTuple):
+    """How a program ended. `code` is its exit code, negative for a signal; None if its time was up. `left` is how many
+    processes it had left running, as far as that is known."""
+
+    output: str
+    code: int | None
+    left: int
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names do not say that they hold a key, a token or a password, as `OPENAI_API_KEY` and
+    `AWS_ACCESS_KEY_ID` do."""
+    return {name: value for name, value in environment.items() if not _is_secret(name.upper())}
+
+
+def _is_secret(name: str) -> bool:
+    if name in _HARMLESS:
+        return False
+    ends = [match.start() for match in re.finditer("_|$", name)]
+    return any(name_kind(name[:end]) or _SECRET.search(name[:end]) for end in ends)
+
+
+async def ran_command(command: str, folder: Path, seconds: float) -> Ran:
+    """Run a command of the shell. Raises OSError and ValueError if it cannot be started."""
+    if os.name == "nt":
+        return await _ran(command, folder, seconds, "")
+    mark = secrets.token_hex(16)
+    return await _ran(["/bin/sh", "-c", _GUARDED, "sh", command, mark], folder, seconds, mark)
+
+
+async def ran_program(arguments: Sequence[str], folder: Path, seconds: float) -> Ran:
+    """Run a program that starts no others. Raises OSError and ValueError if it cannot be started."""
+    return await _ran(arguments, folder, seconds, "")
+
+
+class Kept:
+    """The beginning and the end of an output: never more than `most` bytes, however long it is."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._half = most // 2
+        self._first, self._last, self._size = bytearray(), bytearray(), 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._size += len(data)
+        room = self._half - len(self._first)
+        self._first += data[:room]
+        self._last += data[room:]
+        del self._last[: max(0, len(self._last) - self._half)]
+
+    @property
+    def held(self) -> int:
+        """The bytes that are held now."""
+        return len(self._first) + len(self._last)
+
+    def text(self) -> str:
+        """The output; where bytes are left out, a mark counts them. No character is cut in two."""
+        if self._size == self.held:
+            return (self._first + self._last).decode("utf-8", "replace")
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        first = decoder.decode(self._first)
+        cut = len(decoder.getstate()[0])
+        none = len(self._last) if len(self._last) < 4 else 0  # a character has at most four bytes
+        start = next((n for n, byte in enumerate(self._last[:4]) if byte & 0xC0 != 0x80), none)
+        left_out = self._size - self.held + cut + start
+        how = "to see them, run it again with its output in a file, or through grep or tail"
+        last = self._last[start:].decode("utf-8", "replace")
+        return f"{first}\n[{left_out:,} bytes are left out here; {how}]\n{last}"
+
+
+class _Listener(asyncio.SubprocessProtocol):
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.kept = Kept()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.silent: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.kept.add(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1 and not self.silent.done():
+            self.silent.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mark: str) -> Ran:
+    loop, begun = asyncio.get_running_loop(), _ticks()
+    options: dict[str, Any] = {
+        "stdin": subprocess.PIPE,  # open until the end: the guard reads it
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "cwd": folder,
+        "env": without_secrets(os.environ),
+    }
+    if isinstance(arguments, str):
+        transport, listener = await loop.subprocess_shell(_Listener, arguments, **options)
+    else:
+        transport, listener = await loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
+    try:
+        in_time, _ = await asyncio.wait({listener.ended}, timeout=seconds)
+    finally:
+        left = _end(transport.get_pid(), mark, begun)
+        try:
+            await asyncio.wait({listener.ended, listener.silent}, timeout=_LINGER)
+        finally:
+            transport.close()
+    return Ran(listener.kept.text(), transport.get_returncode() if in_time else None, left)
+
+
+def _end(pid: int, mark: str, begun: float) -> int:
+    """End a process, its group, and all with this mark in their environment; returns how many of these there were."""
+    if os.name == "nt":
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
+        return 0
+    before, seen = None, _processes(mark, begun)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    ended: set[int] = set()
+    until = time.monotonic() + _LINGER
+    while True:
+        new = {one for one, is_ours in seen.items() if is_ours} - ended
+        for one in new:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(one, signal.SIGKILL)
+        ended |= new
+        # One that ended since the last look may have started others, which were not there then.
+        is_sure = before is not None and seen.keys() <= before and None not in seen.values()
+        if not new and (is_sure or time.monotonic() > until):
+            return len(ended)
+        before, seen = seen.keys(), _processes(mark, begun)
+
+
+def _processes(mark: str, begun: float) -> dict[int, bool | None]:
+    """All processes, and whether they have the mark in their environment, on systems where that can be read; None for
+    one that is just becoming another program, and has no environment yet."""
+    found: dict[int, bool | None] = {}
+    for place in Path("/proc").glob("[0-9]*") if mark else ():
+        is_ours: bool | None = False
+        with suppress(OSError):
+            environment = (place / "environ").read_bytes()
+            is_ours = f"{_MARK}={mark}".encode() in environment
+            if not environment and _is_young(place, begun):
+                is_ours = None
+        found[int(place.name)] = is_ours
+    return found
+
+
+def _is_young(process: Path, begun: float) -> bool:
+    """Whether a process, neither dead nor part of the system, was started since a command begun."""
+    fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
+    started, memory = int(fields[19]), int(fields[20])  # fields 22 and 23 of proc_pid_stat(5)
+    return memory > 0 and started >= begun
+
+
+def _ticks() -> float:
+    """The time since the system was started, as Linux counts it for processes."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK") - 1 if sys.platform == "linux" else 0.0
