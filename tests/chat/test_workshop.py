@@ -147,6 +147,7 @@ def test_whatever_a_path_is_the_model_is_told_in_words(folder: Path, tool: str) 
         ("run_command", {"command": "x" * 200_000}, "command: Argument list too long"),
         ("run_command", {"command": "echo", "seconds": 0}, "seconds must be from 1 to 86,400"),
         ("run_command", {"command": "echo", "seconds": 10**15}, "seconds must be from 1 to 86,400"),
+        ("run_command", {"command": "echo", "seconds": "\ud800"}, "The tool was not run, as its arguments do not fit"),
         ("search", {"pattern": "("}, "pattern: missing ), unterminated subpattern"),
         ("search", {"pattern": "(" * 5_000}, "pattern: maximum recursion depth"),
         ("search", {"pattern": "a{99999999999}"}, "pattern: the repetition number is too large"),

@@ -68,7 +68,7 @@ class FunctionTool:
             raise InputError(f"The tool was not run: {call.arguments}")
         try:
             made = msgspec.convert(call.arguments or {}, self._arguments, strict=False, dec_hook=_validated)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
             raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
         values = ((name, getattr(made, name)) for name in made.__struct_fields__)
         return {name: value for name, value in values if value is not UNSET}
