@@ -155,6 +155,7 @@ def test_whatever_a_path_is_the_model_is_told_in_words(folder: Path, tool: str) 
         ("read_file", {"path": "a.txt", "first": 3, "last": 2}, "last must be 0, or 3 or more"),
         ("read_file", {"path": "a.txt", "skip": -1}, "skip must be 0 or more"),
         ("edit_file", {"path": "new", "old": "", "new": "\ud800"}, "new cannot be written as text"),
+        ("edit_file", {"path": ".", "old": "", "new": ""}, ".: it is a folder, not a file"),
         ("edit_file", {"path": "crlf", "old": "a\nb", "new": ""}, r"occurs 0 times; its lines end with \r\n"),
         ("edit_file", {"path": "none", "old": "a", "new": ""}, "there is no such file; leave old empty to make it"),
     ],

@@ -123,8 +123,8 @@ class Workshop:
             new: The text that takes its place.
         """
         place = self._place(path)
-        self._files.place(place)  # raises InputError for a path that cannot be recorded, before anything is written
         before = self._content(path) if os.path.lexists(place) else None
+        self._files.place(place)  # raises InputError for a path that cannot be recorded, before anything is written
         if bool(old) is (before is None):
             hint = "there is no such file; leave old empty to make it" if old else "it exists; give the text to replace"
             raise InputError(f"{_shown(path)}: {hint}")
