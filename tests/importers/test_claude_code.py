@@ -105,7 +105,7 @@ def test_a_compaction_starts_the_view_at_its_summary() -> None:
     assert [(d.action, d.detail["preTokens"]) for d in decisions] == [("compact", 155_000)] * 2
     summary = bodies_of(session)[decisions[1].detail["summary"] - 1]
     assert isinstance(summary, MessageRecord)
-    assert summary.message == Message("user", (Text("summary 2"),))
+    assert summary.message == Message("user", (Text("summary 2"),), by_program=True)
     assert [m.parts for m in shown(session)] == [(Text("summary 2"),), (Text("now"),)]
     assert len(messages_of(session)) == 6
 

@@ -172,9 +172,9 @@ def test_what_is_no_message_of_its_own() -> None:
     ]
     media = Media("image", "image/png", sha256_hex(b"png"), 3)
     assert messages_of(session) == [
-        Message("user", (Text("$ ls\nx\n(exit code 1)"),)),
-        Message("user", (Text("The branch failed."),)),
-        Message("user", (Text("ext"), media)),
+        Message("user", (Text("$ ls\nx\n(exit code 1)"),), by_program=True),
+        Message("user", (Text("The branch failed."),), by_program=True),
+        Message("user", (Text("ext"), media), by_program=True),
     ]
     assert session.blobs == {media.sha256: b"png"}
     topics = [note.topic for note in of_kind(session, Note)]

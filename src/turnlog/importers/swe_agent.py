@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..log.messages import Message, ToolCall, sha256_hex
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
@@ -91,6 +93,7 @@ class _Run:
         self.log = log
         self.steps = items(run.get("trajectory"))
         self.step = 0
+        self.answered = False  # whether the agent said something beyond demonstrations
         self.said = [json.dumps(wire, sort_keys=True) for wire in self.history]
 
     def draft(self) -> str:
@@ -127,6 +130,10 @@ class _Run:
             if thought is not None:
                 del rest["thinking_blocks"]
             message = thought or message
+            self.answered = self.answered or (wire["role"] == "assistant" and not wire.get("is_demo"))
+            observed = self.answered and wire.get("message_type") == "observation"  # the task is called so as well
+            if message.role == "user" and wire["role"] == "user" and (observed or wire.get("is_demo")):
+                message = replace(message, by_program=True)
             self.log.add(MessageRecord(message=message, source=source))
         said = texts_of(message)
         kept = _not_in_texts(rest, said)

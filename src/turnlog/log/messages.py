@@ -168,13 +168,15 @@ def is_compaction(part: Part) -> bool:
 class Message(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """A role and parts. Tool results are parts of user messages.
 
-    `name` is the author's name, if the provider allows one.
+    `name` is the author's name, if the provider allows one. `by_program` says of a user message that a program wrote it
+    in the user's name, as the transcript that it was imported from tells: it gives no orders. It is never sent.
     """
 
     role: Role
     parts: tuple[Part, ...] = ()
     name: str = ""
     form: Form | None = None
+    by_program: bool = False
 
 
 class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolResult
 from ...log.records import MessageRecord, UsageRecord
@@ -157,6 +159,8 @@ class _Conversation:
         if record.get("isCompactSummary"):
             self._compact(step, message)
             return
+        if record.get("isMeta"):
+            message = replace(message, by_program=True)
         interrupted = text.startswith(_INTERRUPTED)
         if not interrupted and not record.get("isMeta") and not text.startswith(_LOCAL):
             self._open_turn(step, text)
@@ -222,6 +226,7 @@ class _Conversation:
             detail = {"summary": self.log.last + 2, **facts}
             first = max(1, self.compacted)
             self.compacted = self.log.compacted(first, last, "Claude Code compacted", detail)
+        summary = replace(summary, by_program=True)
         self._remember(step, self.log.add(MessageRecord(message=summary, source=step.source)))
 
     def _other(self, step: Step) -> None:

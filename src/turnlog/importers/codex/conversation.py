@@ -185,7 +185,7 @@ class _Rollout:
         self.compacted = self.log.compacted(first, last, "Codex compacted", detail)
         item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
         for message in parse(PROVIDER, {"input": [item]}, self.log):
-            self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
+            self.log.add(MessageRecord(message=replace(message, by_program=True), source=f"line {entry.line}"))
 
     def _replacing(self, item: Any, line: int) -> tuple[Message, ...]:
         """The messages of an item of a replacement history. System text that the log already contains is left out,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import FormatError
 from ...log.messages import Message, ToolResult, text_of
 from ...log.records import MessageRecord, UsageRecord
@@ -146,7 +148,9 @@ class _Session:
         for message in self._parsed([content], entry):
             answers = any(isinstance(part, ToolResult) for part in message.parts)
             text = "\n".join(_texts(record.get("displayContent"))) or text_of(message)
-            if not answers and not entry.again and not text.startswith(_IGNORED):
+            if text.startswith(_IGNORED):
+                message = replace(message, by_program=True)
+            elif not answers and not entry.again:
                 self.prompt = self.prompt or title_from(text)
                 self.log.open_turn(str(record.get("id") or entry.place))
             self.log.add(MessageRecord(message=judged(message, self.calls, self.log), source=_source(entry)))

@@ -111,15 +111,17 @@ class Events:
         if not text and not urls:
             self._noted(event, str(event.get("action")))
             return
-        said = self._say({"role": role, "content": _content(text, urls)}, own)
+        by_program = event.get("source") == "environment"
+        said = self._say({"role": role, "content": _content(text, urls)}, own, by_program=by_program)
         recorded = [key for key, value in args.items() if value == text or (key == "image_urls" and value == urls)]
         self._rest(event, without(args, recorded), said)
 
-    def _say(self, wire: Mapping[str, Any], own: str) -> list[str]:
+    def _say(self, wire: Mapping[str, Any], own: str, *, by_program: bool = False) -> list[str]:
         """Record a message that has the shape of requests; returns its texts."""
         message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return []
+        message = replace(message, by_program=by_program)
         self._shown(self.log.add(MessageRecord(message=message, source=self._source(own))), message, own)
         return texts_of(message)
 

@@ -76,6 +76,9 @@ class SdkEvents:
         """Record a message; returns its number, 0 if there is no message."""
         if message is None:
             return 0
+        typed = line.value["kind"] != "MessageEvent" or line.value["source"] not in ("environment", "hook")
+        if message.role == "user" and not typed:
+            message = replace(message, by_program=True)
         own = word(line.value.get("id"))
         source = f"line {line.number} event {own}"
         number = self.log.add(MessageRecord(message=message, response_id=word(response_id), source=source))

@@ -228,12 +228,12 @@ class _Session:
     def _branch_summary(self, line: Line) -> None:
         summary = word(line.value.get("summary"))
         if summary:
-            self.log.add(MessageRecord(Message("user", (Text(summary),)), source=_source(line)))
+            self.log.add(MessageRecord(Message("user", (Text(summary),), by_program=True), source=_source(line)))
         self.log.note("branch_summary", without(line.value, (*_PLACE, "summary")))
 
     def _custom_message(self, line: Line) -> None:
         """Draft a message from an extension to the model; pi sends it as a user message."""
-        wire = {"role": "user", "content": line.value.get("content")}
+        wire = {"role": "custom", "content": line.value.get("content")}
         message = read_entry(wire, self.log, line.number)
         if message is not None:
             self.log.add(MessageRecord(message=message, source=_source(line)))

@@ -48,7 +48,7 @@ def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | N
         return _bash(wire, log)
     content = wire.get("content") if "content" in wire else wire.get("summary")
     if role in ("user", "custom", "hookMessage", "branchSummary", "compactionSummary") and _is_content(content):
-        return Message("user", _parts(content, "", log, line))
+        return Message("user", _parts(content, "", log, line), by_program=role != "user")
     log.unreadable(line, f"a message of role {wire.get('role')!r}", dict(wire))
     return None
 
@@ -101,7 +101,7 @@ def _bash(wire: Mapping[str, Any], log: Drafting) -> Message | None:
         return None
     code = wire.get("exitCode")
     end = "\n(cancelled)" if wire.get("cancelled") is True else f"\n(exit code {code})" if code else ""
-    return Message("user", (Text(f"$ {word(wire.get('command'))}\n{word(wire.get('output'))}{end}"),))
+    return Message("user", (Text(f"$ {word(wire.get('command'))}\n{word(wire.get('output'))}{end}"),), by_program=True)
 
 
 def _result(wire: Mapping[str, Any], log: Drafting, line: int) -> Message:
