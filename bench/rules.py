@@ -2,6 +2,7 @@
 
     python bench/rules.py lost [--sessions 2000] [--seed 0]
     python bench/rules.py found [--shared ../shared] [--sample 100] [--seed 0]
+    python bench/rules.py pastes [--held]
 
 `lost` plays generated sessions of 1 to 40 orders between other texts, with look-alikes in tool output and pastes,
 under all strategies and budgets of a half, a quarter and an eighth of the whole. In each request, each order so far
@@ -11,6 +12,10 @@ refused, and orders that do not fit beside what must stay.
 
 `found` prints a seeded sample of the sentences that are taken for orders in recorded sessions, with their place, to be
 read by a person.
+
+`pastes` reads messages in which something was pasted or attached (bench/pastes/open.txt; with `--held`, held.txt, which
+was not looked at while the rules were written). It counts sentences of a paste that are taken for orders, and orders
+that the user typed beside it and that are not found. Exits with 1 if there is any of either.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ import turnlog
 from turnlog.errors import BudgetError
 from turnlog.importers import read_file
 from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.requests.fit import Fitter
 from turnlog.summarize.orders import orders_of
@@ -59,6 +65,55 @@ def found(shared: Path, sample: int, seed: int) -> int:
     for sentence in chosen:
         print(f"- {orders[sentence]}\n    {sentence!r}")
     return 0
+
+
+class Pasted:
+    """A message in which something was pasted: its parts, what the user typed, and the orders in that.
+
+    In the file, `@@@ paste NAME` begins a message, `@@@ part` another text of it, and `@@@ typed` and `@@@ pasted` say
+    who wrote the lines that follow. Orders stand between « and ».
+    """
+
+    def __init__(self, source: str) -> None:
+        self.name, _, rest = source.partition("\n")
+        self.orders = re.findall("«(.*?)»", rest, re.DOTALL)
+        parts, typed, own = [[]], [], False
+        for line in rest.translate({ord("«"): None, ord("»"): None}).splitlines():
+            if line == "@@@ part":
+                parts.append([])
+            elif line in ("@@@ typed", "@@@ pasted"):
+                own = line == "@@@ typed"
+            else:
+                parts[-1].append(line)
+                typed += [line] if own else []
+        self.message = Message("user", tuple(Text("\n".join(lines)) for lines in parts))
+        self.typed = "\n".join(typed)
+
+    @property
+    def taken(self) -> list[str]:
+        """The sentences that are taken for orders although the user did not type them."""
+        return [order for order in orders_of(self.message) if order not in self.typed]
+
+    @property
+    def missed(self) -> list[str]:
+        """The typed orders that are not found."""
+        found = orders_of(self.message)
+        return [order for order in self.orders if not any(order in one for one in found)]
+
+
+def pastes(held: bool) -> int:
+    """Count orders that are none, and those that are not found."""
+    source = (ROOT / "bench" / "pastes" / ("held.txt" if held else "open.txt")).read_text("utf-8")
+    read = [Pasted(one) for one in source.split("@@@ paste ")[1:]]
+    for one in read:
+        for kind, sentences in (("taken", one.taken), ("missed", one.missed)):
+            for sentence in sentences:
+                print(f"{one.name}: {kind} {sentence!r}")
+    taken, missed, orders = (sum(len(getattr(one, name)) for one in read) for name in ("taken", "missed", "orders"))
+    clean = sum(not one.taken for one in read)
+    print(f"{clean} of {len(read)} pastes give no order, {taken} sentences of the others are taken for one")
+    print(f"{orders - missed} of {orders} typed orders are found")
+    return 1 if taken or missed else 0
 
 
 VERBS = ("touch", "change", "rename", "delete", "commit", "format", "deploy", "import", "mock", "print")
@@ -199,14 +254,17 @@ def fits_beside(history: Any, must: list[tuple[int, str]], budget: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("lost", "found"))
+    parser.add_argument("what", choices=("lost", "found", "pastes"))
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--sessions", type=int, default=2_000)
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--held", action="store_true")
     options = parser.parse_args()
     if options.what == "lost":
         return lost(options.sessions, options.seed)
+    if options.what == "pastes":
+        return pastes(options.held)
     return found(Path(options.shared), options.sample, options.seed)
 
 

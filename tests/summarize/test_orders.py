@@ -74,6 +74,7 @@ def test_only_the_user_gives_orders() -> None:
     said = Text("Never touch the schema.")
     assert orders_of(Message("user", (said,))) == ("Never touch the schema.",)
     assert orders_of(Message("assistant", (said,))) == ()
+    assert orders_of(Message("user", (said,), by_program=True)) == ()
     assert orders_of(Message("user", (ToolResult("c", "read", (said,)),))) == ()
     assert orders_of(Message("user", (Text("<returncode>0</returncode>\nNever touch the schema."),))) == ()
     refusal = "The user doesn't want to proceed with this tool use. The user said: not in this branch"

@@ -80,9 +80,9 @@ def line_of(text: str) -> str:
     return " … ".join([clip(text[:_HEAD], _HEAD), *orders, clip(text[-_TAIL:], _TAIL)])
 
 
-def gives_orders(line: str) -> bool:
-    """Whether a line of the user forbids, requires or allows something."""
-    return bool(orders_in(line))
+def gives_orders(text: str) -> bool:
+    """Whether a text of the user, or a line of it, forbids, requires or allows something."""
+    return bool(orders_in(text))
 
 
 def _lower(text: str) -> str:

@@ -76,13 +76,13 @@ class Reader:
         entry = self.entries.get(key) or self._memory.entries.get(key)
         if entry is None or not entry.holds(limit):
             parts = [(part, spelled(part)) for part in texts_of(message)]
-            notes = tuple(self._note(part, text, message.role == "user", limit) for part, text in parts)
+            notes = tuple(self._note(part, text, message, limit) for part, text in parts)
             entry = _Entry(notes, limit, max((len(text) for _, text in parts), default=0))
         if key:
             self.entries[key] = entry
         return entry.notes
 
-    def _note(self, part: Text | ToolCall | ToolResult, text: str, user: bool, limit: int) -> Note:
+    def _note(self, part: Text | ToolCall | ToolResult, text: str, message: Message, limit: int) -> Note:
         text = laid_out(part, text, limit)
         note = Note(words=tuple(self.vocabulary.words(text)), text=text)
         if isinstance(part, ToolCall):
@@ -95,9 +95,10 @@ class Reader:
             note.error = REFUSED if refusal is not None else error_of(text, part.outcome)
             note.line = line_of(refusal) if refusal else ""
             note.orders = bool(refusal)
-        elif user:
+        elif message.role == "user":
             note.line = "" if is_of_program(text) else line_of(text)
-            note.orders = gives_orders(note.line)
+            # A mail on one line may look typed.
+            note.orders = not message.by_program and gives_orders(note.line) and gives_orders(text)
         else:
             note.line = clip(text[-600:], 240)
             note.decisions = decisions_of(text)

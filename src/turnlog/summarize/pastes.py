@@ -1,0 +1,298 @@
+"""Which lines of a text are a paste as a whole: mails, chats, comments, documents, logs, configurations, help.
+
+A paste of prose (a mail, a document) goes on to the end of the text, unless its form says where it ends: a mail at its
+closing, a text between two rules at the second one. What stands behind it may belong to it, so it does not count as
+typed. A paste of lines (a log, a configuration, a chat) ends at the next blank line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from .paste_forms import form
+
+_LOOKED_AT = 300  # characters of a line that are looked at
+_FIELDS = 12  # lines that the head of a mail has at most
+_TITLE = 80  # characters of a title
+_SIGNED = 6  # lines of a name below the closing of a mail
+
+
+def pasted_lines(lines: Sequence[str]) -> list[bool]:
+    """For each line of a text whether it is part of a paste that is recognised by more than this line."""
+    read = [line[:_LOOKED_AT].rstrip("\r\n\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x85") for line in lines]
+    found = [False] * len(read)
+    for first, last in _Pastes(read).all():
+        found[first:last] = [True] * (last - first)
+    return found
+
+
+class _Pastes:
+    """The pastes in the lines of one text, each as the range of its lines."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._blank = [not line.strip() for line in lines]
+        size = len(lines)
+        self._next_blank = [size] * (size + 1)  # for each line, the next that is blank
+        for at in range(size - 1, -1, -1):
+            self._next_blank[at] = at if self._blank[at] else self._next_blank[at + 1]
+        self._end = size  # where prose ends that begins at some line: the user says so, or it goes on to the end
+
+    def all(self) -> Iterator[tuple[int, int]]:
+        """All pastes; they may overlap."""
+        yield from self._between_rules()
+        yield from self._mails()
+        yield from self._chats()
+        yield from self._prose()
+        yield from self._help()
+        yield from self._blocks()
+
+    def _is(self, name: str, at: int) -> bool:
+        return form(name).match(self._lines[at]) is not None
+
+    def _begins(self, at: int) -> bool:
+        """Whether a block of lines begins here."""
+        return not self._blank[at] and (at == 0 or self._blank[at - 1])
+
+    def _after(self, at: int) -> int:
+        """The next line from `at` on that is not blank."""
+        while at < len(self._lines) and self._blank[at]:
+            at += 1
+        return at
+
+    def _to_the_end(self, at: int) -> tuple[int, int]:
+        """A paste of prose that begins here."""
+        for behind in range(at + 1, len(self._lines)):
+            if self._begins(behind) and self._is("above", behind):
+                return at, behind
+        return at, len(self._lines)
+
+    # -- rules around a text ---------------------------------------------------------------------------
+
+    def _between_rules(self) -> Iterator[tuple[int, int]]:
+        opened = -1
+        rules: dict[str, list[int]] = {}
+        for at, line in enumerate(self._lines):
+            if self._blank[at]:
+                continue
+            title = form("titled").match(line) or form("marker").match(line)
+            if title is not None and any(map(str.isalpha, title["title"])):
+                if form("ends").match(title["title"]) is not None:
+                    if opened >= 0:
+                        yield opened, at + 1
+                    opened = -1
+                elif opened < 0 and not self._opens_mail(at):
+                    opened = at
+            rule = form("rule").match(line)
+            if rule is not None and not self._is_underline(at):
+                rules.setdefault(rule["mark"] or rule["label"], []).append(at)
+        if opened >= 0:
+            yield self._to_the_end(opened)
+        for places in rules.values():
+            if len(places) > 1:
+                yield places[0], places[-1] + 1
+        begins = [places[0] for mark, places in rules.items() if mark[0] == "<"]
+        closes = [places[-1] for mark, places in rules.items() if mark[0] == ">"]
+        if begins and closes and min(begins) < max(closes):
+            yield min(begins), max(closes) + 1
+        if self._lines and self._lines[0].strip() == "---" and "---" in map(str.strip, self._lines[1:]):
+            yield self._to_the_end(0)  # a document with its data ahead
+
+    def _is_underline(self, at: int) -> bool:
+        """Whether this line underlines a title."""
+        if at == 0 or self._blank[at - 1] or not self._is("underline", at):
+            return False
+        title = self._lines[at - 1].strip()
+        return len(title) <= _TITLE and title[-1] not in ".!?:;," and any(map(str.isalpha, title))
+
+    # -- mails -----------------------------------------------------------------------------------------
+
+    def _mails(self) -> Iterator[tuple[int, int]]:
+        at = 0
+        while at < len(self._lines):
+            if self._blank[at] or not self._opens_mail(at):
+                at += 1
+                continue
+            behind = self._after(at + 1)
+            if self._lines[behind : behind + 1] and self._lines[behind].startswith(">"):
+                yield at, behind  # each line of this mail is quoted
+                at = behind + 1
+                continue
+            end = self._end_of_mail(at + 1)
+            yield at, end
+            at = end
+
+    def _opens_mail(self, at: int) -> bool:
+        if self._is("forwarded", at) or self._is("address", at) or self._wrote(at, 1):
+            return True
+        if self._begins(at) and self._wrote(at, 2):  # programs wrap this line
+            return True
+        if self._is("greeting", at) and self._begins(at):
+            # The user greets as well, but with nothing ahead and nothing behind.
+            return at > 0 or self._after(self._end_of_mail(at + 1)) < len(self._lines)
+        if self._is("sender", at) and (self._begins(at) or "@" in self._lines[at]):
+            return True
+        if not self._is("field", at):
+            return False
+        names = set[str]()
+        for line in self._lines[at : at + _FIELDS]:
+            found = form("field").match(line)
+            if found is None:
+                break
+            names.add(found["name"].lower())
+        return len(names) > 1
+
+    def _wrote(self, at: int, lines: int) -> bool:
+        """Whether so many lines say who wrote what follows, and when."""
+        line = " ".join(self._lines[at : at + lines])
+        return line.rstrip().endswith((":", "：")) and form("wrote").match(line) is not None
+
+    def _end_of_mail(self, at: int) -> int:
+        """The end of the mail whose text begins about here."""
+        for here in range(at, len(self._lines)):
+            if self._begins(here) and self._is("above", here):
+                return here
+            if self._is("sign_off", here) or self._is("signature", here):
+                end = self._next_blank[here]
+                behind = self._after(end)
+                if end == here + 1 and self._is_name(behind):
+                    end = self._next_blank[behind]
+                    behind = self._after(end)
+                while behind < len(self._lines) and self._is_footer(behind):
+                    end = self._next_blank[behind]
+                    behind = self._after(end)
+                return end
+        return len(self._lines)
+
+    def _is_name(self, at: int) -> bool:
+        """Whether the block that begins here is the name below the closing of a mail."""
+        block = self._lines[at : self._next_blank[min(at, len(self._lines))]]
+        return 0 < len(block) <= _SIGNED and len(block[0]) <= _TITLE // 2 and block[0].rstrip()[-1] not in ".!?:"
+
+    def _is_footer(self, at: int) -> bool:
+        return self._is("footer", at) or self._is("signature", at)
+
+    # -- chats -----------------------------------------------------------------------------------------
+
+    def _chats(self) -> Iterator[tuple[int, int]]:
+        timed = [at for at in range(len(self._lines)) if not self._blank[at] and self._is("timed", at)]
+        if len(timed) > 1:
+            first = timed[0]
+            if form("timed").match(self._lines[first].strip()) and self._lines[first].strip()[:1].isdigit():
+                first -= 1 if first and not self._blank[first - 1] and len(self._lines[first].split()) <= 2 else 0
+            yield first, self._next_blank[timed[-1]]
+        spoken, turns = list[tuple[int, str]](), dict[str, int]()
+        for at, line in enumerate(self._lines):
+            turn = form("turn").match(line)
+            if turn is not None:
+                turns.setdefault(turn["name"].lower(), at)
+            found = form("speaker").match(line)
+            if found is not None and found["name"].lower() not in _LABELS:
+                spoken.append((at, found["name"].lower()))
+        if len(turns) > 1:
+            yield self._to_the_end(min(turns.values()))
+        if _is_talk([name for _, name in spoken]):
+            last, name = spoken[-1]
+            end = self._next_blank[last]
+            yield spoken[0][0], self._to_the_end(last)[1] if form("answers").match(name) is not None else end
+
+    # -- prose -----------------------------------------------------------------------------------------
+
+    def _prose(self) -> Iterator[tuple[int, int]]:
+        """Documents, comments, and what somebody or a file says."""
+        for at in range(len(self._lines)):
+            if not self._blank[at] and any(self._is(name, at) for name in ("said", "comment", "file")):
+                yield self._to_the_end(at)
+                break
+        if self._lines and self._is("path", 0) and len(self._lines) > 1:
+            yield self._to_the_end(0)
+        marks, own = list[int](), 0
+        for at in range(len(self._lines)):
+            if not self._blank[at] and self._is_mark(at):
+                marks.append(at)
+                own += self._is("request", at)
+        if len(marks) > 1 and own < len(marks):
+            yield self._to_the_end(marks[0])
+
+    def _is_mark(self, at: int) -> bool:
+        """Whether this line is a heading, or the beginning of a clause."""
+        line = self._lines[at]
+        if self._is("heading", at) and not self._is_comment(at) or self._is("clause", at) or self._is("roman", at):
+            return True
+        behind = self._lines[at + 1] if at + 1 < len(self._lines) else ""
+        if behind and self._is_underline(at + 1):
+            return True
+        caps = form("caps").match(line)
+        if caps is None or not self._begins(at):
+            return False
+        words = line.split()
+        return behind.startswith("    ") or (len(words) > 1 and not behind.strip() and not _ORDERS.intersection(words))
+
+    def _is_comment(self, at: int) -> bool:
+        """Whether a line that looks like a heading is a comment: another one, or a setting, is right below it."""
+        below = self._lines[at + 1] if at + 1 < len(self._lines) else ""
+        same = below.split(" ", 1)[0] == self._lines[at].split(" ", 1)[0]
+        return same or (not below.startswith("- ") and bool(below) and self._is("key", at + 1))
+
+    # -- what programs print ---------------------------------------------------------------------------
+
+    def _help(self) -> Iterator[tuple[int, int]]:
+        for at in range(len(self._lines)):
+            if not self._blank[at] and self._is("usage", at):
+                end = self._next_blank[at]
+                behind = self._after(end)
+                while behind < len(self._lines) and (
+                    self._lines[behind][:1].isspace() or self._lines[behind].rstrip().endswith(":")
+                ):
+                    end = self._next_blank[behind]
+                    behind = self._after(end)
+                options = [here for here in range(end, len(self._lines)) if self._is("option", here)]
+                yield at, max(end, self._next_blank[options[-1]]) if options else end
+                return
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """Logs, traces and configurations. What stands above a log in the same block was typed."""
+        for at in range(len(self._lines)):
+            if not self._begins(at):
+                continue
+            end = self._next_blank[at]
+            for here in range(at, end):
+                if self._is("log", here) or self._is("error", here) or self._is("option", here):
+                    yield here, end
+                    break
+            if end - at > 2 and _is_table(self._lines[at:end]):
+                yield at, end
+            if end - at > 2:
+                keys = [self._is("key", here) for here in range(at, end)]
+                real = sum(self._lines[here].lstrip()[:1] not in "#-" for here in range(at, end) if keys[here - at])
+                if real > 2 and sum(keys) * 5 >= (end - at) * 3:
+                    yield at + keys.index(True), end
+
+
+def _is_table(rows: Sequence[str]) -> bool:
+    """Whether all rows have the same number of values, with commas or the like between them."""
+    return any(
+        len({row.count(mark) for row in rows}) == 1 and all(mark in row and f"{mark} " not in row for row in rows)
+        for mark in ",;"
+    )
+
+
+def _is_talk(names: Sequence[str]) -> bool:
+    """Whether these speakers, in order, talk with each other: somebody speaks again after another did."""
+    if any(form("asks").match(name) for name in names) and any(form("answers").match(name) for name in names):
+        return True
+    turns = [name for before, name in pairwise(["", *names]) if name != before]
+    return len(turns) > 2 and len(set(turns)) < len(turns)
+
+
+_LABELS = frozenset(
+    "note notes nb important goal task rule rules warning hint tip example examples todo fix error step remember"
+    " context problem expected actual result input output hinweis wichtig achtung aufgabe ziel regel beispiel".split()
+)
+"""Words before a colon that name no speaker."""
+
+_ORDERS = frozenset(
+    "NEVER ALWAYS NOT DON'T DONT MUST ONLY STOP NO PLEASE NIE NIEMALS NICHT IMMER NUR JAMAIS NUNCA".split()
+)
+"""Words in capital letters that make a line an order, not a title."""
