@@ -297,7 +297,10 @@ class _Draft:
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
         said = [(at, one) for at, one in said if one.note.line not in noted]
         lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
-        before = ((line, gives_orders(line.text) or _REFUSING.match(line.text) is not None) for line in earlier)
+        before = [
+            (line, gives_orders(line.text.partition("] ")[2]) or _REFUSING.match(line.text) is not None)
+            for line in earlier
+        ]
         return [*before, *lines]
 
     def _by_weight(self, asked: list[tuple[Line, bool]]) -> list[Line]:
