@@ -67,6 +67,25 @@ def test_no_order_is_said_twice() -> None:
     assert text_of_request(session).count("Never touch the schema.") == 1
 
 
+@pytest.mark.parametrize("text", ("> Never touch the schema.", "From: Bo\nTo: me\n\nNever touch the schema. Thanks."))
+def test_an_order_whose_words_stay_only_in_a_paste_stands(text: str) -> None:
+    """The words in a paste or in a tool's result were taken for the order itself: when its message left, nothing said
+    any more that the user forbids it."""
+    session = opened("sliding", 1_200)
+    session.user("Port the module.")
+    session.assistant("Where shall I begin?")
+    session.user("With the parser. Never touch the schema.")
+    session.assistant("I look at it. " + "so " * 1_200)
+    call = turnlog.ToolCall("c", "read", {"path": "README.md"})
+    session.add(Message("assistant", (call,)))
+    session.add(Message("user", (turnlog.ToolResult("c", "read", (Text(text),)),)))
+    session.user(text)
+    session.assistant("I see.")
+    session.user("Go on.")
+    notes = [one["content"] for one in session.request().body["messages"] if NOTE in str(one.get("content"))]
+    assert len(notes) == 1 and "] Never touch the schema." in notes[0]
+
+
 def test_orders_that_do_not_fit_are_cited_and_the_newest_stand() -> None:
     """Orders beyond their share would push out everything else; without the numbers nobody could read them back."""
     session = opened("sliding", 600)

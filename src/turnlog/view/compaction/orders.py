@@ -107,7 +107,7 @@ def orders_leaving(situation: Situation, going: Collection[Block], room: int, al
     staying = _staying(situation, leaving)
     said = [(n, sentence) for n in sorted(found) for sentence in found[n]]
     newest = {sentence: n for n, sentence in said}
-    said = [one for one in said if newest[one[1]] == one[0] and not any(one[1] in text for text in staying)]
+    said = [one for one in said if newest[one[1]] == one[0] and one[1] not in staying]
     return _fitting(situation, said, more, room)
 
 
@@ -187,15 +187,17 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(joined)
 
 
-def _staying(situation: Situation, leaving: Collection[Block]) -> list[str]:
-    """The user's texts that stay, and the orders that standing decisions show."""
-    texts: list[str] = []
+def _staying(situation: Situation, leaving: Collection[Block]) -> set[str]:
+    """The orders in messages that stay, and those that standing decisions show. The same words in a paste or in a
+    result are no order of the user: a model could not tell that they are."""
+    standing: set[str] = set()
     for item in (item for block in situation.blocks if block not in leaving for item in block.items):
         if item.is_summary:
-            texts += [sentence for _, sentence in Orders.of(detail_of(situation, item)).quoted]
-        elif item.shown.message.role == "user":
-            texts += [part.text for part in leaf_parts(item.shown.message.parts) if isinstance(part, Text)]
-    return texts
+            standing.update(sentence for _, sentence in Orders.of(detail_of(situation, item)).quoted)
+        elif item.shown.message.role == "user" and (orders := situation.means.orders(item.raw.message)):
+            texts = [part.text for part in leaf_parts(item.shown.message.parts) if isinstance(part, Text)]
+            standing.update(sentence for sentence in orders if any(sentence in text for text in texts))
+    return standing
 
 
 def has_untold(decisions: Iterable[Decision]) -> bool:
