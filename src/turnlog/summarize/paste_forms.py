@@ -96,6 +96,7 @@ _SOURCES = {
         |\[?(?:mon|tue|wed|thu|fri|sat|sun),?\ [\w\ ]{5,12}\d\d:\d\d:\d\d
         |[IWEF]\d{4}\ \d\d:\d\d|[\w.-]{1,60}\s+\|\s|\d{1,3}(?:\.\d{1,3}){3}\s[-\w]
         |(?:\[?(?:info|warn|warning|error|debug|trace|fatal|notice)\]?)\s*[:\[|(]|\[(?:info|warn|warning|error|debug)\]
+        |(?=[a-f]{0,40}\d)[0-9a-f]{7,40}\s\S|[\w./\\-]{1,200}\.\w{1,6}\(\d+,\d+\):
         |[\w./\\-]{1,200}\.\w{1,6}:\d+:|\d+:\d+\s+(?:error|warning)\b|(?:FAILED|PASSED|ERROR)\ \S{1,200}::
         |(?:npm|pnpm|yarn|pip|cargo|docker|gradle|mvn|make(?:\[\d+\])?|remote|hint|fatal|panic|e)
             (?::|\ {2,}\S|\ (?:warn|err|error|notice|info)\b|\ warn)

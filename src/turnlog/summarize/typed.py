@@ -64,8 +64,10 @@ def _plain(text: str) -> str:
 
 
 def _hide(found: re.Match[str]) -> str:
-    """Backticks of the same length. Quoted sentences end the sentence that they are in."""
-    return "`" * len(found[0]) if found[0][0] == "`" else "`" * (len(found[0]) - 1) + "."
+    """Backticks of the same length. Quoted sentences end the sentence around them if another begins behind them."""
+    behind = found.string[found.end() : found.end() + 2]
+    ends = found[0][0] != "`" and (behind[:1] in "\r\n" or (behind[0].isspace() and behind[1:].isupper()))
+    return "`" * (len(found[0]) - ends) + "." * ends
 
 
 def _blank(found: re.Match[str]) -> str:
