@@ -139,7 +139,10 @@ def picked(text: str, room: Picked, marks: Marks, drop: re.Pattern[str] | None =
         gone = marks.left_out(number(len(text) - room.head - room.tail, "character"))
         return f"{text[: room.head]}\n{gone}\n{text[-room.tail :]}"
     lines, unseen = _within(text)
-    important = [IMPORTANT.search(line) is not None and not _is_harmless(line) for line in lines]
+    important = [False] * len(lines)
+    for i, line in enumerate(lines):
+        again = i and line == lines[i - 1]
+        important[i] = important[i - 1] if again else bool(IMPORTANT.search(line)) and not _is_harmless(line)
     fates = ["" if tells else "lines" for tells in important]
     _keep_ends(lines, fates, room, max(unseen, default=0))
     near = [False] * len(lines)
@@ -241,7 +244,9 @@ def _fold_similar(lines: Sequence[str], near: Sequence[bool], fates: list[str]) 
     """Leave out the middle of each run of similar lines that are not near an important one."""
     start, shape = 0, None
     for i in range(len(lines) + 1):
-        now = _shape(lines[i]) if i < len(lines) and not near[i] and len(lines[i]) <= _LONG else None
+        now = None
+        if i < len(lines) and not near[i] and len(lines[i]) <= _LONG:
+            now = shape if shape is not None and lines[i] == lines[i - 1] else _shape(lines[i])
         if now is not None and now == shape:
             continue
         if shape is not None and i - start >= _RUN and _is_said(shape):
