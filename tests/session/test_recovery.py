@@ -36,6 +36,7 @@ from turnlog.session import recovery
 from turnlog.session.checkpoint import KILLED, Checkpoints
 from turnlog.session.recovery import Change, Recovered, Resumed, changes_between, changes_since
 from turnlog.session.session import Session
+from turnlog.session.versions import VIEWS
 from turnlog.stores import MemoryStore
 from turnlog.testing import crash
 from turnlog.view.fold import INTERRUPTED
@@ -227,7 +228,7 @@ def test_another_table_of_models_and_another_turnlog_are_told_once(
     monkeypatch.setattr(recovery, "__version__", "9.9.9")
     session = opened(store)
     assert told(session) == ["input limit 128,000 -> 64,000", f"turnlog {turnlog.__version__} -> 9.9.9"]
-    assert session.configuration.environment == Environment("9.9.9", 64_000, 16_384)
+    assert session.configuration.environment == Environment("9.9.9", 64_000, 16_384, views=VIEWS)
     assert told(opened(store)) == []
 
 

@@ -14,14 +14,14 @@ from turnlog.log.texts import texts_in
 from turnlog.session.session import Session
 
 HERE = Path(__file__).parent
-SENT = (HERE / "made_by_0_1_0.request.json").read_bytes()
-"""What 0.1.0 sent, with an empty message for the output of `get_logs`."""
+SENT = (HERE / "made_by_7638d49e.request.json").read_bytes()
+"""What commit 7638d49e sent, with an empty message for the output of `get_logs`."""
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
-    """A store made by 0.1.0 (commit 7638d49e), which shortened outputs when they came."""
-    shutil.copytree(HERE / "made_by_0_1_0", tmp_path / "old")
+    """A store made by commit 7638d49e, which shortened outputs when they came."""
+    shutil.copytree(HERE / "made_by_7638d49e", tmp_path / "old")
     return f"files:{tmp_path / 'old'}"
 
 
@@ -41,7 +41,7 @@ def test_the_first_opening_says_from_where_on_other_bytes_are_sent(store: str) -
         assert made.detail == {
             "records": [6, 8], "changes_from": 6, "place": "message.parts[0].parts[0].text", "byte": 0,
         }  # fmt: skip
-        assert made.why.startswith("turnlog 0.1.0 shortened tool outputs when they came")
+        assert made.why.startswith("an earlier version shortened tool outputs when they came")
         old, new = (json.loads(body)["messages"] for body in (SENT, request.json()))
         moved = next(i for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b)
         assert request.view[moved].records == (6,) and old[:moved] == new[:moved]

@@ -189,12 +189,14 @@ class TurnResumed(
 
 class Environment(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """The version of turnlog that recorded a configuration, and the model's limits in tokens from the table of models
-    then (0 without a model). `known` is False if no table contained the model."""
+    then (0 without a model). `known` is False if no table contained the model. `views` is the generation of the rules
+    by which that version made requests from a log: it grows when a log gives other bytes than before."""
 
     turnlog: str = ""
     input_limit: int = 0
     output_limit: int = 0
     known: bool = True
+    views: int = 0
 
 
 class Configuration(

@@ -37,6 +37,7 @@ from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
 from .marks import marks_decision
 from .reader import SessionLog
+from .versions import VIEWS
 
 if TYPE_CHECKING:
     from .session import Session
@@ -144,9 +145,9 @@ def changes_of(was: Situation, now: Situation) -> tuple[Change, ...]:
 def environment_of(provider: str, model: str) -> Environment:
     """The environment of a configuration: the version of turnlog and, for a target, the limits of its model."""
     if not (provider and model):
-        return Environment(__version__)
+        return Environment(__version__, views=VIEWS)
     usual = make_target(provider, model)
-    return Environment(__version__, usual.input_limit, usual.output_limit, usual.known)
+    return Environment(__version__, usual.input_limit, usual.output_limit, usual.known, VIEWS)
 
 
 def changes_since(was: Environment | None, now: Environment | None) -> list[Change]:
@@ -163,6 +164,8 @@ def changes_since(was: Environment | None, now: Environment | None) -> list[Chan
         found.append(Change("model", "", words[was.known], words[now.known]))
     if was.turnlog != now.turnlog:
         found.append(Change("turnlog", "", was.turnlog, now.turnlog))
+    if was.views != now.views:
+        found.append(Change("turnlog", "views", f"{was.views}", f"{now.views}"))
     return found
 
 

@@ -1,7 +1,8 @@
 """What this version of turnlog shows otherwise than the version that recorded a session.
 
 Requests are computed from the log, so a version that computes other bytes moves the cached prefix of every session that
-it opens. The first opening records a decision that says from where on, and why.
+it opens. Such a version has another number of `VIEWS`, and the first opening records a decision that says from where
+on, and why.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from ..view.curate.recognise import kind_of
 SHOWS_OTHERWISE = "version"
 """The action of the decision that this version shows some records otherwise."""
 
-_CURATED_ON_ARRIVAL = frozenset({"0.1.0"})
-"""Versions that shortened each output of a tool when it came, whatever its size."""
+VIEWS = 1
+"""The generation of the rules by which requests are made from a log (`Environment.views`). In generation 0, each output
+of a tool was shortened when it came, whatever its size."""
 
-_WHY = "turnlog {} shortened tool outputs when they came; from here on they are whole until room is needed"
+_WHY = "an earlier version shortened tool outputs when they came; from here on they are whole until room is needed"
 
 
 def version_decision(
@@ -36,15 +38,15 @@ def version_decision(
     What the earlier version made of an output is not on record. So the decision names the beginning of the first
     output that it may have shortened: everything before that byte is as it was.
     """
-    made_by = configuration.environment.turnlog if configuration.environment is not None else ""
-    if made_by not in _CURATED_ON_ARRIVAL or any(one.action == SHOWS_OTHERWISE for one in decisions.values()):
+    made_by = configuration.environment
+    if made_by is None or made_by.views >= VIEWS or any(one.action == SHOWS_OTHERWISE for one in decisions.values()):
         return None
     places = {item.n: place for item, place in _long_outputs(items) if is_curated(item.n)}
     if not places:
         return None
     records = sorted(places)
     detail = {"records": records, "changes_from": records[0], "place": places[records[0]], "byte": 0}
-    return Decision(SHOWS_OTHERWISE, records[0], records[-1], _WHY.format(made_by), detail)
+    return Decision(SHOWS_OTHERWISE, records[0], records[-1], _WHY, detail)
 
 
 def _long_outputs(items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
