@@ -128,7 +128,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     assistant turn. Their data has the id of the call under the key `id`."""
 
     own_answer: str = ""
-    """Pattern for the kinds of these answers. Their data has the id of the call under the key `own_answer_key`."""
+    """Pattern for the kinds of these answers; its first group is the tool, with which the name or the kind of the call
+    begins. Their data has the id of the call under the key `own_answer_key`."""
 
     own_answer_key: str = ""
 

@@ -101,7 +101,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         empty_text=False,
         blank_text=False,
         own_calls=frozenset({"server_tool_use", "mcp_tool_use"}),
-        own_answer=r".+_tool_result",
+        own_answer=r"(.+)_tool_result",
         own_answer_key="tool_use_id",
         reasoning="signed",
         reasoning_not_last=True,

@@ -69,7 +69,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         arguments="object",  # google-genai, FunctionCallStep.arguments
         empty_text=target.abilities.empty_text,
         own_calls=frozenset(OWN_CALLS),
-        own_answer=r"\w+_result",
+        own_answer=r"(\w+)_result",
         own_answer_key="call_id",
         reasoning="own",
         files_of=frozenset({FILES}),

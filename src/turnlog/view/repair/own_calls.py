@@ -14,6 +14,7 @@ from ...log.messages import Media, Message, Opaque, Part, ToolResult
 from ..rules import Rules
 from ..types import Edit, Shown
 from .arrange import with_parts
+from .pairing import At
 
 
 def is_paused(last: Message, rules: Rules) -> bool:
@@ -58,18 +59,12 @@ def _spills(result: ToolResult) -> bool:
 
 
 def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
-    called: set[str] = set()
-    paired: set[str] = set()
-    for own in (part for shown in turn for part in shown.message.parts if isinstance(part, Opaque)):
-        if own.kind in rules.own_calls:
-            called.add(_value(own, "id"))
-        elif _is_answer(own, rules) and _value(own, rules.own_answer_key) in called:
-            paired.add(_value(own, rules.own_answer_key))
+    paired = _paired(turn, rules)
     out: list[Shown] = []
-    for shown in turn:
+    for i, shown in enumerate(turn):
         kept: list[Part] = []
-        for part in shown.message.parts:
-            if not isinstance(part, Opaque) or _stays(part, rules, paired, still_open):
+        for j, part in enumerate(shown.message.parts):
+            if not isinstance(part, Opaque) or (i, j) in paired or _stands_alone(part, rules, still_open=still_open):
                 kept.append(part)
                 continue
             edits.append(Edit("server_tool", f"{part.kind} left out: its counterpart is missing", shown.records))
@@ -78,14 +73,35 @@ def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open:
     return out
 
 
-def _stays(part: Opaque, rules: Rules, paired: set[str], still_open: bool) -> bool:
+def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
+    """The places of the calls that have an answer, and of these answers. They are matched as other calls and results
+    are (see `pairing`)."""
+    calls: dict[str, list[tuple[At, Opaque]]] = {}
+    paired: set[At] = set()
+    for i, shown in enumerate(turn):
+        for j, part in enumerate(shown.message.parts):
+            if not isinstance(part, Opaque):
+                continue
+            if part.kind in rules.own_calls:
+                calls.setdefault(_value(part, "id"), []).append(((i, j), part))
+            elif answer := re.fullmatch(rules.own_answer, part.kind):
+                known = calls.get(_value(part, rules.own_answer_key), ())
+                own = [at for at, call in known if _is_of(call, answer[1])]
+                free = [at for at in own if at[0] == own[-1][0] and at not in paired]
+                paired.update([free[0], (i, j)] if free else ())
+    return paired
+
+
+def _is_of(call: Opaque, tool: str) -> bool:
+    """Whether a call is one of this tool. The name may say more than the tool, as `tool_search_tool_bm25`."""
+    return _value(call, "name").startswith(tool) or call.kind.startswith(tool)
+
+
+def _stands_alone(part: Opaque, rules: Rules, *, still_open: bool) -> bool:
+    """Whether a part may stay that is paired with no other."""
     if part.kind in rules.own_calls:
-        return still_open or _value(part, "id") in paired
-    return not _is_answer(part, rules) or _value(part, rules.own_answer_key) in paired
-
-
-def _is_answer(part: Opaque, rules: Rules) -> bool:
-    return re.fullmatch(rules.own_answer, part.kind) is not None
+        return still_open
+    return re.fullmatch(rules.own_answer, part.kind) is None
 
 
 def _value(part: Opaque, key: str) -> str:
