@@ -195,22 +195,28 @@ def speaks(line: Line) -> bool:
 def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[tuple[int, ToolCall]]]:
     """Which message's call is answered in which message, and the calls that wait, each with its message.
 
-    By position: a result answers the nearest open call of its id; one without an id the first open call of its tool.
+    By position: a result belongs to the newest message that calls its tool by its id, or by its name if it has no id.
     """
+    calls: list[tuple[int, ToolCall]] = []
     waiting: list[tuple[int, ToolCall]] = []
     pairs: list[tuple[int, int]] = []
     for i, message in enumerate(messages):
         for part in message.parts:
             if isinstance(part, ToolCall) and message.role == "assistant":
+                calls.append((i, part))
                 waiting.append((i, part))
             elif isinstance(part, ToolResult):
-                found = [one for one in waiting if one[1].id == part.call_id]
-                if not found and not part.call_id:
-                    found = [one for one in waiting if part.name in ("", one[1].name)][:1]
-                if found:
-                    pairs.append((found[-1][0], i))
-                    waiting.remove(found[-1])
+                known = [one for one in calls if part.call_id in ("", one[1].id) and _agree(part.name, one[1].name)]
+                newest = [one for one in known if one[0] == known[-1][0]]
+                named = [one for one in newest if one[1].name] + [one for one in newest if not one[1].name]
+                free = [one for one in (named if part.name else newest) if any(one is other for other in waiting)]
+                pairs += [(known[-1][0], i)] if free else []
+                waiting = [one for one in waiting if one is not free[0]] if free else waiting
     return pairs, waiting
+
+
+def _agree(*names: str) -> bool:
+    return "" in names or len({*names}) == 1
 
 
 class Counts(NamedTuple):

@@ -282,3 +282,27 @@ def test_a_choice_is_the_same_but_for_names(provider: str, choice: dict[str, Any
         body = session.request().json().decode()
         (declared,) = set(re.findall(r"read_a_file_\w+", body))
         assert json.loads(body.replace(declared, "read a file"))[key] == choice != json.loads(body)[key]
+
+
+def test_a_call_whose_id_a_newer_one_has_waits_for_nothing() -> None:
+    """Its stand-in result would be a further one of the newer call: whoever closed what is open put another on record
+    each time, and a turn that waits for the call would never end."""
+    store = MemoryStore()
+    session = session_in(store)
+    session.add(Message("assistant", (CALL,)))
+    session.user("Go on.")
+    session.add(Message("assistant", (CALL,)))
+    session.tool_result(CALL, "files")
+    older, newer = session.log.calls()
+    assert (older.superseded, older.awaits, older.result) == (newer.record, "", 0)
+    assert (newer.superseded, newer.awaits, newer.result) == (0, "", newer.record + 1)
+    assert (session.log.unfinished(), answer_unfinished(session)) == ([], [])
+    assert [one.kind for one in session.log.validate()] == ["unanswered"]
+
+
+@pytest.mark.parametrize("name", ["other", ""])
+def test_a_call_of_another_tool_still_waits(name: str) -> None:
+    """A call could not be answered any more because another tool's call had its id."""
+    bodies = (calling(), result("x", "c2"), calling(ToolCall("c1", name)))
+    older, newer = calls_of(log(*bodies))
+    assert (older.superseded, newer.superseded) == ((0, 0) if name else (3, 0))

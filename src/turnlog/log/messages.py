@@ -115,6 +115,16 @@ class ToolCall(
         return compact_json(self.arguments) if self.raw is None else self.raw
 
 
+USES_TOOL = "use_tool"
+"""The name of the tool through which a model uses tools that were loaded on demand."""
+
+
+def tool_called(call: ToolCall) -> str:
+    """The name of the tool that a call is for: of `use_tool`, the one that it names."""
+    named = call.arguments.get("name") if call.name == USES_TOOL and isinstance(call.arguments, dict) else None
+    return named if isinstance(named, str) else call.name
+
+
 class ToolResult(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_result"
 ):

@@ -36,7 +36,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     that call tools, `call_ids` the ids of these calls (`repeated`: some ids occur twice), `called` the names of the
     tools that are declared by name. `regular`: the piece begins and ends as it did before repair, which is all that its
     neighbours depend on.
-    `needs`: the piece cannot be repaired without the piece before it (-1), if there is one, or the piece after it (1).
+    `strays` is that of `Repaired`; `open_end`: the piece cannot be repaired without the piece after it.
     `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
     them that are shown without their reasoning.
     `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it. `has_word`: see `contains_word`.
@@ -55,7 +55,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     repeated: bool
     called: frozenset[str]
     regular: bool
-    needs: int
+    strays: bool
+    open_end: bool
     thinking: frozenset[int] = frozenset()
     left_out: frozenset[int] = frozenset()
     early: frozenset[str] = frozenset()
@@ -75,6 +76,11 @@ class RepairedPiece(Struct, frozen=True, gc=False):
             return False
         shown = [item.shown for item in items]
         return not any(one.message.role == "system" for one in shown) and _ends_alike(shown, self.view, follows)
+
+    def needs(self, *, first: bool) -> int:
+        """What the piece has to be joined with: the piece before it (-1), unless it is the first, the piece after it
+        (1), or nothing (0)."""
+        return -1 if self.strays and not first else int(self.open_end)
 
 
 class RenderedPiece(Struct, frozen=True, gc=False):
@@ -157,7 +163,8 @@ def repair_piece(
         repeated=len(ids) < len(calls),
         called=frozenset(call.name for call in calls if is_declared_by_name(call, plan.rules)),
         regular=same_start and same_end,
-        needs=-repaired.strays if same_end and not repaired.unplaced else 1,
+        strays=repaired.strays,
+        open_end=not same_end or repaired.unplaced,
         thinking=thinking,
         left_out=left_out,
         early=repaired.early,

@@ -94,8 +94,8 @@ class Run:
         # Not `piece.follows`: that is None for a piece that was repaired as the last one and serves in the middle too.
         self.follows = follows
         index = len(self.repaired)
-        if not self.wanting[1] and (piece.needs > 0 or self.repaired):
-            self.wanting = index, piece.needs
+        if not self.wanting[1]:
+            self.wanting = index, piece.needs(first=not index)
         first = self.claimed(piece)
         if self.meeting is None and first is not None:
             self.meeting = first, index + 1
@@ -318,23 +318,24 @@ class Repairs:
 
     def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[Run, RepairedPiece]:
         """All pieces but the last, and the last, repaired. A piece that has results without a call is joined with the
-        pieces before it, twice as many each time. A piece whose end was left out is joined with the answer after it."""
+        pieces before it, twice as many each time; only if none of them has the call, a piece after it may claim such a
+        result. A piece whose end was left out is joined with the answer after it."""
         reach = 1
         while True:
             run = self._run_of(pieces, fate)
             tail = self._repaired(pieces[-1], fate, None)
-            meeting, claimed = run.meeting, run.claimed(tail)
-            if meeting is None and claimed is not None:
-                meeting = claimed, len(pieces)
-            if meeting is not None:
-                pieces[slice(*meeting)] = [Piece([item for piece in pieces[slice(*meeting)] for item in piece.items])]
-                continue
-            at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs)
-            if not needs or (at == 0 and needs < 0):  # nothing comes before the first piece
+            at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs(first=len(pieces) == 1))
+            claimed = run.claimed(tail)
+            if needs:
+                first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
+                reach *= 2
+            elif run.meeting is not None:
+                first, end = run.meeting
+            elif claimed is not None:
+                first, end = claimed, len(pieces)
+            else:
                 return run, tail
-            first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
             pieces[first:end] = [Piece([item for piece in pieces[first:end] for item in piece.items])]
-            reach *= 2
 
     def _run_of(self, pieces: Sequence[Piece], fate: Fate) -> Run:
         """All pieces but the last, repaired. The run of the previous request is reused if its pieces are unchanged."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from ..log.budget import Budget
-from ..log.messages import Message, ToolCall
+from ..log.messages import Message, ToolCall, ToolResult
 from ..log.records import Configuration, Decision, Record
 from ..log.store import RecordStore
 from ..models.target import target
@@ -23,7 +23,7 @@ from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface
 from ..view.provider_compaction import ELSEWHERE, shown_to
-from ..view.repair.pairing import Pairing
+from ..view.repair.pairing import Pairing, may_answer
 from ..view.tool_calls import LEDGER, Standing, fate_of
 from ..view.types import Edit, Shown, starts_turn
 
@@ -241,17 +241,18 @@ def _block_begin(records: Sequence[Record]) -> int | None:
 def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
     """Of the records `ahead` of the newest ones, the last first: those that belong to them, which are calls whose
     results come after a user message."""
-    pairing, wanted = Pairing(), set[str]()
+    pairing, wanted = Pairing(), list[ToolResult]()
     for record in newest:
         pairing.see(record.message or _NOTHING)
-        wanted |= {result.call_id for result in pairing.orphaned}
+        wanted += pairing.orphaned
     before: list[Record] = []
     found = 0  # so many of them belong to the newest
     for record in islice(ahead, _RESULTS_WITHIN if wanted else 0):
         before.append(record)
-        calls = {part.id for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)}
-        if not calls.isdisjoint(wanted):
-            wanted -= calls
+        calls = [part for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)]
+        remaining = [result for result in wanted if not any(may_answer(result, call) for call in calls)]
+        if len(remaining) < len(wanted):
+            wanted = remaining
             found = len(before)
         elif found == len(before) - 1 and found and (record.message or _NOTHING).role == "assistant":
             found = len(before)  # the same answer, in several messages

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..log.messages import Message, Text, Tool, ToolCall, text_of
+from ..log.messages import Message, Text, Tool, ToolCall, text_of, tool_called
 from ..log.prompt import PromptRecord, PromptSection
 from ..log.records import Body, MessageRecord, Record
 from ..log.store import RecordStore
@@ -19,7 +19,6 @@ from ..prompt.conditions import Facts
 from ..prompt.late import block_of, block_that_ends, text_told
 from ..prompt.sections import Section, capped, is_reserved, replaced, section_given, text_said, tokens_in
 from ..skills.catalogue import TOOLS, list_of_tools
-from ..skills.ready import tool_called
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .configure import Configurer

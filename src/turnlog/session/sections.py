@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..log.messages import Message, Tool, ToolCall, text_of
+from ..log.messages import Message, Tool, ToolCall, text_of, tool_called
 from ..log.prompt import PromptRecord
 from ..log.records import Configuration, Decision, MessageRecord, Record
 from ..log.store import RecordStore
@@ -19,7 +19,6 @@ from ..prompt.late import block_that_ends
 from ..prompt.sections import length_within, tokens_in
 from ..requests.deferred import found_tools
 from ..skills.catalogue import schema_text
-from ..skills.ready import tool_called
 from ..view.compaction.blocks import Item
 from ..view.decisions import Effects, Rewinds
 from ..view.late import CUTS, LATE, LOADED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..log.messages import Tool, ToolCall
+from ..log.messages import USES_TOOL, Tool
 
 LOAD_SKILL = Tool(
     "load_skill",
@@ -33,7 +33,7 @@ FIND_TOOLS = Tool(
 """The tool with which a model loads tools. A session declares it if tools are on demand."""
 
 USE_TOOL = Tool(
-    "use_tool",
+    USES_TOOL,
     "Use a tool that was loaded on demand.",
     {
         "type": "object",
@@ -64,12 +64,6 @@ def with_ready_tools(tools: Iterable[Tool], *, skills: bool) -> tuple[Tool, ...]
     own = tuple(tool for tool in tools if not is_ready(tool))
     on_demand = any(tool.on_demand for tool in own)
     return (*own, *((LOAD_SKILL,) if skills else ()), *((FIND_TOOLS, USE_TOOL) if on_demand else ()))
-
-
-def tool_called(call: ToolCall) -> str:
-    """The name of the tool that a call is for: of `use_tool`, the one that it names."""
-    named = call.arguments.get("name") if call.name == USE_TOOL.name and isinstance(call.arguments, dict) else None
-    return named if isinstance(named, str) else call.name
 
 
 def found_by(query: str, tools: Sequence[Tool]) -> list[Tool]:

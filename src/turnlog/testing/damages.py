@@ -164,8 +164,18 @@ class _Damager:
         arguments = {"[1, 2]": [1, 2], '"text"': "text"}.get(raw)
         return self.change(ToolCall, arguments=arguments, raw=raw, kind="function", name="bash")
 
-    def bad_name(self) -> bool:
-        return self.change(ToolCall, name=self.random.choice(("mcp.server/tool", "a" * 90, "", "1tool", "naïve tool")))
+    def bad_name(self, at: tuple[int, int]) -> bool:
+        """A tool under a name that not every provider accepts."""
+        call = self.messages[at[0]].parts[at[1]]
+        assert isinstance(call, ToolCall)
+        name = self.random.choice(("mcp.server/tool", "a" * 90, "", "1tool", "naïve tool"))
+        self.put(at, msgspec.structs.replace(call, name=name))
+        for i, j in self.where(ToolResult):
+            result = self.messages[i].parts[j]
+            if i > at[0] and isinstance(result, ToolResult) and result.call_id == call.id:
+                self.put((i, j), msgspec.structs.replace(result, name=name))
+                break
+        return True
 
     def bad_id(self, at: tuple[int, int]) -> bool:
         call = self.messages[at[0]].parts[at[1]]
@@ -223,6 +233,7 @@ _LEAST = {"cut_back": 3, "cut_front": 3, "gone": 3}
 
 _DAMAGED: dict[str, type] = {
     "bad_id": ToolCall,
+    "bad_name": ToolCall,
     "between": ToolResult,
     "duplicate": ToolResult,
     "moved": ToolResult,

@@ -68,7 +68,7 @@ def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
             part = view[i].message.parts[j]
             if not isinstance(part, ToolResult) or (kind == "duplicate" and part.synthetic):
                 continue
-            what = "no call before it has that id" if kind == "orphan" else "the call has a result already"
+            what = "no call before it has that id and name" if kind == "orphan" else "the call has a result already"
             yield Inconsistency(kind, f"result of {part.call_id!r}: {what}", view[i].records)
 
 
@@ -78,7 +78,7 @@ def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict:
     talk = [r.n for r in messages if r.message and not all(isinstance(part, ToolResult) for part in r.message.parts)]
     newest = talk[-1] if talk else 0
     for info in calls:
-        if info.awaits and (strict or info.record < newest):
+        if (info.awaits or info.superseded) and (strict or info.record < newest):
             detail = f"call {info.call.id!r} of {info.call.name!r} has no result: {info.standing}"
             yield Inconsistency("unanswered", detail, (info.record,))
 

@@ -12,7 +12,7 @@ from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
 from ..log.records import Approval, MessageRecord, Record, ToolFinished, ToolStarted
 from .decisions import Rewinds
 from .fold import as_shown
-from .repair.pairing import At, Pairs, pair
+from .repair.pairing import At, Pairs, may_answer, pair
 from .types import Shown
 
 Standing = Outcome | Literal["asked", "approved"]
@@ -64,7 +64,8 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     `seconds`: how long it ran. `result`: the record of its result; `synthetic`: that result was not made by a tool.
     `outcome`: that of the result, else of the `finished` record; `aborted` if it started and never finished; None if
     unknown. `reason`: why it ended so or was denied. `tokens`: the size of the result, as counted when it was recorded.
-    `rewound`: the rewind that took the call back; its result is no longer waited for.
+    `rewound`: the rewind that took the call back; its result is no longer waited for. `superseded`: the newer call of
+    this tool that took over its id before it had a result; a result recorded now would be that one's.
     """
 
     call: ToolCall
@@ -82,6 +83,7 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     reason: str = ""
     tokens: int = 0
     rewound: int = 0
+    superseded: int = 0
 
     def __repr__(self) -> str:
         return f"CallInfo({self.call.name} {self.call.id} in record {self.record}: {self.standing})"
@@ -89,7 +91,7 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     @property
     def awaits(self) -> Literal["", "approval", "result"]:
         """What the call waits for: `approval`, `result`, or "" if it waits for nothing."""
-        if self.result or self.rewound:
+        if self.result or self.rewound or self.superseded:
             return ""
         return "approval" if self.approval == "asked" and self.approval_record > self.started else "result"
 
@@ -145,7 +147,7 @@ def calls_of(records: Iterable[Record]) -> list[CallInfo]:
                 info = CallInfo(part, n, by_number[n].time, rewound=rewinds.by(n))
                 at = answers.get((i, j))
                 found.append(info if at is None else _answered(info, view[at[0]], at[1], by_number))
-    return _with_ledger(found, records, rewinds)
+    return _with_ledger(_with_newer(found), records, rewinds)
 
 
 def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
@@ -163,17 +165,18 @@ def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
 
     answers = {call: result for call, result in everything.answers.items() if gone[call[0]]}
     answers |= {placed(call): placed(result) for call, result in own.answers.items()}
-    orphans, duplicates = set(map(placed, own.orphans)), set(map(placed, own.duplicates))
+    orphans = set(map(placed, own.orphans))
+    duplicates = {placed(result): placed(call) for result, call in own.duplicates.items()}
     return Pairs(
         answers,
         frozenset(at for at in everything.orphans if gone[at[0]] or at in orphans),
-        frozenset(at for at in everything.duplicates if gone[at[0]] or at in duplicates),
+        {at: duplicates.get(at, call) for at, call in everything.duplicates.items() if gone[at[0]] or at in duplicates},
         (*(at for at in everything.waiting if gone[at[0]]), *map(placed, own.waiting)),
     )
 
 
 def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
-    """The calls without a result on record, except those that were taken back."""
+    """The calls without a result on record, except those that were taken back or superseded."""
     return [info for info in calls if info.awaits]
 
 
@@ -194,6 +197,22 @@ def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
             use.result_tokens + (0 if info.synthetic else info.tokens),
         )
     return [used[name] for name in sorted(used)]
+
+
+def _with_newer(calls: Sequence[CallInfo]) -> list[CallInfo]:
+    """The calls; those without a result name the newer call that a result of their id and tool would belong to."""
+    by_id: dict[str, list[CallInfo]] = {}
+    for info in calls:
+        if not info.rewound:
+            by_id.setdefault(info.call.id, []).append(info)
+    found = []
+    for info in calls:
+        if not (info.result or info.rewound):
+            own = ToolResult(info.call.id, info.call.name)
+            newer = (other.record for other in by_id[info.call.id] if may_answer(own, other.call))
+            info = msgspec.structs.replace(info, superseded=next((n for n in newer if n > info.record), 0))
+        found.append(info)
+    return found
 
 
 def _answered(info: CallInfo, shown: Shown, at: int, by_number: dict[int, Record]) -> CallInfo:

@@ -301,7 +301,7 @@ class _Arranger:
             detail = f"second result of call {result.call_id!r} left out"
             self.edits.append(Edit("duplicate", detail, records))
         else:
-            detail = f"result of {result.call_id!r} left out: no such call before it"
+            detail = f"result of {result.call_id!r} left out: no call before it has that id and name"
             self.edits.append(Edit("orphan", detail, records))
 
 

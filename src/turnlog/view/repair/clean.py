@@ -52,15 +52,29 @@ def sendable_name(name: str, rules: Rules) -> str:
     return _fitting(name, rules.name_pattern, rules.name_max)
 
 
+def is_sent_as(name: str, sent: str) -> bool:
+    """Whether some rules have a tool of that name sent as `sent`."""
+    if name == sent:
+        return True
+    stem, digest = _changed(name)
+    return sent.endswith(f"_{digest}") and stem.startswith(sent[: -len(digest) - 1])
+
+
 @lru_cache(maxsize=1024)
 def _fitting(name: str, pattern: str, longest: int) -> str:
     if len(name) <= longest and re.fullmatch(pattern, name):
         return name
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    stem, digest = _changed(name)
+    return f"{stem[: min(longest, 64) - len(digest) - 1]}_{digest}"
+
+
+@lru_cache(maxsize=1024)
+def _changed(name: str) -> tuple[str, str]:
+    """A name without unsuitable characters, and the digest of the original name."""
     stem = re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "tool"
     if not re.match(r"[a-zA-Z_]", stem):
         stem = "_" + stem
-    return f"{stem[: min(longest, 64) - 9]}_{digest}"
+    return stem, hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _extras(message: Message) -> str:

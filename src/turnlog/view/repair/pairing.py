@@ -1,18 +1,21 @@
 """Match results to calls by position, and find the open calls. No other module does this.
 
-Ids are not unique in real logs: a result answers the nearest call before it that has its id and is still open. Results
-without an id (some providers send none) are matched by name, then by order. A result that was recorded before its call,
-in the same turn, answers that call unless another result comes after the call.
+Ids are not unique in real logs, so a result belongs to the newest message before it that calls its tool under its id.
+It answers the first call there that has no result; if all have one, it is a further result of the last of them, and no
+older call is considered. Names count only where both the call and the result have one. Results without an id (some
+providers send none) are matched by name alone. A result that was recorded before its call, in the same turn, answers
+that call unless another result comes after the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ...log.messages import Message, ToolCall, ToolResult
+from ...log.messages import Message, ToolCall, ToolResult, tool_called
 from ..types import Shown
+from .clean import is_sent_as
 
 At = tuple[int, int]
 """The place of a part: index of the message in the view, index of the part in the message."""
@@ -20,94 +23,118 @@ At = tuple[int, int]
 
 class Pairs(Struct, frozen=True, gc=False):
     """`answers` maps each answered call to its result; `orphans` are results without a call, `duplicates` further
-    results of a call that has one, `waiting` the calls without a result. `by_name`: a result without an id was matched
-    to a call with an id; if more of the view were given, an earlier call might match it. `early` are the ids of
-    the orphans that a call after the view, in the same turn, may still claim."""
+    results, each with the call that has another one, `waiting` the calls without a result. `early` are the ids of the
+    orphans that a call after the view, in the same turn, may still claim."""
 
     answers: dict[At, At]
     orphans: frozenset[At]
-    duplicates: frozenset[At]
+    duplicates: Mapping[At, At]
     waiting: tuple[At, ...]
-    by_name: bool = False
     early: frozenset[str] = frozenset()
+
+
+class _Call(Struct, eq=False):
+    """A call of the view, and where its result is. `synthetic`: no tool made the result; `early`: the result was
+    recorded before the call."""
+
+    at: At
+    call: ToolCall
+    result: At | None = None
+    synthetic: bool = False
+    early: bool = False
 
 
 class Pairing:
     """Pairs the calls and results of a view that is given message by message."""
 
     def __init__(self) -> None:
-        self.open: list[tuple[At, ToolCall]] = []
-        """The calls that have no result so far."""
-        self._answered: dict[str, tuple[At, ToolResult]] = {}
+        self._waiting: dict[At, _Call] = {}
+        self._newest: dict[str, dict[tuple[str, str], list[_Call]]] = {}
+        """By id and names, the calls of the newest message that has any. Under the id "" are those of all ids."""
         self._answers: dict[At, At] = {}
         self._orphans: set[At] = set()
-        self._duplicates: set[At] = set()
-        self._early: dict[str, tuple[At, ToolResult]] = {}  # results of this turn whose call has not come yet
-        self._answered_early: set[At] = set()
-        self._seen = 0
-        self._by_name = False
+        self._duplicates: dict[At, At] = {}
+        self._early: dict[str, dict[str, tuple[At, ToolResult]]] = {}  # by id and name, results whose call may follow
+        self.seen = 0
+        """The number of messages so far: the next one has this index."""
         self.orphaned: list[ToolResult] = []
         """The results in the last message that have no call."""
+        self.answered: dict[int, tuple[At, ToolCall]] = {}
+        """The calls that the results in the last message belong to, by the index of the result's part. A result that is
+        a duplicate is not among them."""
+
+    @property
+    def open(self) -> list[tuple[At, ToolCall]]:
+        """The calls that have no result so far."""
+        return [(at, known.call) for at, known in self._waiting.items()]
 
     def see(self, message: Message) -> None:
         """Take the next message of the view."""
-        i, self._seen = self._seen, self._seen + 1
-        self.orphaned = []
+        i, self.seen = self.seen, self.seen + 1
+        self.orphaned, self.answered = [], {}
         if message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts):
             self._early.clear()  # later turns may use the same ids again
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
-                if not self._is_answered((i, j), part):
-                    self.open.append(((i, j), part))
+                self._asked((i, j), part)
             elif isinstance(part, ToolResult):
                 self._take((i, j), part)
 
     def pairs(self) -> Pairs:
         """The pairs found so far."""
-        orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
-        waiting = tuple(at for at, _ in self.open)
-        return Pairs(dict(self._answers), orphans, duplicates, waiting, self._by_name, frozenset(self._early))
+        early = frozenset(call_id for call_id, results in self._early.items() if results)
+        return Pairs(dict(self._answers), frozenset(self._orphans), dict(self._duplicates), tuple(self._waiting), early)
+
+    def _asked(self, at: At, call: ToolCall) -> None:
+        """Take a call. A result that was recorded before it answers it."""
+        known = _Call(at, call)
+        for call_id in {call.id, ""}:
+            newest = self._newest.setdefault(call_id, {})
+            same = newest.get((call.name, tool_called(call)), [])
+            newest[call.name, tool_called(call)] = [*same, known] if same and same[0].at[0] == at[0] else [known]
+        self._waiting[at] = known
+        fitting = [found for found in self._early.get(call.id, {}).values() if may_answer(found[1], call)]
+        if fitting:
+            result_at, result = max(fitting)
+            del self._early[call.id][result.name]
+            self._orphans.discard(result_at)
+            self._pair(known, result_at, result)
+            known.early = True
 
     def _take(self, at: At, result: ToolResult) -> None:
-        call = _open_call(self.open, result)
-        if call is not None:
-            self._answers[call[0]] = at
-            self._answered[call[1].id] = call[0], result
-            self.open.remove(call)
-            self._by_name = self._by_name or call[1].id != result.call_id
-        elif result.call_id and result.call_id in self._answered:
-            self._another(at, result)
+        calls = self._calls_for(result)
+        free = (known for known in calls if known.result is None or known.early)
+        replaced = (known for known in calls if known.synthetic and not result.synthetic)
+        known = next(free, None) or next(replaced, None)
+        if known is not None:
+            if known.result is not None and known.early:
+                self._orphans.add(known.result)
+            elif known.result is not None:
+                self._duplicates[known.result] = known.at
+            known.early = False
+            self._pair(known, at, result)
+            self.answered[at[1]] = known.at, known.call
+        elif calls:
+            self._duplicates[at] = calls[-1].at
         else:
             self._orphans.add(at)
             self.orphaned.append(result)
             if result.call_id:
-                self._early[result.call_id] = at, result
+                self._early.setdefault(result.call_id, {})[result.name] = at, result
 
-    def _is_answered(self, at: At, call: ToolCall) -> bool:
-        """Pair a call with a result that was recorded before it; False if there is none."""
-        early = self._early.get(call.id)
-        if early is None or (early[1].name and early[1].name != call.name):
-            return False
-        del self._early[call.id]
-        self._orphans.discard(early[0])
-        self._answers[at] = early[0]
-        self._answered[call.id] = at, early[1]
-        self._answered_early.add(at)
-        return True
+    def _pair(self, known: _Call, at: At, result: ToolResult) -> None:
+        known.result, known.synthetic = at, result.synthetic
+        self._waiting.pop(known.at, None)
+        self._answers[known.at] = at
 
-    def _another(self, at: At, result: ToolResult) -> None:
-        """A second result of one call: it replaces a synthetic one if it is real itself, else it is a duplicate."""
-        call, standing = self._answered[result.call_id]
-        if call in self._answered_early:
-            self._answered_early.discard(call)
-            self._orphans.add(self._answers[call])
-        elif standing.synthetic and not result.synthetic:
-            self._duplicates.add(self._answers[call])
-        else:
-            self._duplicates.add(at)
-            return
-        self._answers[call] = at
-        self._answered[result.call_id] = call, result
+    def _calls_for(self, result: ToolResult) -> list[_Call]:
+        """The calls of the newest message that calls the result's tool under its id: those with its name, then those
+        without a name."""
+        found = self._newest.get(result.call_id, {}).values()
+        fitting = [calls for calls in found if may_answer(result, calls[0].call)]
+        newest = max((calls[0].at[0] for calls in fitting), default=0)
+        calls = [known for calls in fitting for known in calls if known.at[0] == newest]
+        return sorted(calls, key=lambda known: (bool(result.name) and _is_nameless(known.call), known.at))
 
 
 def pair(view: Sequence[Shown]) -> Pairs:
@@ -118,13 +145,16 @@ def pair(view: Sequence[Shown]) -> Pairs:
     return pairing.pairs()
 
 
-def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tuple[At, ToolCall] | None:
-    fitting = [entry for entry in open_calls if entry[1].id == result.call_id]
-    if not fitting and not result.call_id:
-        fitting = [entry for entry in open_calls if not result.name or entry[1].name == result.name]
-        if fitting:
-            return fitting[0]
-    if not fitting:
-        return None
-    latest = [entry for entry in fitting if entry[0][0] == fitting[-1][0][0]]
-    return next((entry for entry in latest if entry[1].name == result.name), latest[0])  # several may have the same id
+def may_answer(result: ToolResult, call: ToolCall) -> bool:
+    """Whether a result has the id and the name of a call, as far as both have one. A tool that was used through
+    `use_tool` has two names; a tool may also have been sent under another name than its own."""
+    if result.call_id and result.call_id != call.id:
+        return False
+    name = result.name
+    if not name or name == call.name or _is_nameless(call):
+        return True
+    return any(is_sent_as(name, own) or is_sent_as(own, name) for own in (call.name, tool_called(call)))
+
+
+def _is_nameless(call: ToolCall) -> bool:
+    return is_sent_as("", call.name)

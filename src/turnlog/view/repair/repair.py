@@ -46,8 +46,7 @@ CONTINUE = "Please continue."
 class Repaired(Struct, frozen=True, gc=False):
     """A view as the rules accept it, and the changes.
 
-    `strays`: the view had results without a call, or second results of a call, or results that might be matched to
-    other calls if more of the view were given. `early` are the ids of results whose call may
+    `strays`: the view had results without a call. `early` are the ids of results whose call may
     follow the view, `waiting` the ids of calls whose result may have come before it. `unplaced`: where system text may
     be depends on the message after the next.
     """
@@ -110,7 +109,7 @@ def repair(
         mended = _calls_last(mended, edits)
     if leading and follows is None:
         mended = within_room(mended, rules, blob, losses)
-    strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
+    strays = bool(pairs.orphans)
     word = next((i for i, shown in enumerate(cleaned) if starts_turn(shown)), len(cleaned))
     waiting = frozenset(getattr(cleaned[i].message.parts[j], "id", "") for i, j in pairs.waiting if i < word)
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting, unplaced)
