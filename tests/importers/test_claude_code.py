@@ -24,6 +24,7 @@ from turnlog.log.records import (
     UsageRecord,
 )
 from turnlog.view.fold import select
+from turnlog.view.tool_calls import calls_of
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -51,6 +52,23 @@ def shown(session: Imported) -> list[Message]:
     """What a view would start from."""
     records = [Record(n, draft.time, draft.body) for n, draft in enumerate(session.drafts, 1)]
     return [one.message for one in select(records)[0]]
+
+
+def test_results_of_one_id_are_those_of_their_own_calls() -> None:
+    """Both were named after the last call of the id, so that the first call seemed to have no result."""
+    session = imported(
+        claude(1, "user", "go"),
+        claude_answer(2, "m1", call("t1", command="rm a")),
+        claude_answer(3, "m1", {**call("t1", path="b"), "name": "Read"}),
+        claude(4, "user", result("t1", "removed")),
+        claude(5, "user", result("t1", "text of b")),
+        claude(6, "user", result("t1", "text of b, again")),
+    )
+    records = [Record(n, draft.time, draft.body) for n, draft in enumerate(session.drafts, 1)]
+    by_number = {record.n: record.message for record in records}
+    calls = {info.call.name: by_number[info.result] for info in calls_of(records)}
+    texts = {name: message.parts[0].parts[0] for name, message in calls.items()}  # type: ignore[union-attr]
+    assert texts == {"Bash": Text("removed"), "Read": Text("text of b")}
 
 
 def test_one_answer_is_one_message_however_it_was_split() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import turnlog
 from real_transcripts import imported, records_of
 from turnlog.errors import InputError
-from turnlog.log.messages import Message, Text, ToolCall
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Record
 from turnlog.log.store import Draft
 from turnlog.memory import Entity, Memory
@@ -50,6 +50,22 @@ def test_following_gives_what_the_log_gives(history: History, chance: random.Ran
     records = session.history()
     assert session.memory == Memory.of(records)
     assert session.memory.last <= records[-1].n
+
+
+def test_a_result_is_of_its_own_command() -> None:
+    """Of two calls with one id, the memory said that the one that failed had worked; a further result was taken for
+    that of a call that was killed."""
+    session = turnlog.open("s", store=MemoryStore())
+    killed, tests, lint = (
+        ToolCall("c1", "bash", {"command": word}) for word in ("make all", "pytest -x", "ruff check")
+    )
+    session.add(Message("assistant", (killed,)))
+    session.user("Go on.")
+    session.add(Message("assistant", (tests, lint)))
+    for outcome in ("failed", "ok", "failed"):
+        session.add(Message("user", (ToolResult("c1", "bash", (Text("done"),), outcome),)))  # type: ignore[arg-type]
+    states = {value: the(session, value).state for value in ("make all", "pytest -x", "ruff check")}
+    assert states == {"make all": "", "pytest -x": "failed", "ruff check": "worked"}
 
 
 @given(damaged_histories())

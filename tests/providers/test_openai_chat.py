@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from judging import numbered
 from turnlog.errors import FormatError
 from turnlog.log.codec import decode_record, encode_record
 from turnlog.log.messages import Form, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, sha256_hex
@@ -19,6 +20,7 @@ from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Parsed
 from turnlog.requests.standalone import repair
+from turnlog.view.repair.pairing import pair
 from turnlog.view.types import Shown
 
 TARGET = target("openai-chat", "gpt-4o")
@@ -223,6 +225,17 @@ def test_a_custom_call_and_its_result_have_one_kind() -> None:
         Message("assistant", (ToolCall("c", "patch", raw="*** a", kind="custom"),)),
         Message("user", (ToolResult("c", "patch", (Text("done"),), kind="custom"),)),
     )
+
+
+def test_results_of_one_id_have_the_names_of_their_own_calls() -> None:
+    """Both results were named after the last call of the id, so that the first call had none."""
+    calls = [
+        {"id": "c", "type": "function", "function": {"name": name, "arguments": "{}"}} for name in ("delete", "read")
+    ]
+    answers = [{"role": "tool", "tool_call_id": "c", "content": name} for name in ("delete", "read")]
+    asked = {"role": "assistant", "content": None, "tool_calls": calls}
+    view = numbered(messages_of({"role": "user", "content": "Go."}, asked, *answers))
+    assert pair(view).answers == {(1, 0): (2, 0), (1, 1): (3, 0)}
 
 
 def test_media_bytes_that_do_not_encode_to_themselves_are_kept_twice() -> None:

@@ -25,7 +25,7 @@ import turnlog
 from agents import CHAT, chunks, says, session_in
 from turnlog import telemetry as spans
 from turnlog.errors import InputError
-from turnlog.log.messages import Message, Reasoning, Text
+from turnlog.log.messages import Message, Reasoning, Text, ToolResult
 from turnlog.providers import PROVIDERS
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -438,7 +438,10 @@ def test_ids_that_come_twice_are_told_apart(store: MemoryStore, seen: Seen) -> N
     session.user("go")
     (newer,) = session.receive(says("", "c1")).tool_calls
     session.tool_started(newer)
-    session.receive(says("", "c1"))  # while the one before still runs
+    (newest,) = session.receive(says("", "c1")).tool_calls  # while the one before still runs
+    session.tool_started(newest)
+    session.add(Message("user", (ToolResult("c1", "other", (Text("of another tool"),)),)))
+    assert len(seen.finished()) == 7  # the newest call still runs
     tools = [span for span in seen.finished() if span.name == "execute_tool weather"]
     assert [(span.attributes or {})["turnlog.record"] for span in tools] == [3, 9, 16]
 

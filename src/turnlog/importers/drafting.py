@@ -144,9 +144,12 @@ class Drafting:
         return found[0] if found else 0
 
     def call_name(self, call_id: str) -> str:
-        """The name of the tool of the latest call with that id, "" if there was none."""
-        found = self._calls.get(call_id)
-        return found[1].name if found else ""
+        """The name of the tool of the latest call with that id, "" if there was none, or if its message calls several
+        tools under that id: then only the order of the results shows which is whose."""
+        body = self.drafts[self.call_record(call_id) - 1].body if self.call_record(call_id) else None
+        parts = body.message.parts if isinstance(body, MessageRecord) else ()
+        names = {part.name for part in parts if isinstance(part, ToolCall) and part.id == call_id}
+        return names.pop() if len(names) == 1 else ""
 
     def with_results(self, message: Message, judged: Callable[[ToolResult], ToolResult]) -> Message:
         """The message with each tool result replaced by what `judged` returns for it, and with the names of their

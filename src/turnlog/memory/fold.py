@@ -21,6 +21,7 @@ from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
 from ..view.program_prefaces import is_of_program
+from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
 from .block import block, working_set
 from .calls import Change, changes_in, command_of, commands_in_blocks, lines_read
@@ -62,7 +63,8 @@ class Memory:
         self._rewinds = rewinds
         self._entities: dict[tuple[Kind, str], Entity] = {}
         self._paths: dict[str, list[Entity]] = {}  # the files with this name, the last mentioned last
-        self._calls: dict[str, list[_Call]] = {}
+        self._pairing = Pairing()
+        self._calls: dict[At, _Call] = {}
         self._errors: dict[str, Entity] = {}  # open errors, by the call that failed
         self._trail: deque[Mention] = deque(maxlen=_TRAIL)
         self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
@@ -179,20 +181,22 @@ class Memory:
             return
         if message.role == "user" and is_output(message) and self._answer is not None:
             answer, output = with_calls([self._answer, Shown(message, (n,))])
-            for part in answer.message.parts:
+            self._pairing.see(answer.message)
+            for j, part in enumerate(answer.message.parts):
                 if isinstance(part, ToolCall):
-                    self._call(answer.records[0], part)
+                    self._call(answer.records[0], j, part)
             message = output.message
         elif message.role == "user":
             self._spoken.append((n, message))
         self._answer = Shown(message, (n,)) if message.role == "assistant" else None
-        for part in message.parts:
+        self._pairing.see(message)
+        for j, part in enumerate(message.parts):
             if isinstance(part, Text):
                 self._text(n, part.text, message.role)
             elif isinstance(part, ToolCall):
-                self._call(n, part)
+                self._call(n, j, part)
             elif isinstance(part, ToolResult):
-                self._result(n, part)
+                self._result(n, j, part)
 
     def _text(self, n: int, text: str, role: str) -> None:
         who: Who = "assistant" if role == "assistant" else "user"
@@ -228,7 +232,7 @@ class Memory:
 
     # -- calls and their results -------------------------------------------------------------------
 
-    def _call(self, n: int, call: ToolCall) -> None:
+    def _call(self, n: int, j: int, call: ToolCall) -> None:
         text = command_of(call)
         command = self._entity("command", text, n, "call") if text else None
         before = []
@@ -238,13 +242,11 @@ class Memory:
             new = change.state == "edited" and change.writes and not (file.read or file.changed)
             self._change(file, "created" if new else change.state, n)
         self._mentions(n, text or _arguments(call), "call")
-        self._calls.setdefault(call.id, []).append(_Call(call, n, command, before))
+        self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, before)
 
-    def _result(self, n: int, result: ToolResult) -> None:
-        waiting = self._calls.get(result.call_id)
-        asked = waiting.pop() if waiting else None
-        if waiting is not None and not waiting:
-            del self._calls[result.call_id]
+    def _result(self, n: int, j: int, result: ToolResult) -> None:
+        answered = self._pairing.answered.get(j)
+        asked = self._calls.pop(answered[0], None) if answered is not None else None
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
         error = error_of(text, result.outcome)
         if asked is not None:
@@ -299,7 +301,7 @@ class Memory:
         """Whether a file was changed by the calls of this record: it is said so, or one of them is still at work."""
         if change.call_record:
             return change.call_record == record
-        return any(call.record == record for calls in self._calls.values() for call in calls)
+        return any(call.record == record for call in self._calls.values())
 
     # -- entities ----------------------------------------------------------------------------------
 

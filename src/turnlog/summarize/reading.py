@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from msgspec import Struct, field
 
 from .._platform.one_line import clip
-from ..log.messages import Media, Message, Text, ToolCall, ToolResult
+from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from ..view.curate.lines import without_escapes
+from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
 
 Who = Literal["user", "assistant", "call", "result"]
@@ -109,16 +110,19 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
     found = [one for one in messages if one.message.role != "system"]
     limit = _limit([_length(part) for one in found for part in one.message.parts])
     said: list[Said] = []
-    calls: dict[str, int] = {}
+    pairing, calls = Pairing(), dict[At, int]()
     for one in found:
+        pairing.see(one.message)
         record = one.records[0] if one.records else 0
         speaker: Who = "assistant" if one.message.role == "assistant" else "user"
-        for part, note in zip(texts_of(one.message), take(one.message, limit), strict=True):
+        places = [j for j, part in enumerate(one.message.parts) if _has_text(part)]
+        for j, part, note in zip(places, texts_of(one.message), take(one.message, limit), strict=True):
             if isinstance(part, ToolCall):
-                calls[part.id] = len(said)
+                calls[pairing.seen - 1, j] = len(said)
                 said.append(Said(record, "call", part, limit, note, clip(part.name, _NAME), note.brief))
             elif isinstance(part, ToolResult):
-                at = calls.pop(part.call_id, None)
+                answered = pairing.answered.get(j)
+                at = calls.get(answered[0]) if answered is not None else None
                 tool, brief = (said[at].tool, said[at].brief) if at is not None else (clip(part.name, _NAME), "")
                 asked = said[at].part if at is not None else None
                 said.append(Said(record, "result", part, limit, note, tool, brief, at, asked))
@@ -129,11 +133,11 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
 
 def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:
     """The parts of a message that contain text: calls, results, and texts that are not blank."""
-    return [
-        part
-        for part in message.parts
-        if isinstance(part, (ToolCall, ToolResult)) or (isinstance(part, Text) and part.text.strip())
-    ]
+    return [part for part in message.parts if _has_text(part)]
+
+
+def _has_text(part: Part) -> TypeGuard[Text | ToolCall | ToolResult]:
+    return isinstance(part, (ToolCall, ToolResult)) or (isinstance(part, Text) and bool(part.text.strip()))
 
 
 def spelled(part: Text | ToolCall | ToolResult) -> str:

@@ -34,6 +34,7 @@ from ..log.records import (
 from ..log.usage import Usage
 from ..session.events import Appended
 from ..view.decisions import SIZING
+from ..view.repair.pairing import may_answer
 from . import names
 from .content import Contents, utf8
 
@@ -167,7 +168,8 @@ class SessionSpans:
             self._said.clear()
             return
         for part in message.parts:
-            if isinstance(part, ToolResult):
+            known = self._calls.get(part.call_id) if isinstance(part, ToolResult) else None
+            if isinstance(part, ToolResult) and known is not None and may_answer(part, known.call):
                 self._end_call(part.call_id, part.outcome, record.time, result=part)
         if self._contents.wanted:
             self._said.append(message)
@@ -238,7 +240,7 @@ class SessionSpans:
         key, outcome, seconds = finished.call_id, finished.outcome, finished.seconds
         known = self._calls.get(key)
         if known is not None and known.record == finished.call_record:
-            result = _result_in(appended, key)
+            result = _result_in(appended, known.call)
             self._end_call(key, outcome, record.time, finished.reason, result, seconds=seconds)
 
     def _end_call(
@@ -334,11 +336,11 @@ def _usage(usage: Usage) -> _Attributes:
     return found | {word: tokens for word, tokens in parts.items() if tokens}
 
 
-def _result_in(appended: Appended, call_id: str) -> ToolResult | None:
+def _result_in(appended: Appended, call: ToolCall) -> ToolResult | None:
     """The result of a call, if it was appended together with the end of its run."""
     for record in appended.records:
         for part in record.message.parts if record.message else ():
-            if isinstance(part, ToolResult) and part.call_id == call_id:
+            if isinstance(part, ToolResult) and part.call_id == call.id and may_answer(part, call):
                 return part
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import turnlog
 from turnlog.config.settings import Settings
 from turnlog.errors import InputError
 from turnlog.log.budget import PRESETS, Budget, Strategy, read_strategy
@@ -97,6 +98,22 @@ def told(first: int, last: int, given: str = "") -> str:
 def masked(n: int, record: int) -> str:
     """The line that stands for an output."""
     return f'[Result of read({{"path":"file_{n}.py"}}): 369 characters left out, kept as record {record}]'
+
+
+def test_an_output_is_masked_with_its_own_call() -> None:
+    """The line named the first call of that id: what one file held seemed to be what another one did."""
+    session = turnlog.open("s", store=MemoryStore(), target=target("openai-chat", "gpt-4o"))
+    session.configure(budget=600, strategy="mask")
+    session.user("Look.")
+    session.add(Message("assistant", tuple(ToolCall("c1", "read", {"path": path}) for path in "ab")))
+    for n in range(2):
+        session.add(Message("user", (ToolResult("c1", "read", (Text(_long(f"output {n}", 300)),)),)))
+    session.assistant("Seen.")
+    for n in range(3):
+        session.user(_long(f"question {n}", 120))
+        session.assistant("Yes.")
+    masked_as = [line for line in shown(session) if line.startswith("[Result of")]
+    assert [line.partition(":")[2].partition("}")[0] for line in masked_as] == ['"a"', '"b"']
 
 
 # The conversation: record 3 system text, then turn 1 in records 4 to 7, 2 in 8 and 9, 3 in 10 to 13, 4 in 14 and 15,

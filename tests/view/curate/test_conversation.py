@@ -128,6 +128,19 @@ def test_a_read_that_repeats_another_points_to_it() -> None:
     assert shown(session, again) == f"[... lines 1-60 of /src/a.py unchanged since record {first} ...]"
 
 
+def test_reads_that_share_an_id_are_told_apart() -> None:
+    """Both results were taken for that of the second call, so the first file was shown as read again."""
+    outputs = []
+    for ids in ("xx", "xy"):
+        session = session_in(MemoryStore())
+        calls = [ToolCall(one, "read_file", {"path": path}) for one, path in zip(ids, ("a.py", "b.py"), strict=True)]
+        call(session, "read_file", source(), path="b.py")
+        session.add(Message("assistant", tuple(calls)))
+        outputs.append([shown(session, session.tool_result(one, source(5)).n) for one in calls])
+    assert outputs[0] == outputs[1]
+    assert outputs[0][0] != outputs[0][1]
+
+
 def test_what_changed_is_shown_between_marks_on_lines_of_their_own() -> None:
     """A changed line that is hidden, or a mark within a line, leads to a wrong edit."""
     session = session_in(MemoryStore())

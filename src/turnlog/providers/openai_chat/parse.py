@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ...errors import FormatError
 from ...log.messages import (
@@ -99,24 +101,18 @@ class MessageReader:
                 parts.append(Opaque(NAME, key, wire[key]))
         if isinstance(wire.get("function_call"), Mapping):
             taken.add("function_call")
-            parts.append(_remember(self._calls, _legacy_call(wire["function_call"])))
+            parts.append(_legacy_call(wire["function_call"]))
             self._unanswered = max(self._unanswered, 0) + 1
         if wire.get("tool_calls"):
             taken.add("tool_calls")
-            parts += self._tool_calls(wire["tool_calls"])
+            parts += map(_tool_call, wire["tool_calls"])
+        self._calls |= _by_id(parts)
         if shape == "null" and taken & {"tool_calls", "function_call", "refusal", "audio"}:
             shape = ""
         name = string(wire, "name")
         return Message(
             "assistant", tuple(parts), name, FORMS.made(envelope("assistant", name=name), without(wire, *taken), shape)
         )
-
-    def _tool_calls(self, entries: Sequence[Any]) -> list[Part]:
-        calls: list[Part] = []
-        for entry in entries:
-            call = read_call(entry)
-            calls.append(Opaque(NAME, "tool_call", entry) if call is None else _remember(self._calls, call))
-        return calls
 
     def _result(self, wire: Mapping[str, Any], *, legacy: bool) -> ToolResult:
         parts, shape = self._content(wire)
@@ -182,9 +178,19 @@ def _legacy_call(body: Mapping[str, Any]) -> ToolCall:
     return FORMS.formed(ToolCall("", string(body, "name"), arguments, raw), function_wire, body, "legacy", shape)
 
 
-def _remember(calls: dict[str, ToolCall], call: ToolCall) -> ToolCall:
-    calls[call.id] = call
-    return call
+def _tool_call(entry: Any) -> Part:
+    call = read_call(entry)
+    return Opaque(NAME, "tool_call", entry) if call is None else call
+
+
+def _by_id(parts: Iterable[Part]) -> dict[str, ToolCall]:
+    """The calls of a message by id. If several tools are called under one id, the call has no name: only the order of
+    the results shows which is whose."""
+    found: dict[str, ToolCall] = {}
+    for call in (part for part in parts if isinstance(part, ToolCall)):
+        other = call.id in found and found[call.id].name != call.name
+        found[call.id] = msgspec.structs.replace(call, name="") if other else call
+    return found
 
 
 def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from ...log.budget import PRESETS, Strategy
 from ...log.messages import Text, ToolCall, ToolResult
 from ...log.records import Configuration, Decision, Record
+from ..repair.pairing import Pairing
 from ..types import Shown
 from .curate import curated
 from .marks import is_marked
@@ -130,7 +131,7 @@ class Curator:
         self._named = named
         self._whole_reads = whole_reads
         self._known: dict[tuple[int, int, int, bool], _Known] = before._known if before is not None else {}
-        self._calls: dict[str, ToolCall] = {}
+        self._pairing = Pairing()
         self._ledger = Ledger()
         self.kinds: dict[int, str] = {}
         """What the outputs are that were curated, by record."""
@@ -156,10 +157,10 @@ class Curator:
         """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
         decision changed is not curated."""
         message = shown.message
+        self._pairing.see(message)
         if message.role == "assistant":
             for part in message.parts:
                 if isinstance(part, ToolCall):
-                    self._calls[part.id] = part
                     self._ledger.edited(part)
             return shown
         if message.role != "user" or shown.stands_in or not shown.records:
@@ -178,7 +179,8 @@ class Curator:
         if result.synthetic or not any(isinstance(one, Text) and len(one.text) >= LEAST_READ for one in result.parts):
             return result
         rule = self._rules if isinstance(self._rules, Rule) else self._rules.at(n)
-        call = self._calls.get(result.call_id) or ToolCall(result.call_id, result.name)
+        answered = self._pairing.answered.get(i)
+        call = answered[1] if answered is not None else ToolCall(result.call_id, result.name)
         inner = [
             self._text((n, i, j), call, one, rule) if isinstance(one, Text) else one
             for j, one in enumerate(result.parts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...._platform.units import counted
 from ....log.messages import Message, Text, ToolCall, ToolResult
 from ....log.records import Decision
+from ...repair.pairing import At, pair
 from ..blocks import Block, Item
 from ..situation import Situation, shortening
 
@@ -22,16 +24,17 @@ def mask(situation: Situation) -> Decision | None:
     for block in situation.unprotected:
         if excess <= 0:
             break
-        for item in block.items:
-            saved, masked = _masked(situation, item, block)
+        calls = _calls_answered(block)
+        for at, item in enumerate(block.items):
+            saved, masked = _masked(situation, item, at, calls)
             excess -= saved
             texts += masked
     results = counted(len(texts), "old tool result")
     return shortening("mask", "texts", texts, f"{results} masked to fit the budget")
 
 
-def _masked(situation: Situation, item: Item, block: Block) -> tuple[int, list[list[Any]]]:
-    """The tokens that masking an item saves, and its new texts."""
+def _masked(situation: Situation, item: Item, at: int, calls: Mapping[At, ToolCall]) -> tuple[int, list[list[Any]]]:
+    """The tokens that masking the item at an index of its block saves, and its new texts."""
     if item.shown.treatment == "masked":
         return 0, []
     saved = 0
@@ -39,7 +42,7 @@ def _masked(situation: Situation, item: Item, block: Block) -> tuple[int, list[l
     for i, part in enumerate(item.shown.message.parts):
         if not isinstance(part, ToolResult) or part.synthetic:
             continue
-        stub = _stub(part, item, block)
+        stub = _stub(part, item, i, calls.get((at, i)))
         gain = _tokens(situation, part) - situation.means.count_text(stub)
         if gain > 0:
             saved += gain
@@ -53,13 +56,17 @@ def _tokens(situation: Situation, result: ToolResult) -> int:
     return texts + (situation.means.count(Message("user", other)) if other else 0)
 
 
-def _stub(result: ToolResult, item: Item, block: Block) -> str:
-    results = (part for part in item.raw.message.parts if isinstance(part, ToolResult))
-    same = (part for part in results if (part.call_id, part.name) == (result.call_id, result.name))
-    original = next(same, result)
-    size = sum(len(part.text) for part in original.parts if isinstance(part, Text))
-    calls = (part for other in block.items for part in other.raw.message.parts if isinstance(part, ToolCall))
-    call = next((call for call in calls if call.id == result.call_id), None)
+def _calls_answered(block: Block) -> dict[At, ToolCall]:
+    """The calls that the results in a block answer, by the place of the result in the block."""
+    view = [item.raw for item in block.items]
+    calls = {result: view[i].message.parts[j] for (i, j), result in pair(view).answers.items()}
+    return {result: call for result, call in calls.items() if isinstance(call, ToolCall)}
+
+
+def _stub(result: ToolResult, item: Item, i: int, call: ToolCall | None) -> str:
+    original = item.raw.message.parts[i] if i < len(item.raw.message.parts) else result
+    parts = original.parts if isinstance(original, ToolResult) else result.parts
+    size = sum(len(part.text) for part in parts if isinstance(part, Text))
     name = (call.name if call else result.name) or "tool"
     arguments = " ".join(call.raw_arguments.split()) if call else ""
     if len(arguments) > _ARGUMENTS:
