@@ -196,6 +196,10 @@ def _always(part: Opaque) -> bool:
     return True
 
 
+def _no_media(part: Opaque) -> str:
+    return ""
+
+
 def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[Tool]) -> None:
     return None
 
@@ -286,6 +290,10 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     knows: Callable[[Opaque], bool] = _always
     """Whether the provider accepts this opaque part of its own in a request."""
+
+    unread_media: Callable[[Opaque], str] = _no_media
+    """The kind of media (`image`, `document`, ...) that an opaque part of the provider is in its format; "" for other
+    parts. Such a part was kept whole because its media could not be read."""
 
     on_demand: OnDemand | None = None
     """How tools are kept back until the model asks for them, for models that can find deferred tools."""

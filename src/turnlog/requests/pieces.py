@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..log.messages import Opaque, Part, Role, ToolCall, is_finite_json
+from ..log.messages import Opaque, Part, Role, Text, ToolCall, ToolResult, is_finite_json, unchanged
+from ..providers import PROVIDERS
 from ..providers.protocol import BlobReader, Provider
 from ..view.bound_reasoning import has_reasoning, without_reasoning
 from ..view.compaction.blocks import Item
@@ -239,15 +240,15 @@ def moved(edit: Edit, key: str, by: int) -> Edit:
 def as_known(
     view: Sequence[Shown], to: Provider, blob: BlobReader, edits: list[Edit], losses: list[Loss]
 ) -> list[Shown]:
-    """The view with media under their true type, without damaged media, and without the provider's own opaque parts
-    that it does not accept in requests."""
+    """The view with media under their true type, without damaged media, with a text in place of media that could not be
+    read, and without the provider's own opaque parts that it does not accept in requests."""
     out: list[Shown] = []
     for shown in sniff(view, blob, edits, losses, text_documents=to.text_documents):
-        if not any(isinstance(part, Opaque) for part in shown.message.parts):
+        if not any(isinstance(part, (Opaque, ToolResult)) for part in shown.message.parts):
             out.append(shown)
             continue
         known: list[Part] = []
-        for part in shown.message.parts:
+        for part in _with_media_named(shown, to, edits, losses):
             if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):
                 losses.append(Loss("opaque", f"{part.kind} left out: {to.name} does not accept it", shown.records))
             else:
@@ -255,6 +256,41 @@ def as_known(
         if known or not shown.message.parts:
             out.append(with_parts(shown, tuple(known)))
     return out
+
+
+def _with_media_named(shown: Shown, to: Provider, edits: list[Edit], losses: list[Loss]) -> Sequence[Part]:
+    """The parts of a message, with a text such as `[Image]` in place of media that could not be read into a `Media` and
+    that the provider does not accept; also inside results."""
+    parts: list[Part] = []
+    for part in shown.message.parts:
+        if isinstance(part, Opaque):
+            part = _media_named(part, to, shown.records, edits, losses)
+        elif isinstance(part, ToolResult):
+            inner = tuple(
+                _media_named(one, to, shown.records, edits, losses) if isinstance(one, Opaque) else one
+                for one in part.parts
+            )
+            part = part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)
+        parts.append(part)
+    return parts
+
+
+def _media_named(
+    part: Opaque, to: Provider, records: tuple[int, ...], edits: list[Edit], losses: list[Loss]
+) -> Opaque | Text:
+    if part.provider not in PROVIDERS:
+        return part
+    own = PROVIDERS[part.provider]
+    kind, sendable = own.unread_media(part), own.knows(part)
+    if not kind or (sendable and own is to):
+        return part
+    label = f"[{kind.capitalize()}]"
+    if sendable:
+        losses.append(Loss("opaque", f"{part.kind} of {part.provider} shown as {label}", records))
+    else:
+        detail = f"{part.kind} that cannot be read shown as {label}"
+        edits.append(Edit("media", detail, records, rule=f"Could not process {kind}"))
+    return Text(label)
 
 
 def without_infinite(value: Any) -> tuple[Any, tuple[Edit, ...]]:

@@ -123,6 +123,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     blank_text: bool = True
     """Whether a message whose only content is whitespace is accepted."""
 
+    own_kinds: frozenset[str] | None = None
+    """Kinds of the provider's own `Opaque` parts that the model accepts; None: all that the provider knows."""
+
     own_calls: frozenset[str] = frozenset()
     """Kinds of `Opaque` parts that are calls which the provider answers itself, by another `Opaque` part in the same
     assistant turn. Their data has the id of the call under the key `id`."""

@@ -219,3 +219,15 @@ def test_results_under_one_id_go_by_the_names_of_their_tools(call_id: str, order
         "read": "of read",
         "list": "of list",
     }
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@pytest.mark.parametrize("raw", ["", " \n"])
+def test_empty_arguments_are_no_arguments(aim: Target, raw: str) -> None:
+    """Models call tools without parameters with an empty text. Servers answer 400 to that, and as the value of an
+    argument `input` it is one that the tool does not have."""
+    call = ToolCall("call_1", "read", raw=raw)
+    made = repair(numbered(user("go"), assistant(call), user(RESULT)), rules(aim))
+    [sent] = [part for one in made.view for part in one.message.parts if isinstance(part, ToolCall)]
+    assert (sent.arguments, sent.raw) == ({}, None)
+    assert Edit("arguments", "empty arguments of 'read' sent as {}", (2,)) in made.edits

@@ -6,7 +6,7 @@ from ..protocol import Provider
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
-from .known import declares, knows
+from .known import declares, knows, unread_media
 from .on_demand import ON_DEMAND
 from .parse import parse
 from .render import render
@@ -43,6 +43,7 @@ PROVIDER = Provider(
     stops=STOPS,
     tool_choice=tool_choice,
     knows=knows,
+    unread_media=unread_media,
     mark_cache=mark_cache,
     with_tool_choice=with_tool_choice,
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool

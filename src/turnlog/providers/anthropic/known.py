@@ -31,6 +31,11 @@ def knows(part: Opaque) -> bool:
     return fits(data, BLOCK)
 
 
+def unread_media(part: Opaque) -> str:
+    """The kind of media that a block is, by its type; "" for other blocks."""
+    return part.kind if part.kind in ("image", "document") else ""
+
+
 def declares(tool: Mapping[str, Any]) -> bool:
     """Whether this is a tool declaration of the Messages API."""
     kind = tool.get("type")

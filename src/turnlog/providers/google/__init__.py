@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..protocol import Provider
 from .enums import STOPS
 from .form import NAME
-from .known import declares, knows
+from .known import declares, knows, unread_media
 from .parse import parse
 from .render import render
 from .response import parse_response
@@ -33,5 +33,6 @@ PROVIDER = Provider(
     stops=STOPS,
     tool_choice=tool_choice,
     knows=knows,
+    unread_media=unread_media,
     with_tool_choice=with_tool_choice,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...log.messages import Opaque
-from .keys import DATA, camel
+from ...log.messages import Opaque, media_kind
+from ..gemini import plain_mime
+from ..reading import string
+from .keys import DATA, camel, find
 from .schema import TOOL
 
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
@@ -26,6 +28,17 @@ def knows(part: Opaque) -> bool:
     if not data:
         return bool(given.get("thoughtSignature")) or isinstance(given.get("videoMetadata"), dict)
     return len(data) == 1 and data[0] in _WHOLE and isinstance(given[data[0]], dict)
+
+
+def unread_media(part: Opaque) -> str:
+    """The kind of media that a part is, by its MIME type; "" for parts with other data."""
+    if not isinstance(part.data, dict):
+        return ""
+    for key in ("inlineData", "fileData"):
+        inner = part.data.get(find(part.data, key))
+        if isinstance(inner, dict):
+            return media_kind(plain_mime(string(inner, find(inner, "mimeType"))))
+    return ""
 
 
 def declares(tool: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .form import NAME
-from .known import declares, knows
+from .known import declares, knows, unread_media
 from .parse import parse
 from .render import render
 from .response import STOPS, parse_response
@@ -31,6 +31,7 @@ PROVIDER = Provider(
     sanitize=sanitize,
     stops=STOPS,
     knows=knows,
+    unread_media=unread_media,
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,
     required_settings=required_settings,

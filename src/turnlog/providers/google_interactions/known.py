@@ -8,7 +8,7 @@ from typing import Any
 from ...log.messages import Opaque
 from ..schema import fits
 from .form import FORMS
-from .schema import OWN_CALLS, OWN_RESULTS, STEP, TOOL
+from .schema import MEDIA, OWN_CALLS, OWN_RESULTS, STEP, TOOL
 
 _ELSEWHERE = ("file_search", "function", "tool_search")
 """Types of tools that the Responses API has as well."""
@@ -20,6 +20,11 @@ def knows(part: Opaque) -> bool:
     all required keys. Opaque contents may not be sent: they are contents that could not be read."""
     known = part.kind in OWN_CALLS or part.kind in OWN_RESULTS or part.kind == "thought"
     return known and not FORMS.says(part.form, "part") and fits(part.data, STEP)
+
+
+def unread_media(part: Opaque) -> str:
+    """The kind of media that a content is, by its type; "" for other contents and for steps."""
+    return part.kind if part.kind in MEDIA and FORMS.says(part.form, "part") else ""
 
 
 def declares(tool: Mapping[str, Any]) -> bool:

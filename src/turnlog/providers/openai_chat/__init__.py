@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
 from .form import NAME
-from .known import declares, knows
+from .known import declares, knows, unread_media
 from .parse import parse
 from .render import render
 from .response import REFUSALS, STOPS, parse_response
@@ -42,6 +42,7 @@ PROVIDER = Provider(
     refusals=REFUSALS,
     text_documents=False,  # the media types of `rules` hold none
     knows=knows,
+    unread_media=unread_media,
     tool_choice=tool_choice,
     mark_cache=mark_cache,
     marks_every_model=False,

@@ -13,7 +13,7 @@ from ...models.target import Target
 from ...view.rules import RequiredWord, Rules
 from ..json_mode import JSON_PLEASE, is_json_mode
 from .form import NAME
-from .schema import TOOLS_MAX
+from .schema import OPAQUE_FIELDS, TOOLS_MAX
 
 _MIMES = frozenset(
     """image/png image/jpeg image/jpg image/gif image/webp application/pdf
@@ -24,6 +24,9 @@ _MEDIA_MAX_BASE64 = 50_000_000
 
 # "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
 _JSON_WORD = RequiredWord(word="json", setting="response_format json_object", text=JSON_PLEASE)
+
+_OWN_KINDS = frozenset({*OPAQUE_FIELDS, "file"})
+"""Kinds of opaque parts that OpenAI's own models accept; compatible servers have more."""
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
@@ -54,6 +57,8 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         arguments="text",
         call_kinds=frozenset({"function", "custom"} if abilities.custom_tools else {"function"}),
         empty_text=True,
+        # The same models as in the schema, which has no other types of content parts for them.
+        own_kinds=None if abilities.replays_reasoning else _OWN_KINDS,
         reasoning="own" if abilities.replays_reasoning else "none",
         user_media=media,
         # A tool message accepts only text; rendering puts media of results into the user message after it.

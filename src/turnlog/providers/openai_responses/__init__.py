@@ -6,7 +6,7 @@ from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
-from .known import declares, knows
+from .known import declares, knows, unread_media
 from .on_demand import ON_DEMAND
 from .parse import parse
 from .render import render
@@ -47,6 +47,7 @@ PROVIDER = Provider(
     tool_news=tool_news,
     client_tools=client_tools,
     knows=knows,
+    unread_media=unread_media,
     after_compaction=after_compaction,
     compaction_request=compaction_request,
     takes_out=takes_out,

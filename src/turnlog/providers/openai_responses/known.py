@@ -11,6 +11,9 @@ from .form import FORMS
 from .item_types import ID_MAY_GO, id_fits, item_type
 from .schema import ITEM
 
+_MEDIA_KINDS = {"input_image": "image", "computer_screenshot": "image", "input_file": "file"}
+"""The kinds of media by type of content part."""
+
 
 def knows(part: Opaque) -> bool:
     """Whether an opaque item has a known type and everything that the type requires: transcripts contain types that
@@ -20,6 +23,11 @@ def knows(part: Opaque) -> bool:
         return False
     item = {**part.data, "type": item_type(part.data)}
     return fits(item, ITEM) and (item["type"] in ID_MAY_GO or id_fits(item))
+
+
+def unread_media(part: Opaque) -> str:
+    """The kind of media that a content part is, by its type; "" for other parts and for items."""
+    return _MEDIA_KINDS.get(part.kind, "") if FORMS.says(part.form, "part") else ""
 
 
 def declares(tool: Mapping[str, Any]) -> bool:

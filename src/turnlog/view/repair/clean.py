@@ -255,7 +255,11 @@ class _Cleaner:
         if arguments is not call.arguments:
             changes["arguments"] = arguments
         as_function = call.kind == "function" or call.kind not in (*self.rules.call_kinds, "custom")
-        if as_function and self.rules.arguments == "object" and not isinstance(arguments, dict):
+        says_nothing = call.kind == "function" and arguments is None and not (call.raw or "").strip()
+        if says_nothing and (call.raw is not None or self.rules.arguments == "object"):
+            changes["arguments"], changes["raw"] = {}, None
+            self.edits.append(Edit("arguments", f"empty arguments of {name!r} sent as {{}}", self.records))
+        elif as_function and self.rules.arguments == "object" and not isinstance(arguments, dict):
             raw_text = changes.get("raw", call.raw)
             changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
             changes["raw"] = None
@@ -304,6 +308,9 @@ class _Cleaner:
 
     def _opaque(self, part: Opaque) -> Opaque | None:
         if part.provider == self.rules.provider:
+            if self.rules.own_kinds is not None and part.kind not in self.rules.own_kinds:
+                self.losses.append(Loss("opaque", f"{part.kind} left out: this model does not accept it", self.records))
+                return None
             if self._may_hold(part):
                 return part
             self.losses.append(Loss("opaque", f"{part.kind} in {an(self.role)} message left out", self.records))
