@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.errors import FormatError, InputError
-from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult, Unknown
 from turnlog.log.records import PartialAnswer
 from turnlog.models.target import Target
 from turnlog.session.session import Session
@@ -358,6 +359,29 @@ def test_a_result_of_no_call_is_refused(session: Session, way: str) -> None:
         given.tool_result(call, "cold again")  # which is a duplicate, and told as one
         stray = Message("user", (ToolResult("call_7", "look", (Text("warm"),)),))
         assert [session.add(stray).message, session.extend([stray])[0].message] == [stray, stray]
+
+
+@pytest.mark.parametrize(
+    ("say", "why"),
+    [
+        (lambda s: s.user(" "), "its text is blank"),
+        (lambda s: s.add(Message("user", ())), "it has no parts"),
+        (lambda s: s.add(Message("user", (Unknown("later"), Text("")))), "it has only later, which cannot be sent"),
+        (lambda s: s.extend([{"role": "user", "content": [{"type": "text", "text": None}]}]), "it has only text, "),
+        (lambda s: s.turn("").__enter__(), "its text is blank"),
+    ],
+)
+def test_a_message_of_which_nothing_can_be_read_is_told(say: Callable[[Session], Any], why: str) -> None:
+    """A program that records what it failed to fill goes on as if the model had been asked."""
+    with turnlog.open("s", store=MemoryStore(), target=CHAT) as session:
+        warnings: list[str] = []
+        session.on_event(lambda event: warnings.append(event.text) if event.kind == "warning" else None)
+        session.user("hello")
+        session.receive({"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}]})
+        assert warnings == []
+        say(session)
+        [said] = warnings
+        assert f"is a user message of which a model can read nothing: {why}" in said
 
 
 MISSPELT: dict[str, tuple[Target, str]] = {

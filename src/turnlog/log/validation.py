@@ -1,11 +1,13 @@
 """Checks what may be appended, before it reaches a store, because a log is never rewritten.
 
-A value that could not be read back from the log unchanged is refused, and the error names its field.
+A value that could not be read back from the log unchanged is refused, and the error names its field. A message of which
+no model can read anything may be appended, but whoever appends it is told (`unreadable`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -16,6 +18,7 @@ from msgspec import Struct
 
 from ..errors import CorruptRecord, InputError
 from .codec import decode_record, encode_record
+from .messages import Message, Opaque, Text, Unknown
 from .records import Body, Record
 from .texts import GIVEN_JSON, texts_in
 
@@ -40,6 +43,20 @@ def check_readable(body: Body) -> Body:
     except (CorruptRecord, AttributeError, TypeError) as error:
         reason = str(error).removeprefix("record 1 is damaged: ")
         raise InputError(f"this cannot be recorded as a {type(body).__name__}: {reason}") from error
+
+
+def unreadable(message: Message, knows: Callable[[Opaque], bool] = lambda part: True) -> str:
+    """Why no model can read anything of a message; "" if one can. `knows` says whether the provider that a part belongs
+    to accepts it."""
+    if not message.parts:
+        return "it has no parts"
+    kinds: set[str] = set()
+    for part in message.parts:
+        if isinstance(part, Unknown) or (isinstance(part, Opaque) and not knows(part)):
+            kinds.add(part.kind)
+        elif not isinstance(part, Text) or part.text.strip():
+            return ""
+    return f"it has only {', '.join(sorted(kinds))}, which cannot be sent" if kinds else "its text is blank"
 
 
 _AS_TEXT = (bytes, bytearray, memoryview, date, time, timedelta, Decimal, UUID)

@@ -19,13 +19,15 @@ from ..log.messages import (
     Text,
     ToolCall,
     ToolResult,
+    Unknown,
+    extra_keys,
     media_kind,
     sha256_hex,
     unchanged,
 )
 from ..log.records import Configuration
 from ..models.target import NOT_SETTINGS, Target, check_settings
-from ..providers import provider
+from ..providers import PROVIDERS, provider
 from ..providers.protocol import Parsed, Provider
 from ..providers.sdk_objects import plain_body
 from .arguments import as_recorded
@@ -68,7 +70,7 @@ def message_given(message: Message) -> Message:
 
 def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed:
     """Several messages: turnlog.Message objects, or messages in the format of the target's provider. Raises InputError
-    for anything else, FormatError if they cannot be read."""
+    for anything else, FormatError if they cannot be read, or if another provider reads more of one of them."""
     several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
     found = list(messages) if several else []
     if several and all(isinstance(message, Message) for message in found):
@@ -81,7 +83,79 @@ def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed
         body = plain_body({speaker.conversation: found})
     except FormatError as error:
         raise FormatError(f"{what}; {error}") from error
-    return speaker.parse(body)
+    return _read(body, speaker)
+
+
+def _read(body: Mapping[str, Any], speaker: Provider) -> Parsed:
+    """The messages of a body as its provider reads them. Raises FormatError, which names the target to pass, if one of
+    them is in another provider's format: a part that the provider cannot read would never be sent."""
+    wires = body[speaker.conversation]
+    try:
+        parsed = speaker.parse(body)
+    except FormatError as error:
+        if (formats := _other_formats(wires, speaker)) is None:
+            raise
+        message = str(error).removeprefix(f"{error.path}: ")
+        raise FormatError(f"{message}; {formats[1]}", path=error.path) from error
+    if any(_is_doubtful(message) for message in parsed.messages):
+        if (formats := _other_formats(wires, speaker)) is not None:
+            raise FormatError(formats[1], path=f"{speaker.conversation}[{formats[0]}]")
+    return parsed
+
+
+def _is_doubtful(message: Message) -> bool:
+    """Whether a message may hold content that its provider did not read: another one may read it."""
+    if not message.parts or any(key not in _ENVELOPE for key in extra_keys(message.form)):
+        return True
+    return any(_worth(part) < _LEAST.get(type(part), 2) for part in message.parts)
+
+
+def _other_formats(wires: Sequence[Any], speaker: Provider) -> tuple[int, str] | None:
+    """The index of the first message of which other providers read more than `speaker` does, and which target to pass
+    instead; None if there is none."""
+    others = [one for one in PROVIDERS.values() if one is not speaker]
+    for i, wire in enumerate(wires):
+        values = {one.name: _value([wire], one) for one in others}
+        best = max(values.values())
+        if best[0] > max(_value([wire], speaker)[0], 0):
+            whole = {name: _value(wires, PROVIDERS[name]) for name, value in values.items() if value == best}
+            first, *equal = (name for name, value in whole.items() if value == max(whole.values()))
+            also = f" (or of {', '.join(equal)})" if equal else ""
+            return i, f"this is a message in the format of {first}{also}: pass target=turnlog.target({first!r}, MODEL)"
+    return None
+
+
+def _value(wires: Sequence[Any], speaker: Provider) -> tuple[int, int]:
+    """How much of some messages a provider reads, and less the number of keys that it does not know; (-1, 0) if it
+    cannot read them."""
+    try:
+        messages = speaker.parse({speaker.conversation: list(wires)}).messages
+    except FormatError:
+        return -1, 0
+    parts = [part for message in messages for part in message.parts]
+    unknown = sum(len(extra_keys(getattr(one, "form", None))) for one in (*messages, *parts))
+    return sum(_worth(part) for part in parts), -unknown
+
+
+def _worth(part: Part) -> int:
+    """How much of a part was read: nothing of one that was kept whole, more of a call or result that has its id."""
+    match part:
+        case Text(text=text):
+            return 2 if text.strip() else 0
+        case ToolCall(id=call_id):
+            return 3 if call_id else 2
+        case ToolResult(call_id=call_id, parts=parts):
+            return (3 if call_id else 2) + sum(_worth(one) for one in parts)
+        case Opaque() | Unknown():
+            return 0
+    return 2
+
+
+_ENVELOPE = frozenset({"id", "status", "type"})
+"""Unknown keys of a message in which there is nothing that a model could read."""
+
+_LEAST: dict[type, int] = {ToolCall: 3, ToolResult: 3}
+"""The worth of a part of this type that was read whole."""
 
 
 def target_given(target: Target) -> Target:

@@ -9,14 +9,15 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import an
 from ..errors import Conflict, InputError, TurnlogError
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction
 from ..log.records import Binding, Body, Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ..log.store import Draft, Store
 from ..log.usage import Count, Usage
-from ..log.validation import admitted
+from ..log.validation import admitted, unreadable
 from ..models.target import Target
-from ..providers import provider
+from ..providers import PROVIDERS, provider
 from ..providers.protocol import Assembler, Reply
 from ..providers.sdk_objects import advice
 from ..redaction import has_mark
@@ -74,7 +75,7 @@ class Journal:
     def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
         """Append these records, all or none. With `expected`, the number of the last record as the caller knows it,
         raises Conflict if somebody else appended since."""
-        return self._append(bodies, expected=expected)
+        return self._told_of_silence(self._append(bodies, expected=expected))
 
     def append_at(
         self, make: Callable[[int], Sequence[Body]], *, exact: bool = True, asked: Target | None = None
@@ -91,8 +92,18 @@ class Journal:
             except Conflict:
                 continue
             self._tell(records, asked)
-            return records
+            return self._told_of_silence(records)
         raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
+
+    def _told_of_silence(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        """The records; warns of each message of which no model can read anything, unless a model said it."""
+        for record in records:
+            if isinstance(record.body, MessageRecord) and not (record.body.model or record.body.response_id):
+                why = unreadable(record.body.message, _is_known)
+                if why:
+                    role = record.body.message.role
+                    self._warn(f"record {record.n} is {an(role)} message of which a model can read nothing: {why}")
+        return records
 
     def _append(
         self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
@@ -353,6 +364,14 @@ def asynchronous(chunks: Any, method: str) -> None:
     if not isinstance(chunks, AsyncIterable):
         what = advice(chunks) or "`receive(answer)` takes any other answer"
         raise InputError(f"{method} takes an asynchronous stream, not {type(chunks).__name__}: {what}")
+
+
+def _is_known(part: Opaque) -> bool:
+    """Whether the provider of an opaque part accepts it, or shows a text in its place."""
+    if part.provider not in PROVIDERS:
+        return True
+    own = PROVIDERS[part.provider]
+    return own.knows(part) or bool(own.unread_media(part))
 
 
 def _says_anything(reply: Reply) -> bool:
