@@ -40,6 +40,42 @@ ANSWER = {
 }
 
 
+SAID = {"temperature": 4, "wind": [1, {"from": None}]}
+RETURNED: dict[str, dict[str, Any]] = {
+    "openai-chat": {"role": "tool", "tool_call_id": "call_1", "content": SAID},
+    "anthropic": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": SAID}]},
+    "openai-responses": {"type": "function_call_output", "call_id": "call_1", "output": SAID},
+}
+
+
+@pytest.mark.parametrize("provider", RETURNED)
+def test_a_result_that_is_an_object_is_sent_as_text(provider: str, oracle: ModuleType) -> None:
+    """A program that puts what its tool returned into the history as it is could repair nothing: the body was refused
+    as a whole."""
+    before = turnlog.convert({**BROKEN, "messages": BROKEN["messages"][:2]}, to=provider)
+    key = PROVIDERS[provider].conversation
+    body = {**before.body, key: [*before.body[key][:2], RETURNED[provider]]}
+    aim = target(provider, body["model"])
+    fixed = turnlog.repair(body, provider)
+    text = json.dumps(SAID, separators=(",", ":"))
+    assert [edit.path.partition(".")[0] for edit in fixed.edits] == [f"{key}[2]"]
+    assert text in _strings(fixed.body) and errors_of(oracle, aim, fixed.body) == []
+    assert [one.path for one in turnlog.check(body, provider)] == [edit.path for edit in fixed.edits]
+    assert turnlog.repair(fixed.body, provider).body == fixed.body
+    with turnlog.open("s", store=":memory:", target=target(provider, body["model"], **_limits(provider))) as session:
+        session.extend(body[key])
+        assert text in _strings(session.request().body)
+
+
+def _limits(provider: str) -> dict[str, int]:
+    return {"max_tokens": 100} if provider == "anthropic" else {}
+
+
+def _strings(value: Any) -> list[str]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value] if isinstance(value, str) else [one for item in inner for one in _strings(item)]
+
+
 def test_check_names_what_is_wrong_and_where() -> None:
     """A violation that names no message cannot be mended by hand."""
     assert [(found.kind, found.messages) for found in turnlog.check(BROKEN, "openai-chat")] == [("unanswered", (2,))]

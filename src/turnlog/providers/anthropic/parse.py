@@ -175,6 +175,8 @@ class _Reader:
         failed = block.get("is_error")
         # An empty output has no text part. In an error it would be refused, so there it becomes an empty text.
         content = None if block.get("content") == "" and not failed else block.get("content")
+        if isinstance(content, Mapping):  # what a tool returned, as JSON
+            content = compact_json(content)
         inner = tuple(
             part if isinstance(part, (Text, Media, Opaque)) else self._opaque(nested)
             for part, nested in self._nested(content, f"{path}.content")

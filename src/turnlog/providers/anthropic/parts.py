@@ -80,6 +80,8 @@ def _word(holder: Mapping[str, Any]) -> str:
     if "content" not in holder:
         return "absent"
     content = holder["content"]
+    if isinstance(content, Mapping):
+        return "object"
     return "null" if content is None else "string" if isinstance(content, str) else "list"
 
 

@@ -17,6 +17,7 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
+    parse_arguments,
 )
 from ...log.records import Configuration
 from ...models.target import Target
@@ -216,6 +217,9 @@ class _Renderer:
         wire = FORMS.spelled(result_block(part), part.form)
         if shape == "list":
             return {**wire, "content": blocks}
+        if shape == "object" and isinstance(text := plain_content(blocks), str):
+            value, raw = parse_arguments(text)
+            return {**wire, "content": value if raw is None and isinstance(value, dict) else text}
         if not blocks and shape in ("absent", "null"):
             return wire if shape == "absent" else {**wire, "content": None}
         if not blocks and shape == "string" and not failed:

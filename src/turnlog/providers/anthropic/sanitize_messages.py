@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ...log.messages import compact_json
 from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, changed
 from ..media_bytes import encode_base64
@@ -62,6 +63,10 @@ def _result(block: Object, path: str, edits: Edits) -> Object:
     failed = block.get("is_error")
     if failed is not None and not isinstance(failed, bool):
         block = _set(block, "is_error", bool(failed), path, edits)
+    content = block.get("content")
+    if isinstance(content, dict):
+        rule, detail = "Input should be a valid string", "sent as text"
+        block = edits.put(block, "content", compact_json(content), rule, path=path, detail=detail, kind="value")
     return mended(block, path, edits)
 
 

@@ -13,6 +13,7 @@ from ..schema import (
     CALL_OPTIONS,
     FLAG,
     INTEGER,
+    OBJECT,
     STRING,
     Either,
     Many,
@@ -203,7 +204,7 @@ BLOCK = Tagged(
             "type! *tool_use_id! toolset_name?",
             {
                 "*is_error": Read(FLAG, (INTEGER,)),
-                "*content": Either((STRING, Many(IN_RESULT, vanishes=True))),
+                "*content": Read(Either((STRING, Many(IN_RESULT, vanishes=True))), (OBJECT,)),
                 **MARKED,
             },
         ),

@@ -18,6 +18,7 @@ from ...log.messages import (
     Tool,
     ToolCall,
     ToolResult,
+    compact_json,
     parse_arguments,
 )
 from ...log.records import Configuration
@@ -138,6 +139,8 @@ class MessageReader:
             return [], "null"
         if isinstance(content, str):
             return [Text(content)], ""
+        if isinstance(content, Mapping):  # of a result: what a tool returned, as JSON
+            return [Text(compact_json(content))], "object"
         parts = [self._part(part) for part in content]
         if not parts:
             return [], "empty"

@@ -17,6 +17,7 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
+    parse_arguments,
     shown_apart,
 )
 from ...log.records import Configuration
@@ -246,6 +247,8 @@ def _with_content(wire: dict[str, Any], contents: list[Any], words: list[str], *
         plain = isinstance(only, dict) and only.keys() == {"type", "text"} and only["type"] == "text"
         if plain and "list" not in words:
             content = contents[0]["text"]
+            value, raw = parse_arguments(content) if "object" in words else (None, content)
+            content = value if raw is None and isinstance(value, dict) else content
     elif "absent" in words:
         return wire
     elif "empty" not in words:

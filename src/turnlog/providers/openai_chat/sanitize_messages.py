@@ -27,7 +27,11 @@ def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
     if role in ("system", "developer") and not model_abilities(model).system_role:
         rule = f"'{role}' is not supported by {model}"
         message = edits.put(message, "role", "user", rule, path=path, kind="role")
-    elif role == "function":
+    if role in ("tool", "function") and isinstance(content, dict):
+        rule, detail = "expected a string, got an object", "sent as text"
+        message = edits.put(message, "content", compact_json(content), rule, path=path, detail=detail, kind="part")
+        content = message["content"]
+    if role == "function":
         if not (isinstance(message.get("name"), str) and message["name"]):
             return edits.put(message, "role", "user", "Missing parameter 'name'", path=path, kind="role")
         if not isinstance(content, list):
@@ -35,7 +39,7 @@ def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
         texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
         rule, detail = "expected a string, got an array", "sent as one text"
         return edits.put(message, "content", "\n".join(texts), rule, path=path, detail=detail, kind="part")
-    elif role == "tool" and "name" in message:  # so common that walking the schema for it would be slow
+    if role == "tool" and "name" in message:  # so common that walking the schema for it would be slow
         message = edits.drop(message, "name", "Unknown parameter.", path=path, kind="unknown_key")
     message = changed(message, "content", path, lambda part, where: _part(part, where, edits))
     return changed(message, "tool_calls", path, lambda call, where: _call(call, where, model, edits))

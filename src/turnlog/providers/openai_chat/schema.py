@@ -88,8 +88,8 @@ def _message(*, compatible: bool) -> Tagged:
                     **own,
                 },
             ),
-            "tool": record("role! *tool_call_id", {"*content?": text}),
-            "function": record("role! *name", {"*content?": Read(STRING, (Many(Tagged("type", _UNDERSTOOD)),))}),
+            "tool": record("role! *tool_call_id", {"*content?": Read(text, (OBJECT,))}),
+            "function": record("role! *name", {"*content?": Read(STRING, (Many(Tagged("type", _UNDERSTOOD)), OBJECT))}),
         },
     )
 
