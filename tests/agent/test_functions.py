@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import enum
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -278,6 +280,52 @@ def test_any_docstring_is_read(text: str) -> None:
 )
 def test_results_are_text_or_parts(value: Any, content: Any) -> None:
     """What a function returns has to become what a model can read."""
+    assert content_of(value) == content
+
+
+class Reason(Exception):
+    """An object with a text of its own."""
+
+
+def itself() -> list[Any]:
+    """A list that contains itself twice."""
+    made: list[Any] = []
+    made += [made, made]
+    return made
+
+
+@pytest.mark.parametrize(
+    "value, says",
+    [
+        (object(), "an object of type object, which has no text of its own"),
+        ({"a": [object()]}, "an object of type object, which has no text of its own"),
+        (iter([1]), "an object of type list_iterator, which has no text of its own"),
+        (itself, "an object of type function, which has no text of its own"),
+        (float("nan"), "the number nan, which JSON does not have"),
+        (Span(1, float("inf")), "the number inf, which JSON does not have"),  # type: ignore[arg-type]
+        (b"png", r"bytes \(decode text; for media return session.media\(data, mime\)\)"),
+        ({"image": bytearray(b"png")}, "bytearray"),
+        (itself(), "a value that contains itself, or is nested too deeply"),
+        ([Text("a"), object()], "an object of type object"),
+    ],
+)
+def test_what_cannot_be_told_to_a_model_is_refused(value: Any, says: str) -> None:
+    """A model was told `<object object at 0x7f...>`, null for NaN, base64 for bytes, and took that for the result."""
+    with pytest.raises(InputError, match=f"^{says}.* cannot be told to a model; return text, values that JSON has"):
+        content_of(value)
+
+
+@pytest.mark.parametrize(
+    "value, content",
+    [
+        (Reason("too dear"), '"too dear"'),
+        ({"at": datetime(2026, 1, 2, tzinfo=UTC), "path": Path("a/b")}, '{"at":"2026-01-02T00:00:00Z","path":"a/b"}'),
+        (["half \ud800"], '["half \ud800"]'),
+        ("<p> at 0x1f>", "<p> at 0x1f>"),
+    ],
+)
+def test_what_has_a_text_of_its_own_is_told(value: Any, content: str) -> None:
+    """A tool that returns a path, a date or an error in words was understood; so it stays."""
     assert content_of(value) == content
 
 

@@ -148,6 +148,41 @@ def test_what_a_tool_cannot_do_is_told_to_the_model(store: MemoryStore) -> None:
     assert [r.body.call_id for r in session.history() if isinstance(r.body, ToolStarted)] == ["a"]
 
 
+def test_a_value_that_cannot_be_told_is_a_failure_that_is_told(store: MemoryStore) -> None:
+    """The model was sent `<object object at 0x7f...>` as the good end of its call, and nobody was warned."""
+
+    def look() -> object:
+        """Look."""
+        return object()
+
+    def measure() -> float:
+        """Measure."""
+        return float("nan")
+
+    def show() -> Any:
+        """Show."""
+        return [turnlog.Text(5)]  # type: ignore[arg-type]
+
+    names = ("look", "measure", "show")
+    runner = ScriptedRunner([[ToolCall(name, name, {}) for name in names], "I see."])
+    with opened(store) as session:
+        warnings: list[str] = []
+        session.on_event(lambda event: warnings.append(event.text) if event.kind == "warning" else None)
+        assert turnlog.run(session, "Go.", runner, tools=[look, measure, show]).text == "I see."
+        told = [record.message.parts[0] for record in session.log.records() if record.message is not None]
+        given = {part.name: part for part in told if isinstance(part, ToolResult)}
+        assert {(given[name].outcome, given[name].synthetic) for name in names} == {("failed", False)}
+        shown = {name: text_of(Message("user", given[name].parts)) for name in names}  # type: ignore[arg-type]
+        advice = "cannot be told to a model; return text, values that JSON has, or turnlog.Text and Media"
+        said = "The tool ran, but its result cannot be shown:"
+        assert shown["look"] == f"{said} an object of type object, which has no text of its own, {advice}"
+        assert shown["measure"] == f"{said} the number nan, which JSON does not have, {advice}"
+        assert shown["show"].startswith(f"{said} this cannot be recorded as a MessageRecord")
+        assert sorted(warnings) == [
+            f"tool {name!r}, call {name!r}: {shown[name].removeprefix(f'{said} ')}" for name in names
+        ]
+
+
 def test_calls_of_one_answer_run_at_the_same_time(store: MemoryStore) -> None:
     """Each tool waits for the other here: one after the other, neither would end. With `parallel=1` they take turns."""
     meeting = threading.Barrier(2, timeout=30)
@@ -487,7 +522,7 @@ def _wrong(question: Question) -> Any:
         ({"tools": [Shop().pay, Shop().pay]}, "two tools are called 'pay'"),
         ({"tools": [agent.tool(needs_approval=True)(Shop().pay)]}, "tool 'pay' needs approval: give approve="),
         ({"max_steps": 0}, "max_steps must be a whole number from 1 on, not 0"),
-        ({"max_seconds": -1}, "max_seconds must be a number above 0, not -1"),
+        ({"max_seconds": -1}, "max_seconds must be a number, more than 0, not -1"),
         (
             {"tools": [agent.tool(needs_approval=True)(Shop().pay)], "approve": _wrong},
             "approve must return True, False",

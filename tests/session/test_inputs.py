@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import turnlog
 from turnlog.errors import FormatError, InputError
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult, Unknown
-from turnlog.log.records import PartialAnswer
+from turnlog.log.records import MessageRecord, PartialAnswer, ToolFinished
 from turnlog.models.target import Target
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -382,6 +382,41 @@ def test_a_message_of_which_nothing_can_be_read_is_told(say: Callable[[Session],
         say(session)
         [said] = warnings
         assert f"is a user message of which a model can read nothing: {why}" in said
+
+
+def test_the_other_spelling_of_canceled_is_taken_for_it() -> None:
+    """Python itself says `cancelled`: the result of a call that a user stopped was lost to an InputError."""
+    with turnlog.open("s", store=MemoryStore(), target=CHAT) as session:
+        call = ToolCall("call_1", "look", {})
+        session.add(Message("assistant", (call,)))
+        word: Any = "cancelled"
+        session.tool_finished(call, word)
+        session.tool_result(call, "stopped", outcome=word)
+        session.add(Message("user", (ToolResult("call_1", "look", (Text("again"),), word),)))
+        said = [record.body for record in session.log.records()]
+        finished = [body.outcome for body in said if isinstance(body, ToolFinished)]
+        parts = [part for body in said if isinstance(body, MessageRecord) for part in body.message.parts]
+        results = [part for part in parts if isinstance(part, ToolResult)]
+        assert (finished, [one.outcome for one in results]) == (["canceled"], ["canceled", "canceled"])
+        for mistake in ("canselled", "", None, 5):
+            with pytest.raises(InputError, match="outcome must be one of ok, failed, timeout, canceled, aborted, lost"):
+                session.tool_result(call, "x", outcome=mistake)  # type: ignore[arg-type]
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    """The check of a note for JSON went round in it until the memory was full."""
+    itself: list[Any] = []
+    itself += [itself, itself]
+    with turnlog.open("s", store=MemoryStore(), target=CHAT) as session:
+        for mistake in (
+            lambda: session.note("topic", data=itself),
+            lambda: session.add(Message("assistant", (ToolCall("c", "f", {"a": itself}),))),
+            lambda: session.extend([{"role": "user", "content": itself}]),
+            lambda: session.configure(metadata={"a": itself}),
+            lambda: turnlog.repair({"model": "gpt-4o", "messages": itself}),
+        ):
+            with pytest.raises(InputError, match=r"contains itself|nested|expected an object"):
+                mistake()
 
 
 MISSPELT: dict[str, tuple[Target, str]] = {

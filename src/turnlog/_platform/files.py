@@ -36,6 +36,10 @@ def write_whole(place: Path, pieces: Iterable[bytes]) -> None:
 def _check_file(place: Path) -> None:
     """Raises InputError if the path is something other than a file (a device, a pipe or a link), which would be
     replaced."""
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError:
+        raise InputError(f"{str(place)!r} has characters that file names cannot have") from None
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = place.lstat().st_mode
         if stat.S_ISLNK(mode):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
+import re
 import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Union, get_type_hints, overload
@@ -11,13 +13,16 @@ from typing import Annotated, Any, Union, get_type_hints, overload
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..errors import InputError, is_async
-from ..log.messages import Media, Opaque, Text, Tool, ToolCall
+from ..errors import InputError, flag_given, is_async, kind_given, number_given, text_given
+from ..log.messages import Media, Opaque, Text, Tool, ToolCall, compact_json
 from ..session.arguments import InvalidArguments
 from ..session.inputs import Content
 from .docstrings import described
 
 _PARTS = (Text, Media, Opaque)
+_BYTES = (bytes, bytearray, memoryview)
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+"""How Python writes an object that has no text of its own."""
 
 
 class FunctionTool:
@@ -44,16 +49,17 @@ class FunctionTool:
         if not callable(function):
             raise InputError(f"a tool is a function, a turnlog.Tool or a declaration, not {type(function).__name__}")
         self.function = function
-        self.needs_approval = needs_approval
-        self.repeatable = repeatable
-        self.seconds = seconds
-        self.name = name or getattr(function, "__name__", "")
+        self.needs_approval = flag_given("needs_approval", needs_approval)
+        self.repeatable = flag_given("repeatable", repeatable)
+        self.seconds = None if seconds is None else number_given("seconds", seconds, above=0)
+        self.name = text_given("name", name) or getattr(function, "__name__", "")
         if not self.name.isidentifier():
             raise InputError(f"the tool {function!r} has no name: give it one with turnlog.agent.tool(name=...)")
         text, descriptions = described(_routine(function))
         self._arguments = _arguments_of(function, self.name, descriptions)
         parameters = _schema(self._arguments, self.name)
-        self.declaration = Tool(self.name, description or text, parameters, on_demand=on_demand)
+        description = text_given("description", description) or text
+        self.declaration = Tool(self.name, description, parameters, on_demand=flag_given("on_demand", on_demand))
 
     def __repr__(self) -> str:
         return f"FunctionTool({self.name})"
@@ -64,6 +70,7 @@ class FunctionTool:
     def read(self, call: ToolCall) -> dict[str, Any]:
         """The arguments of a call as the function takes them. Raises InputError, in words for the model, for arguments
         that do not fit."""
+        kind_given("call", call, ToolCall, "a ToolCall, one of `Answer.tool_calls`")
         if isinstance(call.arguments, InvalidArguments):
             raise InputError(f"The tool was not run: {call.arguments}")
         try:
@@ -74,14 +81,21 @@ class FunctionTool:
         return {name: value for name, value in values if value is not UNSET}
 
     async def run(self, arguments: Mapping[str, Any]) -> Content:
-        """What the function returns, as the content of a result. A plain function runs in a thread."""
+        """What the function returns, as the content of a result. Raises InputError if it cannot be told to a model."""
+        return content_of(await self.returned(arguments))
+
+    async def returned(self, arguments: Mapping[str, Any]) -> Any:
+        """What the function returns. A plain function runs in a thread. Raises InputError for unknown arguments."""
+        known = self._arguments.__struct_fields__
+        if not isinstance(arguments, Mapping) or any(name not in known for name in arguments):
+            raise InputError(f"arguments must be a dict with keys of {', '.join(known)}, not {arguments!r:.100}")
         async with asyncio.timeout(self.seconds):
             if is_async(self.function):
                 try:
-                    return content_of(await self.function(**arguments))
+                    return await self.function(**arguments)
                 except SystemExit as error:  # it would end the event loop, and with it everybody's work
                     raise RuntimeError(f"SystemExit: {error}") from error
-            return content_of(await called_in_thread(self.function, **arguments))
+            return await called_in_thread(self.function, **arguments)
 
 
 @overload
@@ -123,7 +137,8 @@ async def called_in_thread(function: Callable[..., Any], /, *args: Any, **argume
 
 def content_of(value: Any) -> Content:
     """What a tool returned, as the content of a result: text and parts as they are, None as no text, anything else as
-    JSON."""
+    JSON. Raises InputError for a value that cannot be told to a model: bytes, NaN, a value that contains itself, an
+    object without a text of its own."""
     if value is None:
         return ""
     if isinstance(value, (str, *_PARTS)):
@@ -134,12 +149,43 @@ def content_of(value: Any) -> Content:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=_plain).decode()
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=_BYTES, enc_hook=_plain)
+        _check_tellable(plain)
+        return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except RecursionError as error:
+        raise _untold("a value that contains itself, or is nested too deeply,") from error
+    except UnicodeEncodeError:  # half a character: it is replaced when it is sent
+        return compact_json(plain)
 
 
 def _plain(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)  # of pydantic
-    return str(value) if dump is None else dump(mode="json")
+    if dump is not None:
+        return dump(mode="json")
+    text = str(value)
+    if _ADDRESS.search(text):
+        raise _untold(f"an object of type {type(value).__name__}, which has no text of its own,")
+    return text
+
+
+def _check_tellable(value: Any) -> None:
+    """Raises InputError for bytes, and for numbers that JSON does not have."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack += [*item, *item.values()]
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            stack += item
+        elif isinstance(item, _BYTES):
+            raise _untold(f"{type(item).__name__} (decode text; for media return session.media(data, mime))")
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise _untold(f"the number {item}, which JSON does not have,")
+
+
+def _untold(what: str) -> InputError:
+    return InputError(f"{what} cannot be told to a model; return text, values that JSON has, or turnlog.Text and Media")
 
 
 def _arguments_of(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> type[Struct]:

@@ -27,7 +27,7 @@ from ..session.recovery import answer_unfinished
 from ..session.session import Session
 from ..session.turn import Turn
 from ..view.tool_calls import CallInfo
-from .functions import FunctionTool, called_in_thread
+from .functions import FunctionTool, called_in_thread, content_of
 from .values import AgentEvent, Question, RunStop
 
 Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
@@ -225,7 +225,11 @@ class Loop:
         try:
             async with turn.tool(call) as run:
                 try:
-                    run.result(await tool.run(arguments))
+                    value = await tool.returned(arguments)
+                    try:
+                        run.result(content_of(value))
+                    except InputError as error:
+                        run.untold(str(error))
                 except Exception as error:
                     failed = error
                     if isinstance(error, (CalledProcessError, TimeoutExpired)) and (output := _output_of(error)):

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypedDict, Unpack
 
-from ..errors import InputError
+from ..errors import InputError, kind_given, list_given, number_given
 from ..log.messages import Tool
 from ..providers.tool_declarations import read_tools
 from ..runners.blocking import LoopThread
@@ -105,6 +105,7 @@ async def _run(
     tell: Callable[[AgentEvent], object],
     options: Options,
 ) -> RunResult:
+    kind_given("session", session, Session, "what turnlog.open returns: run(session, text, runner)")
     if not hasattr(runner, "stream") or not hasattr(runner, "aclose"):
         raise InputError(f"runner must be a runner, such as turnlog.runners.SdkRunner(), not {type(runner).__name__}")
     approve = options.get("approve")
@@ -125,7 +126,7 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
     """The functions by name. The session declares all tools then, and no other functions: nobody could run those."""
     functions: dict[str, FunctionTool] = {}
     others: list[Any] = []
-    for one in tools:
+    for one in list_given("tools", tools, "functions, turnlog.Tool or declarations"):
         if isinstance(one, (Tool, Mapping)):
             others.append(one)
             continue
@@ -152,10 +153,10 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
 def _limits(options: Options) -> Limits:
     steps, parallel = options.get("max_steps", 50), options.get("parallel", 8)
     for name, value in (("max_steps", steps), ("parallel", parallel)):
-        if not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
     seconds, cost = options.get("max_seconds"), options.get("max_cost")
     for name, amount in (("max_seconds", seconds), ("max_cost", cost)):
-        if amount is not None and not (isinstance(amount, (int, float, Decimal)) and amount > 0):
-            raise InputError(f"{name} must be a number above 0, not {amount!r}")
+        if amount is not None:
+            number_given(name, amount, above=0)
     return Limits(steps, seconds, None if cost is None else Decimal(str(cost)), parallel)

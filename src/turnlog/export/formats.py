@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from .._platform.files import write_whole
-from ..errors import InputError
+from ..errors import InputError, kind_given
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
 from ..redaction import as_kept
-from ..stores import PastDamage
+from ..stores import PastDamage, store_given
 from .bodies import as_body
 from .lines import as_json, as_jsonl
 from .markdown import as_markdown
@@ -46,6 +46,8 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
     """
     if not isinstance(form, str) or form not in FORMATS:
         raise InputError(f"unknown format {form!r}; use one of {', '.join(FORMATS)}")
+    store_given(store, opened=True)
+    kind_given("path", path, (str, Path), "the path of a file (str or Path)")
     problems: list[Problem] = []
     write_whole(Path(path), FORMATS[form](store, session_id, problems))
     return problems

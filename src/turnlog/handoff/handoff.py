@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import InputError, text_given
+from ..errors import InputError, kind_given, text_given
 from ..log.messages import ToolResult, text_of
 from ..log.records import Record
 from ..log.store import Store
 from ..memory.fold import Memory
 from ..redaction import Redactor, as_kept, redacted
+from ..stores import store_given
 from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import entries_of
@@ -88,7 +89,10 @@ def handoff(
     secrets (None: the known shapes). Raises InputError for a session without messages, an unknown program, and fewer
     than 1,000 tokens; SessionNotFound; CorruptRecord.
     """
-    if to not in MODELS:
+    store_given(store, opened=True)
+    if redactor is not None:
+        kind_given("redactor", redactor, Redactor, "a turnlog.Redactor")
+    if not isinstance(to, str) or to not in MODELS:
         raise InputError(f"to: there is no program {to!r}; there are {', '.join(MODELS)}")
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < _LEAST:
         raise InputError(f"max_tokens must be a number of tokens, at least {_LEAST}, not {max_tokens!r}")

@@ -6,6 +6,7 @@ empty log.
 
 from __future__ import annotations
 
+from os import fsencode
 from pathlib import Path
 
 from .._platform.encoding import plain_utf8
@@ -60,7 +61,7 @@ def detect(origin: str | Path | bytes) -> Importer:
 
     Raises ImportFailed, with a description of the file, if no importer recognises it.
     """
-    source = Path(origin) if isinstance(origin, str) else origin
+    source = _given(origin)
     head = plain_utf8(_head(source))
     path = source if isinstance(source, Path) else None
     scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
@@ -79,10 +80,21 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
 
     Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read.
     """
-    if not isinstance(origin, (str, Path, bytes)) or (not isinstance(origin, bytes) and "\0" in str(origin)):
-        raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
-    source = Path(origin) if isinstance(origin, str) else origin
+    source = _given(origin)
     return detect(source).read(source)
+
+
+def _given(origin: str | Path | bytes) -> Origin:
+    """A path or bytes. Raises InputError for anything else."""
+    if isinstance(origin, bytes):
+        return origin
+    try:
+        wrong = not isinstance(origin, (str, Path)) or b"\0" in fsencode(origin)
+    except UnicodeEncodeError:
+        wrong = True
+    if wrong:
+        raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
+    return Path(origin)
 
 
 def _head(source: Origin) -> bytes:

@@ -178,7 +178,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
         raise InputError(f"no strategy {value!r}: {hint}")
     try:
         value = msgspec.convert(msgspec.structs.asdict(value), Strategy)  # its constructor checks no types
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(f"strategy: {error}") from error
     for step in value.steps:
         if step not in _STEPS:
@@ -218,7 +218,7 @@ def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
             )
         try:
             value = msgspec.convert(value, Budget)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise InputError(f"budget: {error}") from error
     if not isinstance(value, Budget):
         raise InputError(f"budget: must be a Budget, a number of tokens or a dict of its fields, not {value!r}")

@@ -265,12 +265,13 @@ def nested_deeper(value: Any, levels: int) -> str | None:
     """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
     for _ in range(levels):
-        level = [
-            (inner, (keys, key))
+        found = {  # each once: a value that contains itself twice would double with every level
+            id(inner): (inner, (keys, key))
             for holder, keys in level
             for key, inner in (holder.items() if isinstance(holder, Mapping) else enumerate(holder))
             if isinstance(inner, _HOLDERS)
-        ]
+        }
+        level = list(found.values())
         if not level:
             return None
     return _path(level[0][1]) if level else None

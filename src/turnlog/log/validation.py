@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ..errors import CorruptRecord, InputError
 from .codec import decode_record, encode_record
-from .messages import Message, Opaque, Text, Unknown
+from .messages import Message, Opaque, Text, Unknown, nested_deeper
 from .records import Body, Record
 from .texts import GIVEN_JSON, texts_in
 
@@ -59,6 +59,9 @@ def unreadable(message: Message, knows: Callable[[Opaque], bool] = lambda part: 
     return f"it has only {', '.join(sorted(kinds))}, which cannot be sent" if kinds else "its text is blank"
 
 
+_DEEPEST = 200
+"""No record has more levels (docs/format.md)."""
+
 _AS_TEXT = (bytes, bytearray, memoryview, date, time, timedelta, Decimal, UUID)
 """Types that JSON encoding writes as text, so that text fields would accept them silently."""
 
@@ -77,6 +80,8 @@ def _check_texts(value: Any, path: str) -> None:
 
 
 def _check_json(value: Any, path: str, *, finite: bool) -> None:
+    if nested_deeper(value, _DEEPEST) is not None:
+        raise InputError(f"{path}: nested more than {_DEEPEST} levels deep, or it contains itself")
     stack = [value]
     while stack:
         item = stack.pop()

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..errors import InputError, text_given
+from ..errors import InputError, kind_given, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..summarize.events import error_of
@@ -147,6 +147,7 @@ class Memory:
         """What a reference such as "that file", "the error", "it" or "the second one" stands for after the last record:
         the likeliest first, each with reasons; [] if it stands for nothing that is known. `said` is the text that the
         reference is in, if it is not on record yet: names in it count as the last ones."""
+        kind_given("language", language, Language, "a turnlog.memory.Language")
         reference, said = text_given("reference", reference), text_given("said", said)
         return resolve(reference, said, self._trail, self._entities.values(), self.last, language)
 

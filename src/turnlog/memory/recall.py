@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
+from ..errors import CorruptRecord, InputError, SessionNotFound, kind_given, list_given, text_given
 from ..log.messages import sha256_hex
 from ..log.store import Hit, Store
+from ..stores import store_given
 from ..stores.words import Term, fold, parse_query, role_and_text
 from ..tokens.counters import counter_for
 from ..view.decisions import Rewinds
@@ -80,6 +81,11 @@ def recall(
     left out. Raises InputError if the query has no word."""
     if not isinstance(max_tokens, int) or max_tokens < 1:
         raise InputError(f"max_tokens takes a number of tokens, at least 1, not {max_tokens!r}")
+    store_given(store, opened=True)
+    kind_given("language", language, Language, "a turnlog.memory.Language")
+    text_given("without", without)
+    if count is not None and (isinstance(count, type) or not callable(count)):
+        raise InputError(f"count must be a function from a text to its tokens, not {count!r:.100}")
     count = count or counter_for("", "").text
     words = _words_of(text_given("query", query), language)
     candidates, rarity = _candidates(store, words)
@@ -105,6 +111,9 @@ def recall(
 
 def quoted(found: Sequence[Recalled]) -> str:
     """Passages as text for a model: quoted as data under a mark that no passage can contain, each with its place."""
+    found = [
+        kind_given("found", one, Recalled, "passages of recall()") for one in list_given("found", found, "passages")
+    ]
     if not found:
         return _NOTHING
     mark = joined = "\0".join(_entry(one, "") for one in found)

@@ -127,6 +127,7 @@ def model_facts(model: str) -> ModelFacts | None:
 
 def model_abilities(model: str) -> Abilities:
     """What is known about the abilities of a model. Raises InputError."""
+    text_given("model", model)
     return _abilities(model, os.environ.get(VARIABLE, ""))
 
 

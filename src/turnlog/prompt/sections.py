@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..errors import InputError, is_async
+from ..errors import InputError, is_async, text_given
 from ..log.prompt import PromptSection, When
 from ..tokens.counters import counter_for
 
@@ -60,8 +60,11 @@ def section_given(section: Section) -> Section:
         raise InputError(f"section {name!r}: place must be 'start' or 'late', not {section.place!r}")
     if not isinstance(section.when, When):
         raise InputError(f"section {name!r}: when must be turnlog.prompt.When(...)")
-    if section.when.turns < 1:
-        raise InputError(f"section {name!r}: when.turns must be at least 1, not {section.when.turns!r}")
+    turns = section.when.turns
+    if isinstance(turns, bool) or not isinstance(turns, int) or turns < 1:
+        raise InputError(f"section {name!r}: when.turns must be a whole number, at least 1, not {turns!r:.100}")
+    for field in ("tool", "used", "provider", "label"):
+        text_given(f"section {name!r}: when.{field}", getattr(section.when, field))
     if isinstance(section.cap, bool) or not isinstance(section.cap, int) or section.cap < 0:
         raise InputError(f"section {name!r}: cap must be a number of tokens, or 0, not {section.cap!r}")
     if isinstance(section.priority, bool) or not isinstance(section.priority, int | None):

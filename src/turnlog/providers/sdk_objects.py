@@ -6,10 +6,11 @@ No SDK is imported: their objects are recognised by the methods that dump them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import FormatError
+from ..log.messages import nested_deeper
 
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -87,24 +88,29 @@ def advice(value: Any) -> str:
 def plain_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """A request body with its SDK objects as dicts; `body` itself if it has none. Raises FormatError with the path of a
     value that a body cannot contain."""
-    return body if _is_plain(body) else _plain_keys(body, "", 0)
+    if _is_plain(body):
+        return body
+    path = nested_deeper(body, _DEEPEST)
+    if path is not None:
+        raise FormatError(f"nested more than {_DEEPEST} levels deep, or it contains itself", path=path[:80])
+    return _plain_keys(body, "", 0)
 
 
 def _is_plain(body: Mapping[str, Any]) -> bool:
     """Whether a body contains only JSON types, as most do."""
-    level: list[Any] = [body]
+    level: Iterable[Any] = [body]
     for _ in range(_DEEPEST):
-        deeper: list[Any] = []
+        deeper: dict[int, Any] = {}  # each once: a value that contains itself twice would double with every level
         for holder in level:
             for item in holder.values() if type(holder) is dict else holder:
                 kind = type(item)
                 if kind is dict or kind is list:
-                    deeper.append(item)
+                    deeper[id(item)] = item
                 elif kind not in _SCALARS:
                     return False
         if not deeper:
             return True
-        level = deeper
+        level = deeper.values()
     return True
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from operator import is_
 from typing import Any, NamedTuple
 
-from ..errors import InputError, text_given
+from ..errors import InputError, flag_given, text_given
 from ..log.messages import compact_json
 from .examples import EXAMPLES
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
@@ -92,6 +92,8 @@ class Redactor:
         key: bytes = b"",
         live: bool = True,
     ) -> None:
+        flag_given("known", known)
+        flag_given("live", live)
         if not isinstance(key, bytes):
             raise InputError(f"redact: key must be bytes, not {type(key).__name__}")
         if patterns is not None and not isinstance(patterns, Mapping):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from .._platform.units import counted
-from ..errors import BudgetError
+from ..errors import BudgetError, text_given
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Media, Message, Text, images_in
 from ..log.records import Decision
@@ -147,8 +147,8 @@ class Fitter:
     ) -> None:
         self._budget = read_budget(max_tokens)
         self._strategy = read_strategy(strategy)
-        self._model = model
-        self._provider = provider
+        self._model = "" if model is None else text_given("model", model)
+        self._provider = provider_named(provider).name if provider not in (None, "") else ""
         self._counter = _checked(counter)
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
@@ -357,7 +357,7 @@ _Counting = _ByCounter | _ByFunction
 def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
     """The counter, tested with one word. A function is not tested here, as it takes messages of a provider. Raises
     InputError."""
-    if counter is None or callable(counter):
+    if counter is None or (callable(counter) and not isinstance(counter, type)):
         return counter
     return checked_counter(counter, _COUNTER)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, list_given, number_given
 from ..log.messages import Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from ..log.usage import Usage
 from ..providers import provider
@@ -40,10 +40,8 @@ class ScriptedRunner:
     """
 
     def __init__(self, answers: Iterable[Script] = (), *, pause: float = 0.0) -> None:
-        if isinstance(answers, (str, bytes)):
-            raise InputError(f"answers must be a list of answers, not one text: [{answers!r}]")
-        self._answers = list(answers)
-        self._pause = pause
+        self._answers = list_given("answers", answers, "answers")
+        self._pause = number_given("pause", pause)
         self.requests: list[Request] = []
         """The requests that were sent, in order."""
 

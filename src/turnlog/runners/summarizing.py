@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut
+from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut, kind_given
 from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost
@@ -97,6 +97,8 @@ class RunnerSummarizer:
                 raise InputError(f"{name} must be a number, more than 0, not {value!r}")
         if not hasattr(runner, "stream"):
             raise InputError(f"runner: give a runner, such as SdkRunner(), not {type(runner).__name__}")
+        if target is not None:
+            kind_given("target", target, Target, "what turnlog.target(PROVIDER, MODEL) returns")
         self._runner = runner
         self._target = target
         self._program = isinstance(runner, ProgramRunner)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import InputError
-from ..log.messages import ARGUMENTS_DEPTH, Part, ToolCall
+from ..log.messages import ARGUMENTS_DEPTH, Part, ToolCall, ToolResult
 
 
 class InvalidArguments(Struct, frozen=True):
@@ -43,7 +43,9 @@ def to_run(call: ToolCall) -> ToolCall:
 
 
 def as_recorded(part: Part) -> Part:
-    """A part as it is recorded: `to_run` taken back."""
+    """A part as it is recorded: `to_run` taken back, and outcomes in the words of the log."""
+    if isinstance(part, ToolResult) and str(part.outcome) == "cancelled":
+        return replace(part, outcome="canceled")
     if isinstance(part, ToolCall) and isinstance(part.arguments, InvalidArguments):
         return replace(part, arguments=None)
     return part

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..config.settings import Settings
-from ..errors import InputError
+from ..errors import InputError, flag_given, number_given
 from ..log.store import SWEEP_GRACE_SECONDS, Store
 from ..stores import KeySource, default_path, open_store, store_given
 from ..stores.retention import Collected, Limits, collect_within
@@ -32,6 +32,8 @@ def collect(
     """
     if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
         raise InputError(f"now must be a datetime with its time zone, such as datetime.now(UTC), not {now!r}")
+    flag_given("dry_run", dry_run)
+    number_given("grace", grace)
     if store is not None:
         store_given(store)
     if limits is not None and not isinstance(limits, Limits):

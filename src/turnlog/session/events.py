@@ -38,6 +38,7 @@ from ..models.target import Target
 from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
 from ..view.decisions import SIZING, failures_of
 from .answer import RESPONSE
+from .reader import session_given
 
 if TYPE_CHECKING:
     from .session import Session
@@ -316,6 +317,7 @@ class Events:
 
 def follow_records(session: Session, callback: Callable[[Appended], object]) -> Callable[[], None]:
     """Call `callback` with every record that a session appends from now on, otherwise as `Session.on_event`."""
+    session_given(session)
     return session._events.on_records(callback)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ..errors import InputError
 from ..log.records import Approval, Body, Decision, TurnOpened, TurnResumed
 from ..view.turns import TurnInfo, turns_of
-from .reader import SessionLog
+from .reader import SessionLog, session_given
 from .recovery import stand_ins
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def calls_given(calls: str) -> None:
 def interrupted_turn(session: Session) -> TurnInfo | None:
     """The turn that `session.turn()` goes on with: the newest one, if it ended before it came to its end. None if there
     is none, also while it is open."""
+    session_given(session)
     found = _newest(session.log)
     return found[1] if isinstance(found, tuple) else None
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import NoneType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from ..errors import FormatError, InputError
+from ..errors import FormatError, InputError, text_given
 from ..log.messages import (
     Media,
     Message,
     Opaque,
+    Outcome,
     Part,
     Reasoning,
     Text,
@@ -34,6 +35,9 @@ from .arguments import as_recorded
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""The words of `Outcome`."""
 
 _PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
 
@@ -56,6 +60,17 @@ def parts_of(content: Content) -> tuple[Part, ...]:
         f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
         "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
     )
+
+
+def outcome_given(outcome: str) -> Outcome:
+    """How a call ended, in the word that is recorded: `cancelled` is taken for `canceled`. Raises InputError for any
+    other word."""
+    if outcome == "cancelled":
+        return "canceled"
+    for known in OUTCOMES:
+        if outcome == known:
+            return known
+    raise InputError(f"outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r:.100}")
 
 
 def message_given(message: Message) -> Message:
@@ -201,4 +216,5 @@ def media_of(data: bytes, mime: str, name: str = "") -> Media:
     """The media part of these bytes, which have to be put into a store."""
     if not isinstance(data, bytes) or not isinstance(mime, str):
         raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
+    name = text_given("name", name)
     return Media(media_kind(mime), mime=mime, sha256=sha256_hex(data), size=len(data), name=name)

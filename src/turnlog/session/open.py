@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 
 from ..config.settings import Settings
-from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, SessionExists, SessionNotFound, TurnlogError
+from ..errors import (
+    BlobMissing,
+    CorruptRecord,
+    InputError,
+    SessionBusy,
+    SessionExists,
+    SessionNotFound,
+    TurnlogError,
+    flag_given,
+)
 from ..log.budget import Budget, read_budget, read_strategy
 from ..log.messages import Tool
 from ..log.records import Configuration
@@ -77,7 +86,7 @@ def open(
     SessionNotFound with `create=False`, and StoreError if the store cannot be opened or written.
     """
     _check(session_id, store, target, budget, settings, create=create)
-    _check_values(wait, labels)
+    _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)
     if settings is not None and said.key is not None:
@@ -130,8 +139,10 @@ def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any,
         read_budget(budget)
 
 
-def _check_values(wait: Any, labels: Any) -> None:
-    """Raises InputError for a wrong number of seconds, and for wrong labels."""
+def _check_values(wait: Any, labels: Any, **flags: Any) -> None:
+    """Raises InputError for a wrong number of seconds, for wrong labels, and for flags that are not True or False."""
+    for name, flag in flags.items():
+        flag_given(name, flag)
     wait_given(wait)
     labels_given(labels or {})
 

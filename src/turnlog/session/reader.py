@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from ..errors import CorruptRecord, InputError, text_given
+from ..errors import CorruptRecord, InputError, flag_given, text_given
 from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
 from ..redaction import RedactingStore, Redactor, as_kept
@@ -51,7 +52,7 @@ class SessionLog:
 
     def blob(self, sha256: str) -> bytes:
         """The bytes of a media part of the log, by `Media.sha256`. Raises BlobMissing."""
-        return self._store.get_blob(sha256)
+        return self._store.get_blob(text_given("sha256", sha256))
 
     def turns(self) -> list[TurnInfo]:
         """Every turn, oldest first: the recorded turns; where no turn was recorded, each user message begins one."""
@@ -73,7 +74,7 @@ class SessionLog:
     def validate(self, *, strict: bool = False) -> list[Inconsistency]:
         """Records that contradict each other; the kinds are listed at `turnlog.view.consistency.inconsistencies`. To
         check the bytes on disk, use `turnlog verify`."""
-        return inconsistencies(self.records(), strict=strict)
+        return inconsistencies(self.records(), strict=flag_given("strict", strict))
 
     @property
     def source(self) -> str:
@@ -125,3 +126,9 @@ def was_resumed(store: RecordStore, session_id: str) -> bool:
     """Whether a record shows that a session was opened again. Raises as `Store.of_kinds`."""
     openings = store.of_kinds(session_id, ("session_opened",))
     return any(isinstance(record.body, SessionOpened) and record.body.resumed for record in openings)
+
+
+def session_given(session: Any) -> None:
+    """Raises InputError if this is no session."""
+    if not isinstance(getattr(session, "log", None), SessionLog):
+        raise InputError(f"session must be what turnlog.open returns, not {session!r:.100}")

@@ -28,7 +28,7 @@ from ..view.repair.clean import sendable_name
 from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
 from .caches import doubt
 from .checkpoint import Checkpoints
-from .inputs import Content, parts_of
+from .inputs import Content, outcome_given, parts_of
 from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
 from .receiving import Receiving
@@ -62,7 +62,7 @@ class Journal:
         self._tell = tell
         self._checkpoint, self._by_lines = checkpoint, by_lines
         self._streams: set[Checkpoints] = set()
-        self._warn = warn
+        self.warn = warn
         self.compactions = ProviderCompactions(store, session_id, context)
         """The compactions that the provider makes."""
         self._remark = ""  # the provider's last one: what it leaves out of each request is told once
@@ -102,7 +102,7 @@ class Journal:
                 why = unreadable(record.body.message, _is_known)
                 if why:
                     role = record.body.message.role
-                    self._warn(f"record {record.n} is {an(role)} message of which a model can read nothing: {why}")
+                    self.warn(f"record {record.n} is {an(role)} message of which a model can read nothing: {why}")
         return records
 
     def _append(
@@ -167,6 +167,7 @@ class Journal:
         if on_record is None:
             raise InputError(self._no_call(call))
         found = call if isinstance(call, ToolCall) else on_record
+        outcome = outcome_given(outcome)
         parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
@@ -354,7 +355,7 @@ class Journal:
         if expected is not None and reply.cache_miss is not None:
             expected = msgspec.structs.replace(expected, reason=reply.cache_miss.reason)
             if said := doubt(expected, reply.cache_miss):
-                self._warn(said)
+                self.warn(said)
         model = reply.model or asked.model
         return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from .._version import __version__
-from ..errors import Conflict
+from ..errors import Conflict, kind_given, list_given
 from ..log.budget import Budget, Strategy
 from ..log.messages import Message, Tool, ToolCall, ToolResult, compact_json
 from ..log.records import (
@@ -36,7 +36,7 @@ from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
 from .marks import marks_decision
-from .reader import SessionLog
+from .reader import SessionLog, session_given
 from .versions import VIEWS
 
 if TYPE_CHECKING:
@@ -238,7 +238,10 @@ def begin(
 def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:
     """Record a stand-in result for every call that has none, or for these: the same text that requests contain for it.
     A real result recorded later replaces it. Returns the calls."""
-    found = session.log.unfinished() if calls is None else list(calls)
+    session_given(session)
+    found = session.log.unfinished() if calls is None else list_given("calls", calls, "CallInfo values")
+    for call in found:
+        kind_given("calls", call, CallInfo, "CallInfo values, as those of session.log.unfinished()")
     if found:
         session._journal.append(*stand_ins(session.log, found))
     return found

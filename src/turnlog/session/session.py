@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from .._platform.units import counted
 from ..config.settings import Settings
-from ..errors import InputError, text_given
+from ..errors import InputError, flag_given, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall
@@ -40,7 +40,7 @@ from .events import Event, Events, Feed
 from .exclusions import exclusion_for, readmission_for
 from .going_on import Calls
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
-from .inputs import Content, media_of, message_given, messages_of, parts_of, target_given
+from .inputs import Content, media_of, message_given, messages_of, outcome_given, parts_of, target_given
 from .inspect import WindowUse, explained
 from .memory import SessionMemory
 from .open_turn import OpenTurn
@@ -208,7 +208,7 @@ class Session:
     def system(self, content: Content, *, replace: bool = False) -> Record:
         """Record system text. With `replace`, this text replaces the system text at the beginning of later requests, or
         models that accept system text in mid-conversation are told so there; if there was none, it is added."""
-        if replace:
+        if flag_given("replace", replace):
             return self._configurer.replace_system(text_given("system(..., replace=True): content", content))
         return self.add(Message("system", parts_of(content)))
 
@@ -263,7 +263,7 @@ class Session:
     ) -> Record:
         """Record that a tool ended. Record its result with `tool_result`."""
         record = self._journal.record_of(call)
-        return self._journal.append(ToolFinished(call.id, record, outcome, seconds, reason))[0]
+        return self._journal.append(ToolFinished(call.id, record, outcome_given(outcome), seconds, reason))[0]
 
     def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
         """A media part with these bytes, for use in a message. The bytes are put into the store now."""
@@ -328,6 +328,7 @@ class Session:
         """Make requests smaller now; returns what is left out. With `keep`, everything before the newest `keep` turns
         is summarised; without it, the strategy's steps are applied until requests are half as large. `target`, `budget`
         and `strategy` are used instead of the session's own; with `dry_run` nothing is recorded."""
+        flag_given("dry_run", dry_run)
         terms = self._context.terms(budget, strategy)  # first, as in `preview`
         return self._compactor.compact(self._configurer.target_or(target), keep, terms, dry_run=dry_run)
 
@@ -383,6 +384,7 @@ class Session:
         the session's, or the session is open for reading only. With `compact`, it asks the provider to compact the
         conversation. Raises BudgetError if the parts that cannot be left out do not fit, and InputError without a
         target, if the model cannot be asked to compact, or if a turn was made but not entered with `with`."""
+        flag_given("compact", compact)
         self._turn.check_begun()
         self._context.refresh()
         found = self._configurer.target_or(target)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.units import counted
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..log.messages import Message, Opaque, Outcome, Text, Tool, ToolCall, parse_arguments
 from ..log.records import Body, MessageRecord
 from ..models.target import Target
@@ -74,7 +74,7 @@ class SessionSkills:
         """Load these skills, and these tools on demand, when a turn opens whose text matches a pattern (a regular
         expression, upper and lower case alike). Raises InputError for a pattern that is none."""
         try:
-            self._rules.append((re.compile(pattern, re.IGNORECASE), names))
+            self._rules.append((re.compile(text_given("pattern", pattern), re.IGNORECASE), names))
         except re.error as error:
             raise InputError(f"load_when: {pattern!r} is no regular expression: {error}") from error
 

@@ -8,9 +8,10 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from ..errors import cancellations, described, timed_out
+from ..errors import cancellations, described, text_given, timed_out
 from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, Record, ToolFinished
+from ..log.validation import check_readable
 from ..view.repair.arrange import synthetic_result
 from .inputs import Content, parts_of
 from .recorder import Journal
@@ -80,8 +81,17 @@ class ToolRun:
 
     def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
         """What the tool returned, or said of its failure; recorded when the block ends."""
-        self._journal.result_of(self.call, content, outcome)  # wrong content is refused here, not at the end
-        self._result = (content, outcome)
+        result = self._journal.result_of(self.call, content, outcome)  # wrong content is refused here, not at the end
+        if not isinstance(content, str):
+            check_readable(MessageRecord(Message("user", (result,))))
+        self._result = (content, result.outcome)
+
+    def untold(self, reason: str) -> None:
+        """The tool returned a value that cannot be told to a model: the result is `failed` and says so, and the event
+        `warning` tells the developer. `reason` is a sentence that names the value."""
+        text_given("reason", reason)
+        self.result(f"The tool ran, but its result cannot be shown: {reason}", outcome="failed")
+        self._journal.warn(f"tool {self.call.name!r}, call {self.call.id!r}: {reason}")
 
     def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
         """What the model is told: the result that was given, however the block ended after that, and of an exception

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ..errors import InputError, TurnCancelled, cancellations, described
+from ..errors import InputError, TurnCancelled, cancellations, described, text_given
 from ..log.messages import Message, Outcome, ToolCall, ToolResult
 from ..log.records import (
     Approval,
@@ -158,6 +158,7 @@ class Turn:
         """End the turn as cancelled: a stream that is being received stops at its next chunk, every other method of the
         turn raises TurnCancelled, and its `with` block ends without an exception. May be called from any thread, also
         before the block is entered."""
+        text_given("reason", reason)
         if not self._over and self._cancelled is None:
             self._cancelled = reason
 
@@ -200,6 +201,7 @@ class Turn:
     async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
+        asynchronous(chunks, "areceive")
         self._breaks.is_asked = False
         try:
             return self._received(await self._session.areceive(self._auntil_cancelled(chunks), target))

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError
+from ..errors import InputError, kind_given
 
 _LOG = logging.getLogger("turnlog")
 
@@ -71,6 +71,7 @@ def load_skills(folder: str | Path) -> LoadedSkills:
     A damaged skill is left out; `problems` names it and says what is wrong. Needs the extra `skills` (PyYAML). Raises
     InputError if there is no such folder.
     """
+    kind_given("load_skills: the folder", folder, (str, Path), "a path (str or Path)")
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"load_skills: there is no folder {str(folder)!r}")

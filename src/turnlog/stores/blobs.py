@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BlobMissing
+from ..errors import BlobMissing, text_given
 from ..log.messages import sha256_hex
 from ..log.store import Problem
 from .folders import refusals, write_whole
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 
 def is_blob_name(name: str) -> bool:
     """Whether `name` is a hex SHA-256. Any other name could be a path that leads out of the folder."""
-    return _NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(text_given("sha256", name)) is not None
 
 
 _ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")

@@ -10,6 +10,7 @@ from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
 from ..log.codec import decode_record
 from ..log.store import Problem, SessionInfo, Store
 from .blobs import names_in
+from .places import store_given
 from .records import blob_names
 from .salvaging import drafts_past_damage, is_stand_in
 
@@ -30,6 +31,8 @@ def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object
     was interrupted continues where it stopped. Raises InputError if a session in the target has other records than the
     same session in the source.
     """
+    store_given(source, "source", opened=True)
+    store_given(target, "target", opened=True)
     copied = 0
     for info in _parents_first(source):
         try:

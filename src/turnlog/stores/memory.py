@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
 
-from ..errors import SessionNotFound, StoreError
+from ..errors import SessionNotFound, StoreError, text_given
 from .base import BaseStore, Log
 from .blobs import Put
 
@@ -24,6 +24,7 @@ class MemoryStore(BaseStore):
         return tuple(self._open.logs.values())
 
     def _find(self, session_id: str) -> Log:
+        text_given("session_id", session_id)
         log = self._open.logs.get(self._open.keys.get(session_id, 0))
         if log is None or not log.info.id == session_id != "":
             raise SessionNotFound(f"there is no session {session_id!r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import stores
 from .._platform.paths import data_folder
-from ..errors import InputError
+from ..errors import InputError, flag_given
 from ..log.store import Store
 from .durability import Durability
 from .encrypted.keys import KeySource
@@ -32,6 +32,7 @@ def open_store(
     `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory ignores the
     key. Raises InputError, NewerStore, StoreKeyError, StoreError.
     """
+    flag_given("read_only", read_only)
     place = str(path_or_url)
     if place == ":memory:":
         return stores.MemoryStore()
@@ -100,10 +101,17 @@ def local_path(path_or_url: str) -> Path | None:
     return Path(place)
 
 
-def store_given(place: Any) -> None:
-    """Raises InputError if `place` is neither a path nor a store."""
-    if not isinstance(place, (str, Path)) and (isinstance(place, type) or not hasattr(place, "hold")):
-        raise InputError(f"store must be a path (str or Path) or an open store, not {place!r}")
+def store_given(place: Any, name: str = "store", *, opened: bool = False) -> None:
+    """Raises InputError if `place` is neither a path nor a store; with `opened`, if it is no store."""
+    if isinstance(place, (str, Path)) and not opened:
+        return
+    if isinstance(place, type) or not hasattr(place, "hold"):
+        kinds = (
+            "an open store, such as turnlog.stores.open_store(PATH)"
+            if opened
+            else "a path (str or Path) or an open store"
+        )
+        raise InputError(f"{name} must be {kinds}, not {place!r:.200}")
 
 
 def default_path() -> Path:

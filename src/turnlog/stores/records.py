@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import get_args
 
-from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError
+from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, text_given
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
@@ -175,7 +175,7 @@ def blob_names(record: Record) -> frozenset[str]:
 
 def storable(text: str) -> str:
     """`text` without lone surrogates, which not every store accepts. For labels, never for content."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text_given("title", text).encode("utf-8", "replace").decode("utf-8")
 
 
 def fork_point(session_id: str, records: int, at: int | None) -> int:

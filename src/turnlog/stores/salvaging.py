@@ -10,6 +10,7 @@ from msgspec import Struct
 from ..log.records import Note, Record
 from ..log.store import Draft, Problem, Store
 from .damaged import WHOLE
+from .places import store_given
 
 DAMAGED = "damaged"
 """The topic of a note that stands in the place of a record that could not be read."""
@@ -33,6 +34,7 @@ def salvage(store: Store, session_id: str, new_id: str) -> Salvaged:
     cannot be read, so that decisions and summaries name the right records. The damaged session stays as it is. Raises
     SessionNotFound, SessionExists, SessionIdError, and CorruptRecord if the session as a whole cannot be read.
     """
+    store_given(store, opened=True)
     info = store.info(session_id)
     damaged: list[Problem] = []
     drafts = drafts_past_damage(store, session_id, 1, info.records, damaged.append)

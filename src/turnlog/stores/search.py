@@ -34,6 +34,8 @@ class Search:
         for name, word in (("role", role), ("tool", tool)):
             if word is not None:
                 text_given(name, word)
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+            raise InputError(f"limit must be a number of hits, or None, not {limit!r:.100}")
         self.terms = parse_query(query)
         self.session = session
         self.role = role

@@ -7,7 +7,7 @@ from functools import partial
 from types import CellType
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, flag_given
 from ..log.messages import sha256_hex
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
@@ -50,7 +50,7 @@ class ModelSummarizer:
             raise InputError(f"input_limit must be a whole number of tokens, at least 1, not {input_limit!r}")
         self._call = call
         self._input_limit = input_limit
-        self._reflective = reflective
+        self._reflective = flag_given("reflective", reflective)
         form = "requests" if reflective else "prompt"
         self._id = f"{name}/{form}-{PROMPT_VERSION}/{input_limit}"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError
+from ..errors import InputError, flag_given, text_given
 from ..log.messages import Message, Part, Text, media_parts
 from ..summarize import TIMEOUT, Complete, Ledger, Summarizer
 from ..tokens.counters import checked_counter, counter_for
@@ -88,6 +88,10 @@ class HistoryPrompt:
         """Warns of a `max_prompt_tokens` above 16,000 or 40,000. Raises InputError for one above 60,000 without
         `allow_large`, for values that are out of range, and for a template without its places."""
         _check_counts(max_prompt_tokens, summary_threshold, recent_message_count)
+        flag_given("enable_compression", enable_compression)
+        flag_given("allow_large", allow_large)
+        text_given("model", model)
+        text_given("provider", provider)
         _check_size(max_prompt_tokens, allow_large=allow_large)
         counts = (
             counter_for(provider or ("" if model else "openai-chat"), model)

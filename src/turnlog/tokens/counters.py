@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
 from ..log.usage import Count
 from .approximate import FactoredCounter
@@ -28,7 +28,8 @@ def counter_for(provider: str, model: str = "") -> Counter:
     `provider` is the name of a provider, or `google-vertex`, whose framing differs from that of `google`. The model's
     name may begin with a region or a vendor. The vocabulary is loaded at the first count.
     """
-    name = model.lower().rsplit("/", 1)[-1]
+    text_given("provider", provider)
+    name = text_given("model", model).lower().rsplit("/", 1)[-1]
     if "claude" in name:
         return FactoredCounter(claude_family(name))
     if "gemini" in name:

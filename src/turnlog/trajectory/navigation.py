@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InputError, text_given
+from ..errors import InputError, kind_given, text_given
 from ..log.budget import Strategy
 from ..log.messages import Media, Message, Text, ToolCall, ToolResult
 from ..models.target import Target
@@ -45,6 +45,7 @@ class Navigation:
         system: str = "",
         max_side: int | None = None,
     ) -> None:
+        kind_given("session", session, Session, "what turnlog.open returns")
         self.session = session
         self._side = _positive("max_side", max_side)
         self._limit: int | None = None  # of the last request

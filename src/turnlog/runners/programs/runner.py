@@ -13,7 +13,19 @@ from typing import Any
 
 import msgspec
 
-from ...errors import InputError, NotLoggedIn, RateLimited, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut
+from ...errors import (
+    InputError,
+    NotLoggedIn,
+    RateLimited,
+    RunnerError,
+    RunnerFailed,
+    RunnerNotFound,
+    RunnerTimedOut,
+    flag_given,
+    list_given,
+    number_given,
+    text_given,
+)
 from ...log.messages import Message, Text, sha256_hex
 from ...log.usage import Usage
 from ...requests.request import Request
@@ -74,21 +86,20 @@ class ProgramRunner:
         env: Mapping[str, str] | None = None,
     ) -> None:
         """Raises InputError for a program that is none of these, and for a `timeout` that is not positive."""
-        if program not in PROGRAMS:
+        if not isinstance(program, str) or program not in PROGRAMS:
             raise InputError(f"program: there are {', '.join(map(repr, PROGRAMS))}, not {program!r}")
-        if isinstance(arguments, str):
-            raise InputError(f"arguments must be a list of texts, not one text: [{arguments!r}]")
-        if not timeout > 0:
-            raise InputError(f"timeout must be a number of seconds, more than 0, not {timeout!r}")
+        arguments = [text_given("arguments[]", one) for one in list_given("arguments", arguments, "texts")]
+        number_given("timeout", timeout, above=0)
+        number_given("max_wait", max_wait)
         self.name = program
         self._program = PROGRAMS[program]
-        self._model = self._program.models.get(model, model)
-        self._resumes = resume
+        self._model = self._program.models.get(text_given("model", model), model)
+        self._resumes = flag_given("resume", resume)
         self._history = history
         self._timeout = timeout
         self._max_wait = max_wait
         self._command = str(command)
-        self._extra = list(arguments)
+        self._extra = arguments
         self._cwd = cwd
         self._env = env
         self._known: OrderedDict[str, tuple[str, Usage]] = OrderedDict()
