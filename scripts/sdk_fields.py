@@ -31,7 +31,7 @@ from turnlog.providers.google import schema as google
 from turnlog.providers.google_interactions import schema as interactions
 from turnlog.providers.openai_chat import schema as openai_chat
 from turnlog.providers.openai_responses import schema as openai_responses
-from turnlog.providers.schema import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
+from turnlog.providers.schema import ANY, Each, Either, Many, Named, Read, Record, Schema, Shape, Tagged, Value, Words
 
 DECISIONS = Path(__file__).with_suffix(".json")
 
@@ -156,6 +156,8 @@ def shapes_in(shape: Shape) -> Iterator[Shape]:
             yield from shapes_in(shape.get())
         case Read():
             yield from shapes_in(shape.sent)
+        case Schema(of):
+            yield from shapes_in(of)
         case Either(of):
             for inner in of:
                 yield from shapes_in(inner)

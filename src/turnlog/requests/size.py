@@ -23,6 +23,7 @@ from ..log.messages import (
     unchanged,
 )
 from ..log.records import MessageRecord, PartialAnswer, Record
+from ..log.references import tool_with_references
 from ..log.usage import Count
 from ..providers.protocol import Provider
 from ..tokens.approximate import FactoredCounter
@@ -247,9 +248,9 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
 
 
 def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
-    """Tools as requests by these rules declare them: no more than allowed. If the provider does not support tools with
-    free text as input, they become functions with a text argument."""
-    tools = tools[: rules.tools_max]
+    """Tools as requests by these rules declare them: no more than allowed, with references that lead somewhere. If the
+    provider does not support tools with free text as input, they become functions with a text argument."""
+    tools = [tool_with_references(tool) for tool in tools[: rules.tools_max]]
     if "custom" in rules.call_kinds:
         return tools
     return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]

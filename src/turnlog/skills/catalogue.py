@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ..log.messages import Tool, compact_json
+from ..log.references import tool_with_references
 from ..tokens.counters import counter_for
 
 LINE = 22
@@ -45,5 +46,5 @@ def list_of_skills(skills: Iterable[tuple[str, str]]) -> str:
 
 def schema_text(tool: Tool) -> str:
     """A tool in full, as text."""
-    parameters = compact_json(tool.parameters or {"type": "object", "properties": {}})
+    parameters = compact_json(tool_with_references(tool).parameters or {"type": "object", "properties": {}})
     return f"{tool.description}\nParameters (JSON schema): {parameters}\nUse it with use_tool(name={tool.name!r}, ...)."

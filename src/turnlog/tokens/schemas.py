@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..log.references import keys_of, step
+
 _DEPTH = 6
 _MOST = 5_000
 
@@ -36,8 +38,8 @@ class References:
             reference = schema.get("$ref")
             if not isinstance(reference, str):
                 return schema
-            target: Any = self._root
-            for key in reference.lstrip("#/").split("/"):
-                target = mapping(target).get(key)
+            target: Any = self._root if reference.startswith("#") else None
+            for key in keys_of(reference):
+                target = step(target, key)
             schema = mapping(target)
         return schema

@@ -287,7 +287,7 @@ BODY = record(
             "",
             {
                 "effort?": _EFFORT,
-                "format?": record("schema:object!", {"type!": words("json_schema")}),
+                "format?": record("schema:schema!", {"type!": words("json_schema")}),
                 "task_budget?": record("type! total:int! remaining:int?"),
             },
         ),

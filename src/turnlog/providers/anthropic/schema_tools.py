@@ -26,7 +26,7 @@ def _dated(stem: str, dates: str, shape: Shape) -> dict[str, Shape]:
 
 
 FUNCTION = record(
-    "*type? *name! *description *input_schema:object! allowed_callers:texts defer_loading:flag strict:flag "
+    "*type? *name! *description *input_schema:schema! allowed_callers:texts defer_loading:flag strict:flag "
     "input_examples:objects eager_input_streaming:flag?",
     MARKED,
 )
@@ -44,7 +44,7 @@ _EXCLUDED: Mapping[str, Shape] = {"response_inclusion": words("full excluded")}
 _BASED_EDIT = "str_replace_based_edit_tool"
 _BM25, _REGEX = _tool("tool_search_tool_bm25"), _tool("tool_search_tool_regex")
 _TOOLSET = record("type! configs:object?", MARKED)
-LISTED = record("name! input_schema:object! description?")
+LISTED = record("name! input_schema:schema! description?")
 """A tool in the listing of an MCP server."""
 
 TOOL = Tagged(

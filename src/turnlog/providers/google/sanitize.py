@@ -7,7 +7,7 @@ from typing import Any
 from ...log.messages import unchanged
 from ...models.target import Target
 from ..edits import Edits, Object, at, changed, sanitizer
-from ..schema import fit
+from ..schema import TYPES, fit
 from .enums import MODES, enum_name
 from .keys import find
 from .sanitize_ids import with_matching_ids
@@ -63,7 +63,16 @@ def _schemas(body: Object, edits: Edits) -> Object:
     def tool(one: Object, path: str) -> Object:
         return changed(one, find(one, "functionDeclarations"), path, declaration)
 
+    def schema(one: Object, path: str) -> Object:
+        mended: Object = fit(one, TYPES["schema"], path, edits)
+        return mended
+
+    def text(one: Object, path: str) -> Object:
+        return changed(one, "schema", path, schema)
+
     def generation(one: Object, path: str) -> Object:
+        key = find(one, "responseFormat")
+        one = changed(one, key, path, lambda format, where: changed(format, "text", where, text))
         return _untyped(one, "responseSchema", "responseJsonSchema", path, edits)
 
     body = changed(body, find(body, "tools"), "", tool)

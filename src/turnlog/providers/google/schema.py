@@ -21,6 +21,7 @@ from ..schema import (
     Named,
     Read,
     Record,
+    Schema,
     Shape,
     Value,
     record,
@@ -100,8 +101,8 @@ RESPONSE = _message(
 
 # -- tools and settings --------------------------------------------------------------------------
 _DECLARATION = _message(
-    "*name *description behavior:enum parametersJsonSchema:any responseJsonSchema:any",
-    {"*parameters": SCHEMA, "response": SCHEMA},
+    "*name *description behavior:enum parametersJsonSchema:any_schema responseJsonSchema:any_schema",
+    {"*parameters": Schema(SCHEMA, "ref"), "response": Schema(SCHEMA, "ref")},
 )
 TOOL = _message(
     "parallelAiSearch:object mcpServers:objects exaAiSearch:object",
@@ -124,13 +125,14 @@ TOOL = _message(
 """An element of `tools`: function declarations, or tools that Google runs."""
 _CALLING = _message("mode:enum streamFunctionCallArguments:flag", {"allowedFunctionNames": Many(STRING, vanishes=True)})
 _GENERATION = _message(
-    "responseMimeType responseJsonSchema:any _responseJsonSchema:any responseModalities:enums responseFormat:any "
-    "candidateCount:int maxOutputTokens:int topP:num topK:num seed:int presencePenalty:num frequencyPenalty:num "
+    "responseMimeType responseJsonSchema:any_schema _responseJsonSchema:any_schema responseModalities:enums "
+    "responseFormat:any candidateCount:int maxOutputTokens:int topP:num topK:num seed:int presencePenalty:num "
+    "frequencyPenalty:num "
     "responseLogprobs:flag logprobs:int enableEnhancedCivicAnswers:flag audioTimestamp:flag routingConfig:object "
     "modelSelectionConfig:object enableAffectiveDialog:flag translationConfig:object audioTranscriptionConfig:object "
     "imageConfig:object",
     {
-        "responseSchema": SCHEMA,
+        "responseSchema": Schema(SCHEMA, "ref"),
         "mediaResolution": Either((STRING, INTEGER, OBJECT)),
         "speechConfig": _message("voiceConfig:object multiSpeakerVoiceConfig:object languageCode"),
         # "at most 5 stop sequences are supported."

@@ -3,13 +3,15 @@
 A body's `tools` is a list of objects with function declarations or tools that Google runs. By default, consecutive
 functions share one object and a hosted tool has a separate object. Form words of a tool: `apart` (starts a new object),
 `joined` (shares the object before it), `snake` (the key is `function_declarations`), `object` (a single declaration,
-not a list); and for its schema `schema` (`parameters`, types in capitals), `numbered` (types as numbers) or `plain`
-(`parameters` unchanged) instead of the default `parametersJsonSchema`, which accepts any JSON schema.
+not a list); and for its schema `schema` (`parameters`, types in capitals), `numbered` (types as numbers), `referring`
+(as `schema`, with `ref` and `defs` for `$ref` and `$defs`) or `plain` (`parameters` unchanged) instead of the default
+`parametersJsonSchema`, which accepts any JSON schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...log.messages import Tool, free_text
@@ -157,18 +159,22 @@ _LISTS = ("anyOf", "any_of", "oneOf", "allOf", "prefixItems")
 
 def lower_types(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema with Google's types (in capitals, or as numbers), converted to a JSON schema."""
-    return {key: _typed(key, value, _lower) for key, value in schema.items()}
+    return _spelled(schema, _lower, {"ref": "$ref", "defs": "$defs"})
 
 
 def _upper_types(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: _typed(key, value, str.upper) for key, value in schema.items()}
+    return _spelled(schema, str.upper, {})
 
 
 def _numbered_types(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: _typed(key, value, _number) for key, value in schema.items()}
+    return _spelled(schema, _number, {})
 
 
-_SPELLINGS = {"schema": _upper_types, "numbered": _numbered_types}
+def _referring_types(schema: dict[str, Any]) -> dict[str, Any]:
+    return _spelled(schema, str.upper, {"$ref": "ref", "$defs": "defs"})
+
+
+_SPELLINGS = {"schema": _upper_types, "numbered": _numbered_types, "referring": _referring_types}
 """How `parameters` spell the types of a JSON schema, by form word."""
 
 
@@ -180,20 +186,26 @@ def _number(kind: Any) -> Any:
     return SCHEMA_TYPES.index(kind.upper()) if kind.upper() in SCHEMA_TYPES else kind
 
 
-def _typed(key: str, value: Any, spelling: Callable[[Any], Any]) -> Any:
-    """A schema's `value` at `key`, in which only the `type` of each inner schema is spelled differently."""
+def _typed(key: str, value: Any, spelling: Callable[[Any], Any], keys: Mapping[str, str]) -> Any:
+    """A schema's `value` at `key`, in which only the `type` of each inner schema and the `keys` of references are
+    spelled differently."""
     if key == "type" and (isinstance(value, str) or type(value) is int):
         return spelling(value)
+    if key in keys and isinstance(value, str):
+        holder = next(name for name in keys if name.endswith("defs"))
+        return re.sub(f"^#/{re.escape(holder)}/", f"#/{keys[holder]}/", value)
     if key in _NESTED:
-        return _schema(value, spelling)
+        return _schema(value, spelling, keys)
     if key in _MAPS and isinstance(value, dict):
-        return {name: _schema(inner, spelling) for name, inner in value.items()}
+        return {name: _schema(inner, spelling, keys) for name, inner in value.items()}
     if key in _LISTS and isinstance(value, list):
-        return [_schema(inner, spelling) for inner in value]
+        return [_schema(inner, spelling, keys) for inner in value]
     return value
 
 
-def _schema(value: Any, spelling: Callable[[Any], Any]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _typed(key, inner, spelling) for key, inner in value.items()}
+def _schema(value: Any, spelling: Callable[[Any], Any], keys: Mapping[str, str]) -> Any:
+    return _spelled(value, spelling, keys) if isinstance(value, dict) else value
+
+
+def _spelled(schema: dict[str, Any], spelling: Callable[[Any], Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    return {keys.get(key, key): _typed(key, inner, spelling, keys) for key, inner in schema.items()}

@@ -8,7 +8,7 @@ from ...log.messages import unchanged
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..reading import inner
-from ..schema import fit
+from ..schema import TYPES, fit
 from .sanitize_messages import finished, in_steps, mended
 from .schema import BODY
 
@@ -16,6 +16,7 @@ from .schema import BODY
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API accepts it; each change is an edit. Sanitizing again changes nothing."""
+    body = changed(body, "response_format", "", lambda one, path: _format(one, path, edits))
     body = in_steps(body, edits)
     body = changed(body, "input", "", lambda step, path: mended(step, path, edits))
     body = fit(body, BODY, "", edits)
@@ -25,6 +26,17 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     if not body.get("model") and target.model:
         body = edits.put(body, "model", target.model, "model: Field required")
     return body
+
+
+def _format(one: Object, path: str, edits: Edits) -> Object:
+    """A format of the answer whose JSON schema has only references that lead somewhere; it may be such a schema by
+    itself."""
+
+    def schema(found: Object, where: str) -> Object:
+        mended: Object = fit(found, TYPES["schema"], where, edits)
+        return mended
+
+    return changed(one, "schema", path, schema) if "schema" in one else schema(one, path)
 
 
 def _unique_functions(body: Object, edits: Edits) -> Object:

@@ -64,7 +64,7 @@ CONTENTS: Mapping[str, Shape] = {"text": record("type! *text!", {"annotations": 
 """Contents, by type."""
 _CONTENT = Tagged("type", CONTENTS)
 _SAID = Read(Many(_CONTENT), (STRING, _CONTENT))
-_FUNCTION_KEYS = "type! *description defer_loading:flag *parameters:any short_description"
+_FUNCTION_KEYS = "type! *description defer_loading:flag *parameters:any_schema short_description"
 _FUNCTION_NAME = Value("string", 1, NAME_MAX, pattern=NAME_PATTERN)
 _FOUND = record(_FUNCTION_KEYS, {"name": _FUNCTION_NAME})  # as in the result of a tool search
 _RESULT = Either((Many(Tagged("type", {**CONTENTS, "function": _FOUND})), STRING, OBJECT))
@@ -181,7 +181,7 @@ TOOL = Tagged(
                 "vertex_ai_search_config": record("datastores:texts engine"),
             },
         ),
-        "tool_search": record("type! description name parameters:any", {"execution": words("server client")}),
+        "tool_search": record("type! description name parameters:any_schema", {"execution": words("server client")}),
         "url_context": record("type!"),
     },
 )

@@ -116,7 +116,7 @@ DELTA = record(
 
 # -- tools and settings --------------------------------------------------------------------------
 
-_FUNCTION = record("*name! *description *parameters:object strict:flag?")
+_FUNCTION = record("*name! *description *parameters:schema strict:flag?")
 _GRAMMAR = record("definition!", {"syntax!": words("lark regex")})
 _FORMAT = Tagged("type", {"text": record("type!"), "grammar": record("type!", {"grammar!": _GRAMMAR})})
 _TOOL: dict[str, Shape] = {
@@ -138,7 +138,7 @@ _ANSWER_FORMAT = Tagged(
     {
         "text": record("type!"),
         "json_object": record("type!"),
-        "json_schema": record("type!", {"json_schema!": record("name! description schema:object strict:flag?")}),
+        "json_schema": record("type!", {"json_schema!": record("name! description schema:schema strict:flag?")}),
     },
 )
 _PREDICTED = Either((STRING, Many(Tagged("type", {"text": _PARTS["text"]}))))
@@ -167,7 +167,7 @@ def _body(*, compatible: bool) -> Record:
             "messages": Many(_message(compatible=compatible)),
             "*tools": Many(Tagged("type", _TOOL, missing="function", others=".*" if compatible else ""), TOOLS_MAX),
             "tool_choice": Either((some("none auto required"), _CHOICE)),
-            "functions": Many(record("name! description parameters:object"), TOOLS_MAX),
+            "functions": Many(record("name! description parameters:schema"), TOOLS_MAX),
             "function_call": Either((words("none auto"), record("name!"))),
             "audio?": record("", {"format!": some("wav aac mp3 flac opus pcm16"), "voice!": _VOICE}),
             "frequency_penalty?": _PENALTY,

@@ -128,7 +128,7 @@ _TEXT_FORMAT = Tagged(
     {
         "text": record("type!"),
         "json_object": record("type!"),
-        "json_schema": record("type! name! schema:object! description strict:flag?"),
+        "json_schema": record("type! name! schema:schema! description strict:flag?"),
     },
 )
 
@@ -233,7 +233,7 @@ ITEM = Tagged(
         ),
         "mcp_list_tools": record(
             "type! id! server_label! error?",
-            {"tools!": Many(record("input_schema:any! name! annotations:any? description?"))},
+            {"tools!": Many(record("input_schema:any_schema! name! annotations:any? description?"))},
         ),
         "mcp_approval_request": record("type! id! arguments! name! server_label!"),
         "mcp_approval_response": record("type! id? approval_request_id! approve:flag! reason?"),

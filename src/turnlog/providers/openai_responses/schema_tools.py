@@ -6,7 +6,7 @@ from ..schema import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
 
 _CALLERS = maybe(Many(words("direct programmatic")))
 _FUNCTION = record(
-    "type! *name! *parameters:object? strict:flag? async:flag defer_loading:flag *description? output_schema:object?",
+    "type! *name! *parameters:schema? strict:flag? async:flag defer_loading:flag *description? output_schema:schema?",
     {"allowed_callers": _CALLERS},
 )
 _GRAMMAR = record("type! definition!", {"syntax!": words("lark regex")})
@@ -76,7 +76,7 @@ TOOL = Tagged(
         "image_generation": _IMAGE_TOOL,
         "local_shell": record("type!"),
         "shell": record("type! environment:object?", {"allowed_callers": _CALLERS}),
-        "tool_search": record("type! description? parameters:any", {"execution": words("server client")}),
+        "tool_search": record("type! description? parameters:any_schema", {"execution": words("server client")}),
         "apply_patch": record("type!", {"allowed_callers": _CALLERS}),
     },
 )

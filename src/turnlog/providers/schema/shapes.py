@@ -10,6 +10,7 @@ A shape is one of
     Tagged("type", {})  an object whose tag picks the shape
     Either((...))       several shapes for different JSON types
     Read(shape, (...))  one shape to send, and others that a reader understands too
+    Schema(shape)       a JSON schema of that shape, whose references lead somewhere
     Named(function)     a shape that contains itself
 `record` and `words` are short notations for most of them.
 
@@ -29,6 +30,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ...log.references import with_references
 from ...view.rules import NO_LIMIT
 
 Check = Callable[[Any], bool]
@@ -141,6 +143,13 @@ class Read(Shape, frozen=True):
     also: tuple[Shape, ...]
 
 
+class Schema(Shape, frozen=True):
+    """A JSON schema: a value of the shape `of` in which each `keyword` leads to a schema, read from its root."""
+
+    of: Shape
+    keyword: str = "$ref"
+
+
 class Named(Shape, frozen=True):
     """The shape that a function returns, for a shape that contains itself."""
 
@@ -173,6 +182,9 @@ def _check(shape: Shape, *, reading: bool) -> Check:
             return _any_check([inner(option) for option in of])
         case Read(sent, also):
             return _any_check([inner(option) for option in ((sent, *also) if reading else (sent,))])
+        case Schema(of, keyword):
+            check = inner(of)
+            return check if reading else lambda value: check(value) and not with_references(value, keyword)[1]
         case Named(get):
             return lambda value: inner(get())(value)
     return lambda value: True
@@ -289,12 +301,14 @@ FLAG = Value("boolean")
 OBJECT = Value("object")
 TYPES: Mapping[str, Shape] = {
     "any": ANY,
+    "any_schema": Schema(ANY),
     "flag": FLAG,
     "id": Value("string", 1, 64),
     "int": INTEGER,
     "num": NUMBER,
     "object": OBJECT,
     "objects": Many(OBJECT),
+    "schema": Schema(OBJECT),
     "text": STRING,
     "texts": Many(STRING),
 }

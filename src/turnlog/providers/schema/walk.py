@@ -11,8 +11,9 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import nested_deeper, unchanged
+from ...log.references import with_references
 from ..edits import Edits, at, brief
-from .shapes import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
+from .shapes import ANY, Each, Either, Many, Named, Read, Record, Schema, Shape, Tagged, Value, Words
 
 REFUSED = object()
 """The return value of `fit` for a value that cannot be sent at all."""
@@ -66,6 +67,8 @@ def _readable(shape: Shape) -> Shape:
     """The shape as a reader sees it."""
     if isinstance(shape, Named):
         return _readable(shape.get())
+    if isinstance(shape, Schema):
+        return _readable(shape.of)
     return Either((shape.sent, *shape.also)) if isinstance(shape, Read) else shape
 
 
@@ -82,6 +85,8 @@ def _is_for(value: Any, shape: Shape) -> bool:
             return _is_for(value, shape.get())
         case Read():
             return _is_for(value, shape.sent)
+        case Schema():
+            return _is_for(value, shape.of)
         case Value():
             kind = _type_name(value)
             return kind == shape.kind or shape.number(value) is not None
@@ -181,6 +186,8 @@ def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
             return value if value in shape.words else REFUSED
         case Each():
             return _fit_each(value, shape, path, edits)
+        case Schema():
+            return _fit_schema(value, shape, path, edits)
     return value
 
 
@@ -256,6 +263,16 @@ def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: Edits
     return value if _same_items(kept, value) else kept
 
 
+def _fit_schema(value: Any, shape: Schema, path: str, edits: Edits) -> Any:
+    fitting = fit(value, shape.of, path, edits)
+    if fitting is REFUSED:
+        return REFUSED
+    mended, changes = with_references(fitting, shape.keyword)
+    for change in changes:
+        edits.add("reference", path + change.path, change.detail, change.rule)
+    return mended
+
+
 def _same_items(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
     return len(kept) == len(value) and all(kept[key] is value[key] for key in kept)
 
@@ -273,6 +290,8 @@ def prune(value: Any, shape: Shape) -> Any:
         return value
     if isinstance(shape, Either):
         shape = next((inner for inner in shape.of if _is_for(value, inner)), ANY)
+    if isinstance(shape, Schema):
+        shape = shape.of
     if isinstance(shape, Many) and isinstance(value, list):
         items = [prune(item, shape.of) for item in value]
         return value if unchanged(items, value) else items
