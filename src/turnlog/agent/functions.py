@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import math
 import re
-import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Union, get_type_hints, overload
+from typing import Any, overload
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import InputError, flag_given, is_async, kind_given, number_given, text_given
 from ..log.messages import Media, Opaque, Text, Tool, ToolCall, compact_json
 from ..session.arguments import InvalidArguments
 from ..session.inputs import Content
 from .docstrings import described
+from .parameters import Parameters, routine_of
 
 _PARTS = (Text, Media, Opaque)
 _BYTES = (bytes, bytearray, memoryview)
@@ -55,11 +53,11 @@ class FunctionTool:
         self.name = text_given("name", name) or getattr(function, "__name__", "")
         if not self.name.isidentifier():
             raise InputError(f"the tool {function!r} has no name: give it one with turnlog.agent.tool(name=...)")
-        text, descriptions = described(_routine(function))
-        self._arguments = _arguments_of(function, self.name, descriptions)
-        parameters = _schema(self._arguments, self.name)
+        text, descriptions = described(routine_of(function))
+        self._parameters = Parameters(function, self.name, descriptions)
         description = text_given("description", description) or text
-        self.declaration = Tool(self.name, description, parameters, on_demand=flag_given("on_demand", on_demand))
+        on_demand = flag_given("on_demand", on_demand)
+        self.declaration = Tool(self.name, description, self._parameters.schema, on_demand=on_demand)
 
     def __repr__(self) -> str:
         return f"FunctionTool({self.name})"
@@ -73,12 +71,7 @@ class FunctionTool:
         kind_given("call", call, ToolCall, "a ToolCall, one of `Answer.tool_calls`")
         if isinstance(call.arguments, InvalidArguments):
             raise InputError(f"The tool was not run: {call.arguments}")
-        try:
-            made = msgspec.convert(call.arguments or {}, self._arguments, strict=False, dec_hook=_validated)
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
-            raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
-        values = ((name, getattr(made, name)) for name in made.__struct_fields__)
-        return {name: value for name, value in values if value is not UNSET}
+        return self._parameters.read(call.arguments or {})
 
     async def run(self, arguments: Mapping[str, Any]) -> Content:
         """What the function returns, as the content of a result. Raises InputError if it cannot be told to a model."""
@@ -86,7 +79,7 @@ class FunctionTool:
 
     async def returned(self, arguments: Mapping[str, Any]) -> Any:
         """What the function returns. A plain function runs in a thread. Raises InputError for unknown arguments."""
-        known = self._arguments.__struct_fields__
+        known = self._parameters.names
         if not isinstance(arguments, Mapping) or any(name not in known for name in arguments):
             raise InputError(f"arguments must be a dict with keys of {', '.join(known)}, not {arguments!r:.100}")
         async with asyncio.timeout(self.seconds):
@@ -186,59 +179,3 @@ def _check_tellable(value: Any) -> None:
 
 def _untold(what: str) -> InputError:
     return InputError(f"{what} cannot be told to a model; return text, values that JSON has, or turnlog.Text and Media")
-
-
-def _arguments_of(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> type[Struct]:
-    """A struct of a function's parameters. One with a default may be absent: the function has its own."""
-    try:
-        hints = get_type_hints(_routine(function), include_extras=True)
-        parameters = list(inspect.signature(function).parameters.values())
-    except (NameError, TypeError, ValueError) as error:
-        raise InputError(f"tool {name!r}: its parameters cannot be read: {error}") from error
-    fields: list[Any] = []
-    for one in parameters:
-        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
-            raise InputError(f"tool {name!r}: parameter {one} cannot be given by name, as a model does")
-        if one.name not in hints:
-            raise InputError(f"tool {name!r}: parameter {one.name!r} has no type hint, so no model knows what to give")
-        kind = hints[one.name]
-        if (said := descriptions.get(one.name)) and not _says_what_it_is(kind):
-            kind = Annotated[kind, Meta(description=said)]
-        fields.append((one.name, kind) if one.default is one.empty else (one.name, Union[kind, UnsetType], UNSET))  # noqa: UP007
-    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
-
-
-def _routine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, or the method that an object is called by."""
-    found: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
-    return found
-
-
-def _says_what_it_is(kind: Any) -> bool:
-    notes = typing.get_args(kind)[1:] if typing.get_origin(kind) is Annotated else ()
-    return any(isinstance(note, Meta) and note.description for note in notes)
-
-
-def _schema(arguments: type[Struct], name: str) -> dict[str, Any]:
-    """The JSON schema of a struct, with what it refers to inside of it."""
-    try:
-        (_,), parts = msgspec.json.schema_components(
-            [arguments], schema_hook=_schema_of_model, ref_template="#/$defs/{name}"
-        )
-    except (TypeError, NotImplementedError) as error:
-        raise InputError(f"tool {name!r}: a parameter has a type that JSON has no form for: {error}") from error
-    own = parts.pop(name)
-    schema = {key: value for key, value in own.items() if key != "title"}
-    return {**schema, "$defs": parts} if parts else schema
-
-
-def _schema_of_model(kind: type) -> dict[str, Any]:
-    """The schema of a class that brings its own, as pydantic's models do."""
-    own = getattr(kind, "model_json_schema", None)
-    if own is None:
-        raise NotImplementedError(f"{kind.__name__} has none")
-    return dict(own())
-
-
-def _validated(kind: type, value: Any) -> Any:
-    return kind.model_validate(value)  # type: ignore[attr-defined]

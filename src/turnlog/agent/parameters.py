@@ -1,0 +1,300 @@
+"""The parameters of a function: what is declared of them, and how the arguments of a call are read.
+
+msgspec reads types and arguments. What only pydantic can read (`pydantic.Field`, its constraints, unions of its models)
+is left to pydantic, parameter by parameter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from pathlib import PurePath
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ..errors import InputError
+from ..log.references import with_references
+
+_PYDANTIC = ("annotated_types", "pydantic", "pydantic_core")
+"""The packages whose notes in `Annotated` only pydantic reads."""
+
+
+class Parameter(Struct, frozen=True):
+    """A parameter of a function.
+
+    `adapter` is the pydantic.TypeAdapter that reads it, None if msgspec does. `default` returns the value for an absent
+    argument, None if there is none or the function has its own.
+    """
+
+    name: str
+    kind: Any
+    required: bool
+    adapter: Any = None
+    default: Callable[[], Any] | None = None
+
+
+class Parameters:
+    """The parameters of a function; `schema` declares them. Raises InputError for a function that no model could call:
+    `*args`, a parameter without a type hint, or one of a type that JSON has no form for."""
+
+    def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
+        self._parameters = _parameters_of(function, name, descriptions)
+        self._struct = _struct_of(self._parameters, name)
+        self.schema = _schema_of(self._parameters, name, descriptions)
+
+    def read(self, arguments: Any) -> dict[str, Any]:
+        """Arguments as the function takes them. Raises InputError, in words for the model, for those that do not
+        fit."""
+        try:
+            made = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
+        except msgspec.ValidationError as error:
+            raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
+        values: dict[str, Any] = {}
+        for one in self._parameters:
+            value = getattr(made, one.name)
+            if value is UNSET:
+                if one.default is not None:
+                    values[one.name] = one.default()
+                continue
+            values[one.name] = value if one.adapter is None else _validated(one, value)
+        return values
+
+
+def routine_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, or the method that an object is called by."""
+    found: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
+    return found
+
+
+# -- types ---------------------------------------------------------------------------------------
+
+
+def _parameters_of(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> list[Parameter]:
+    try:
+        hints = get_type_hints(routine_of(function), include_extras=True)
+        parameters = list(inspect.signature(function).parameters.values())
+    except (NameError, TypeError, ValueError) as error:
+        raise InputError(f"tool {name!r}: its parameters cannot be read: {error}") from error
+    found: list[Parameter] = []
+    for one in parameters:
+        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise InputError(f"tool {name!r}: parameter {one} cannot be given by name, as a model does")
+        if one.name not in hints:
+            raise InputError(f"tool {name!r}: parameter {one.name!r} has no type hint, so no model knows what to give")
+        found.append(_parameter(one, hints[one.name], name, descriptions.get(one.name, "")))
+    return found
+
+
+def _parameter(one: inspect.Parameter, kind: Any, tool: str, description: str) -> Parameter:
+    """A parameter by its type hint; a `pydantic.Field` may stand in the hint or in place of the default."""
+    own = one.default is not one.empty
+    if own and _is_field(one.default):
+        kind, own = Annotated[kind, one.default], False
+    field = next(filter(_is_field, reversed(_notes(kind))), None)
+    default = None if own or field is None or field.is_required() else _default_of(field)
+    required = not own and default is None
+    adapter = _adapter(kind, tool, one.name) if _asks_pydantic(kind, set()) else None
+    if adapter is None:
+        said = next(filter(None, map(_said, reversed(_notes(kind)))), "")
+        described_by_meta = any(isinstance(note, Meta) and note.description for note in _notes(kind))
+        kind = _without_paths(kind)
+        if (said or description) and not described_by_meta:
+            kind = Annotated[kind, Meta(description=said or description)]
+    return Parameter(one.name, kind, required, adapter, default)
+
+
+def _notes(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+
+
+def _is_field(note: Any) -> bool:
+    """Whether this is a `pydantic.Field`."""
+    return type(note).__name__ == "FieldInfo" and type(note).__module__.startswith("pydantic.")
+
+
+def _default_of(field: Any) -> Callable[[], Any]:
+    return lambda: field.get_default(call_default_factory=True)
+
+
+def _said(note: Any) -> str:
+    """The description in a note: a text, typing_extensions.Doc, or what has a description."""
+    texts = (note, getattr(note, "documentation", None), getattr(note, "description", None))
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _without_paths(kind: Any) -> Any:
+    """A union with `str` without the paths beside it: a text fits either, and msgspec reads only one of them."""
+    members = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+    if str not in members or not any(map(_is_path, members)):
+        return kind
+    return Union[tuple(one for one in members if not _is_path(one))]  # noqa: UP007 - of a tuple
+
+
+def _is_path(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, PurePath)
+
+
+def _asks_pydantic(kind: Any, seen: set[Any]) -> bool:
+    """Whether a type says something that only pydantic reads."""
+    try:
+        if kind in seen:
+            return False
+        seen.add(kind)
+    except TypeError:  # not hashable, as some notes are not
+        pass
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return False
+    if origin is Annotated:
+        return any(map(_is_pydantic, inner[1:])) or _asks_pydantic(inner[0], seen)
+    if origin in (Union, UnionType):
+        others = [one for one in inner if one is not NoneType]
+        if len(others) > 1 and any(hasattr(one, "model_json_schema") for one in others):
+            return True
+    named = getattr(origin or kind, "__value__", None) or getattr(kind, "__supertype__", None)  # `type X = ...`
+    return (
+        (isinstance(kind, type) and not hasattr(kind, "model_json_schema") and _is_pydantic(kind))
+        or any(_asks_pydantic(one, seen) for one in (*inner, *_fields_of(origin or kind)))
+        or (named is not None and _asks_pydantic(named, seen))
+    )
+
+
+def _is_pydantic(note: Any) -> bool:
+    own = type(note).__module__.partition(".")[0] in _PYDANTIC
+    return own or hasattr(note, "__get_pydantic_core_schema__") or hasattr(note, "__pydantic_validator__")
+
+
+def _fields_of(kind: Any) -> Iterable[Any]:
+    """The types of the fields of a class that both msgspec and pydantic read."""
+    named = is_dataclass(kind) or typing.is_typeddict(kind) or hasattr(kind, "_fields")
+    if not isinstance(kind, type) or not named:
+        return ()
+    try:
+        return get_type_hints(kind, include_extras=True).values()
+    except (NameError, TypeError):  # msgspec says so, too
+        return ()
+
+
+def _adapter(kind: Any, tool: str, name: str) -> Any:
+    """The pydantic.TypeAdapter of a type; None if pydantic cannot read the type and has no more to say of it than a
+    description."""
+    try:
+        return importlib.import_module("pydantic").TypeAdapter(kind)
+    except (ImportError, AttributeError, NameError, RuntimeError, TypeError, ValueError) as error:
+        bare = get_args(kind)[0] if _notes(kind) else kind
+        if not _asks_pydantic(bare, set()) and all(_is_field(note) and not note.metadata for note in _notes(kind)):
+            return None
+        says = str(error).splitlines()[0]
+        raise InputError(f"tool {tool!r}: pydantic cannot read the type of parameter {name!r}: {says}") from error
+
+
+# -- arguments -----------------------------------------------------------------------------------
+
+
+def _struct_of(parameters: Iterable[Parameter], name: str) -> type[Struct]:
+    """A struct of the arguments. One that is not required may be absent."""
+    kinds = ((one, one.kind if one.adapter is None else Any) for one in parameters)
+    fields: list[Any] = [
+        (one.name, kind) if one.required else (one.name, Union[kind, UnsetType], UNSET)  # noqa: UP007 - of any types
+        for one, kind in kinds
+    ]
+    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _decoded(kind: type, value: Any) -> Any:
+    """An argument of a type that msgspec does not know: a path, or a class that reads itself, as pydantic's models."""
+    if _is_path(kind):
+        if not isinstance(value, str):
+            raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
+        return kind(value)
+    from_json = getattr(kind, "model_validate_json", None)  # as strict models read a date only from JSON
+    if from_json is not None:
+        return from_json(json.dumps(value))
+    return kind.model_validate(value)  # type: ignore[attr-defined]
+
+
+def _validated(parameter: Parameter, value: Any) -> Any:
+    try:
+        return parameter.adapter.validate_json(json.dumps(value))
+    except ValueError as error:
+        listed = error.errors(include_url=False) if hasattr(error, "errors") else [{"msg": str(error), "loc": ()}]
+        says = "; ".join(f"{one['msg']} - at `$.{'.'.join(map(str, (parameter.name, *one['loc'])))}`" for one in listed)
+        raise InputError(f"The tool was not run, as its arguments do not fit: {says}") from error
+
+
+# -- declaration ---------------------------------------------------------------------------------
+
+
+def _schema_of(parameters: Iterable[Parameter], name: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON schema of the arguments, with all that it refers to at its root."""
+    parameters = list(parameters)
+    properties, parts = _by_msgspec([one for one in parameters if one.adapter is None], name)
+    for one in parameters:
+        if one.adapter is not None:
+            own, description = _by_pydantic(one, name), descriptions.get(one.name)
+            said = not description or any(map(_said, _notes(one.kind)))
+            properties[one.name] = own if said else {**own, "description": description}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {one.name: properties[one.name] for one in parameters},
+        "required": [one.name for one in parameters if one.required],
+        "additionalProperties": False,
+    }
+    made: dict[str, Any] = with_references({**schema, "$defs": parts} if parts else schema)[0]
+    return made
+
+
+def _by_msgspec(parameters: list[Parameter], tool: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schemas of parameters by name, and the definitions that they share."""
+    try:
+        try:
+            schemas, parts = _components([one.kind for one in parameters])
+            return dict(zip((one.name for one in parameters), schemas, strict=True)), parts
+        except KeyError:  # two classes have one name: their definitions are kept apart
+            apart: dict[str, Any] = {}
+            for one in parameters:
+                (schema,), parts = _components([one.kind])
+                apart[one.name] = {**schema, "$defs": parts} if parts else schema
+            return apart, {}
+    except KeyError as error:
+        raise InputError(f"tool {tool!r}: two classes in one parameter are called {error}: rename one") from error
+    except (NameError, NotImplementedError, TypeError) as error:  # a name that a class uses is not known
+        names = ", ".join(repr(one.name) for one in parameters if not _has_schema(one.kind))
+        says = f"parameter {names} has a type, or a default inside of it, that JSON has no form for: {error}"
+        raise InputError(f"tool {tool!r}: {says}") from error
+
+
+def _has_schema(kind: Any) -> bool:
+    try:
+        return bool(_components([kind]))
+    except (NameError, NotImplementedError, TypeError):
+        return False
+
+
+def _components(kinds: list[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    return msgspec.json.schema_components(kinds, schema_hook=_schema_of_class, ref_template="#/$defs/{name}")
+
+
+def _schema_of_class(kind: type) -> dict[str, Any]:
+    """The schema of a class that msgspec does not know: a path, or one that brings its own, as pydantic's models do."""
+    if _is_path(kind):
+        return {"type": "string", "format": "path"}
+    own = getattr(kind, "model_json_schema", None)
+    if own is None:
+        raise NotImplementedError(f"{kind.__name__} has none")
+    return dict(own())
+
+
+def _by_pydantic(parameter: Parameter, tool: str) -> dict[str, Any]:
+    try:
+        return dict(parameter.adapter.json_schema())
+    except (RuntimeError, TypeError, ValueError) as error:
+        says = f"parameter {parameter.name!r} has a type that JSON has no form for: {error}"
+        raise InputError(f"tool {tool!r}: {says}") from error
