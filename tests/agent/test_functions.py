@@ -201,7 +201,7 @@ def test_what_no_model_could_call_is_refused() -> None:
     wrong = {
         "parameter \\*numbers.* cannot be given by name": several,
         "parameter 'x' has no type hint": untyped,
-        "has a type that JSON has no form for": of_set,
+        "parameter .x. has a type, or a default inside of it, that JSON has no form for": of_set,
         "parameter x.* cannot be given by name": positional,
         "has no name": Callables(),
     }
@@ -243,14 +243,63 @@ Raises:
 """
 
 
-@pytest.mark.parametrize("text", [NUMPY, SPHINX, GOOGLE])
-def test_docstrings_of_three_styles_are_read(text: str) -> None:
+KEYWORDS = """Do it.
+
+Args:
+    city (tuple(str, str)): The name
+        of it.
+
+Keyword Args:
+    days: How many.
+"""
+NUMPY_KEYWORDS = """Do it.
+
+Parameters
+----------
+city : str
+    The name of it.
+
+Other Parameters
+----------------
+days : int, optional
+    How many.
+"""
+EPYDOC = """Do it.
+
+@param city: The name of it.
+:keyword int days: How many.
+"""
+
+
+@pytest.mark.parametrize("text", [NUMPY, SPHINX, GOOGLE, KEYWORDS, NUMPY_KEYWORDS, EPYDOC])
+def test_docstrings_of_many_styles_are_read(text: str) -> None:
     """A parameter that is described in the docstring and not in the declaration is a guess for the model."""
 
     def function() -> None: ...
 
     function.__doc__ = text
     assert described(function) == ("Do it.", {"city": "The name of it.", "days": "How many."})
+
+
+@pytest.mark.parametrize(
+    "header", ["Args", "Arguments", "Keyword Arguments", "Other Parameters", "Params", "KEYWORD ARGS"]
+)
+def test_what_stands_behind_parameters_is_told_too(header: str) -> None:
+    """The sentence that says when a tool may be called became part of what is said of its last parameter."""
+
+    def function() -> None: ...
+
+    function.__doc__ = f"Do it.\n\n{header}:\n    city: The name.\n\nOnly on Sundays.\n\nWarning:\n    Slow."
+    assert described(function) == ("Do it.\n\nOnly on Sundays.\n\nWarning:\n    Slow.", {"city": "The name."})
+
+
+def test_several_parameters_may_be_described_at_once() -> None:
+    """NumPy's style names them on one line."""
+
+    def function() -> None: ...
+
+    function.__doc__ = "Do it.\n\nParameters\n----------\nx, y : int\n    Both.\n\nWarnings\n--------\nSlow."
+    assert described(function) == ("Do it.\n\nWarnings\nSlow.", {"x": "Both.", "y": "Both."})
 
 
 @given(st.text(alphabet="Args: \n-x:paramReturns()", max_size=200))
