@@ -188,6 +188,7 @@ def test_what_cannot_be_declared_names_the_parameter() -> None:
         later: Missing  # type: ignore[name-defined]  # noqa: F821 - on purpose
 
     wrong: dict[str, Any] = {
+        "parameter 'x' has a type, .*complex is none of the types": complex,
         "two classes in one parameter are called .*Place": tuple[one, other],
         "parameter 'x' has a type, or a default inside of it, that JSON has no form for: Encoding": With,
         "parameter 'x' has a type, .*name 'Missing' is not defined": Unfinished,
@@ -195,7 +196,12 @@ def test_what_cannot_be_declared_names_the_parameter() -> None:
     }
     for says, kind in wrong.items():
 
-        def function(x: Any) -> None: ...
+        def function(x: Any) -> None:
+            """Do it.
+
+            Args:
+                x: Described, which once had any class declared as anything.
+            """
 
         function.__annotations__ = {"x": kind}
         with pytest.raises(InputError, match=says):

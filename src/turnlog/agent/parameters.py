@@ -265,7 +265,7 @@ def _by_msgspec(parameters: list[Parameter], tool: str) -> tuple[dict[str, Any],
             return apart, {}
     except KeyError as error:
         raise InputError(f"tool {tool!r}: two classes in one parameter are called {error}: rename one") from error
-    except (NameError, NotImplementedError, TypeError) as error:  # a name that a class uses is not known
+    except (NameError, TypeError) as error:  # NameError: a name that a class uses is not known
         names = ", ".join(repr(one.name) for one in parameters if not _has_schema(one.kind))
         says = f"parameter {names} has a type, or a default inside of it, that JSON has no form for: {error}"
         raise InputError(f"tool {tool!r}: {says}") from error
@@ -274,7 +274,7 @@ def _by_msgspec(parameters: list[Parameter], tool: str) -> tuple[dict[str, Any],
 def _has_schema(kind: Any) -> bool:
     try:
         return bool(_components([kind]))
-    except (NameError, NotImplementedError, TypeError):
+    except (NameError, TypeError):
         return False
 
 
@@ -288,7 +288,7 @@ def _schema_of_class(kind: type) -> dict[str, Any]:
         return {"type": "string", "format": "path"}
     own = getattr(kind, "model_json_schema", None)
     if own is None:
-        raise NotImplementedError(f"{kind.__name__} has none")
+        raise TypeError(f"{kind.__name__} is none of the types that msgspec or pydantic read")
     return dict(own())
 
 
