@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 import pytest
+import typing_extensions
 from msgspec import Struct, defstruct
 
 from turnlog import ToolCall
@@ -131,6 +132,25 @@ def test_notes_of_pydantic_are_declared_and_kept() -> None:
     }
     with pytest.raises(InputError, match=r"greater than or equal to 1 - at `\$.amount`"):
         read(tool, pet=pet, amount=0, place={"name": "Oslo"})
+
+
+@pytest.mark.parametrize("way", ["dataclass", "NamedTuple", "TypedDict"])
+def test_notes_of_pydantic_count_inside_of_classes_too(way: str) -> None:
+    """A class that msgspec reads may hold what only pydantic reads."""
+    pet = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
+    kinds: dict[str, Any] = {
+        "dataclass": make_dataclass("Owner", [("pet", pet)]),
+        "NamedTuple": NamedTuple("Owner", [("pet", pet)]),
+        "TypedDict": typing_extensions.TypedDict("Owner", {"pet": pet}),
+    }
+
+    def function(x: Any) -> None: ...
+
+    function.__annotations__ = {"x": kinds[way]}
+    cat = Cat(kind="cat")
+    given = [{"kind": "cat"}] if way == "NamedTuple" else {"pet": {"kind": "cat"}}
+    made = read(FunctionTool(function), x=given)["x"]
+    assert made == ({"pet": cat} if way == "TypedDict" else kinds[way](cat))
 
 
 def test_strict_models_are_read_from_json() -> None:

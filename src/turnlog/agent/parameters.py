@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from pathlib import PurePath
@@ -173,7 +172,7 @@ def _is_pydantic(note: Any) -> bool:
 
 def _fields_of(kind: Any) -> Iterable[Any]:
     """The types of the fields of a class that both msgspec and pydantic read."""
-    named = is_dataclass(kind) or typing.is_typeddict(kind) or hasattr(kind, "_fields")
+    named = is_dataclass(kind) or hasattr(kind, "_fields") or hasattr(kind, "__total__")  # the last: a TypedDict
     if not isinstance(kind, type) or not named:
         return ()
     try:
