@@ -6,7 +6,7 @@ functions: media bytes are passed by hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -118,11 +118,13 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Rendered(Struct, frozen=True, gc=False, kw_only=True):
-    """A request body, and the losses and edits made while creating it."""
+    """A request body, and the losses and edits made while creating it. `gives` and `asks` as in `LinkedRenderer`."""
 
     body: dict[str, Any]
     losses: tuple[Loss, ...] = ()
     edits: tuple[Edit, ...] = ()
+    gives: frozenset[str] = frozenset()
+    asks: frozenset[str] = frozenset()
 
 
 class CacheMarks(Struct, frozen=True, gc=False):
@@ -186,6 +188,22 @@ class Renderer(Protocol):
         `configuration` uses this provider's terms, with the target's settings merged in. Forms of this provider are
         replayed.
         """
+
+
+class LinkedRenderer(Protocol):
+    """Writes a part of a view whose form depends on other parts before it."""
+
+    def __call__(
+        self,
+        view: Sequence[Shown],
+        configuration: Configuration,
+        target: Target,
+        blob: BlobReader,
+        earlier: Collection[str],
+    ) -> Rendered:
+        """As `Renderer`, for a part of a request. What it contains is told by words that only this provider reads:
+        `Rendered.gives` are those for the part itself, `Rendered.asks` those on which its form depends, `earlier` those
+        that the parts before it gave."""
 
 
 def _unchanged(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,6 +272,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     """What this model accepts, given the request's settings."""
 
     render: Renderer
+
+    render_linked: LinkedRenderer | None = None
+    """Writes a part of a view, if its form depends on the parts before it; None if it never does."""
 
     sanitize: Callable[[dict[str, Any], Target], Rendered]
     """Removes what the provider would refuse, except for the order of the conversation: unknown keys, settings that

@@ -6,9 +6,10 @@ result, an id used twice, cache marks that are counted over the whole request), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +29,8 @@ from .repaired import RepairedView, Repairs, Run
 from .request import Request
 from .size import Sizing
 from .translate import Plan
+
+_Change = TypeVar("_Change", Edit, Loss)
 
 
 def build(
@@ -114,9 +117,9 @@ class Builder:
         end = begin + len(run.view)
         if closed.kept + (closed.opening >= 0) < end:
             return None
-        between = self._rendered_run(run, pieces)
         frame = self._framed(repaired, begin)
-        back = self._rendered_tail(pieces[-1], view[end:])
+        between = self._rendered_run(run, pieces, frame.gives)
+        back = self._rendered_tail(pieces[-1], view[end:], between.gives)
         if between.counts or frame.messages.counts(self.plan) or back.counts(self.plan):
             return None
         ahead = between.json if frame.messages.json else between.json[1:]  # each has a comma before it
@@ -124,24 +127,28 @@ class Builder:
         json = (frame.before, frame.messages.json, *ahead, comma, back.json, frame.behind)
         return _Rendered(frame, (*between.pieces, back), json)
 
-    def _rendered_run(self, run: Run, pieces: Sequence[Piece]) -> _RenderedRun:
-        """The pieces between the first and the last, rendered. Pieces of the previous request are reused."""
+    def _rendered_run(self, run: Run, pieces: Sequence[Piece], given: frozenset[str]) -> _RenderedRun:
+        """The pieces between the first and the last, rendered. Pieces of the previous request are reused. `given` are
+        the words that the frame gives (see `LinkedRenderer`)."""
         now, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
-        if now is None or now.run is not run:
-            now = _RenderedRun(run)
+        if now is None or now.run is not run or now.given != given:
+            now = _RenderedRun(run, given)
         for piece, repaired in zip(pieces[len(now.pieces) :], run.repaired[len(now.pieces) :], strict=False):
-            if piece.rendered is None:
-                piece.rendered = render_piece(repaired.view, self.plan, self._blob)
-            now.add(piece.rendered, self.plan)
+            now.add(self._rendered(piece, repaired.view, now.gives), self.plan)
         self._run = now
         return now
 
-    def _rendered_tail(self, piece: Piece, view: Sequence[Shown]) -> RenderedPiece:
+    def _rendered_tail(self, piece: Piece, view: Sequence[Shown], earlier: Set[str]) -> RenderedPiece:
         """The end of the request, rendered. The result is reused if the end is exactly the last piece."""
         if piece.repaired is None or not unchanged(view, piece.repaired.view):
-            return render_piece(view, self.plan, self._blob)
-        if piece.rendered is None:
-            piece.rendered = render_piece(view, self.plan, self._blob)
+            return render_piece(view, self.plan, self._blob, earlier)
+        return self._rendered(piece, view, earlier)
+
+    def _rendered(self, piece: Piece, view: Sequence[Shown], earlier: Set[str]) -> RenderedPiece:
+        """A piece, rendered behind others that give the words `earlier`. Its last result is reused if that is still
+        right."""
+        if piece.rendered is None or not piece.rendered.serves(earlier):
+            piece.rendered = render_piece(view, self.plan, self._blob, earlier)
         return piece.rendered
 
     def _framed(self, repaired: RepairedView, end: int) -> _Frame:
@@ -158,7 +165,8 @@ class Builder:
             body, infinite = without_infinite(sanitized.body)
             body, _, replaced = encodable(body)
             edits = (*rendered.edits, *sanitized.edits, *infinite, *replaced)
-            made = _Frame(body, plan.provider.conversation, edits, (*rendered.losses, *sanitized.losses))
+            losses = (*rendered.losses, *sanitized.losses)
+            made = _Frame(body, plan.provider.conversation, edits, losses, rendered.gives)
             now = self._frame = view, key, made
         return now[2]
 
@@ -173,19 +181,25 @@ class Builder:
             body=lambda: (
                 {**frame.body, key: [one for piece in pieces for one in piece.messages]} if pieces else frame.body
             ),
-            edits=lambda: (
-                *(edit for part in parts for edit in part.edits),
-                *closed.edits,
-                *_left_out(parts),
-                *repaired.declared,
-                *frame.edits,
-                *_numbered(pieces, key),
+            edits=lambda: _in_order(
+                [
+                    *(edit for part in parts for edit in part.edits),
+                    *closed.edits,
+                    *_left_out(parts),
+                    *repaired.declared,
+                    *frame.edits,
+                    *_numbered(pieces, key),
+                ]
             ),
             losses=lambda: (
                 *plan.losses,
-                *(loss for part in parts for loss in part.losses),
-                *frame.losses,
-                *(loss for piece in pieces for loss in piece.losses),
+                *_in_order(
+                    [
+                        *(loss for part in parts for loss in part.losses),
+                        *frame.losses,
+                        *(loss for piece in pieces for loss in piece.losses),
+                    ]
+                ),
             ),
             tokens=lambda: self._repairs.tokens(repaired),
             view=closed.view,
@@ -195,12 +209,14 @@ class Builder:
 
 
 class _Frame(Struct, frozen=True, dict=True):
-    """A request of the first messages, or of all messages: everything but the pieces after them."""
+    """A request of the first messages, or of all messages: everything but the pieces after them. `gives` as in
+    `LinkedRenderer`."""
 
     body: dict[str, Any]
     key: str
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
+    gives: frozenset[str]
 
     @cached_property
     def messages(self) -> RenderedPiece:
@@ -235,10 +251,13 @@ class _Rendered(Struct, frozen=True, gc=False):
 
 
 class _RenderedRun:
-    """The rendered pieces of a run, and their JSON, with a comma before each piece."""
+    """The rendered pieces of a run, and their JSON, with a comma before each piece. `given` are the words that the
+    frame before them gives (see `LinkedRenderer`), `gives` these and those of the pieces."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, given: frozenset[str]) -> None:
         self.run = run
+        self.given = given
+        self.gives = set(given)
         self.pieces: list[RenderedPiece] = []
         self.json: list[bytes] = []
         self.counts = False
@@ -246,9 +265,25 @@ class _RenderedRun:
     def add(self, piece: RenderedPiece, plan: Plan) -> None:
         """Add the next piece."""
         self.pieces.append(piece)
+        self.gives |= piece.gives
         if piece.json:
             self.json += (b",", piece.json)
         self.counts = self.counts or piece.counts(plan)
+
+
+def _in_order(changes: Iterable[_Change]) -> tuple[_Change, ...]:
+    """The changes by the records concerned, then those without records by their place in the body; one without either
+    is listed once. So they do not depend on which pieces were built separately."""
+    told: list[_Change] = []
+    for change in changes:
+        if change.records or change.path or change not in told:
+            told.append(change)
+    return tuple(sorted(told, key=lambda change: (not change.records, change.records, _place(change.path))))
+
+
+def _place(path: str) -> list[str | int]:
+    """A path for sorting, with its indices as numbers."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path)]
 
 
 def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:

@@ -6,7 +6,7 @@ anything outside it, so it is built once and reused. A whole view can also be bu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from math import isfinite
 from typing import Any
 
@@ -85,12 +85,20 @@ class RepairedPiece(Struct, frozen=True, gc=False):
 
 
 class RenderedPiece(Struct, frozen=True, gc=False):
-    """The wire messages of a repaired piece, their JSON without brackets, and the changes made in them."""
+    """The wire messages of a repaired piece, their JSON without brackets, and the changes made in them. `gives` and
+    `asks` as in `LinkedRenderer`; `met` are those of the words in `asks` that earlier pieces gave."""
 
     messages: list[Any]
     json: bytes
     edits: tuple[Edit, ...] = ()
     losses: tuple[Loss, ...] = ()
+    gives: frozenset[str] = frozenset()
+    asks: frozenset[str] = frozenset()
+    met: frozenset[str] = frozenset()
+
+    def serves(self, earlier: Set[str]) -> bool:
+        """Whether rendering the piece behind pieces that gave the words `earlier` gives this same result."""
+        return self.asks & earlier == self.met
 
     def counts(self, plan: Plan) -> bool:
         """Whether it may contain something that is counted over a whole request."""
@@ -197,10 +205,14 @@ def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | N
     return bool(view) and set(items[-1].records) <= set(view[-1].records)
 
 
-def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> RenderedPiece:
-    """A repaired piece as wire messages, without the changes that concern the request as a whole."""
-    bare = msgspec.structs.replace(plan.local, tools=())
-    rendered = plan.provider.render(view, bare, plan.target, blob)
+def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader, earlier: Set[str]) -> RenderedPiece:
+    """A repaired piece as wire messages, without the changes that concern the request as a whole. `earlier` are the
+    words that the pieces before it gave (see `LinkedRenderer`)."""
+    bare, linked = msgspec.structs.replace(plan.local, tools=()), plan.provider.render_linked
+    if linked is None:
+        rendered = plan.provider.render(view, bare, plan.target, blob)
+    else:
+        rendered = linked(view, bare, plan.target, blob, earlier)
     sanitized = plan.provider.sanitize(rendered.body, plan.target)
     key = plan.provider.conversation
     messages, json, edits = encodable(sanitized.body.get(key, []))
@@ -209,6 +221,9 @@ def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> Rendere
         json=json[1:-1],
         edits=(*(edit for edit in (*rendered.edits, *sanitized.edits) if is_within(edit, key)), *edits),
         losses=tuple(loss for loss in (*rendered.losses, *sanitized.losses) if loss.records),
+        gives=rendered.gives,
+        asks=rendered.asks,
+        met=rendered.asks & earlier,
     )
 
 

@@ -37,6 +37,7 @@ PROVIDER = Provider(
     assembler=StreamAssembler,
     rules=rules,
     render=render,
+    render_linked=render,
     sanitize=sanitize,
     stops=STOPS,
     refusals=REFUSALS,

@@ -8,10 +8,14 @@ of a group, the ids of the others are removed; the content stays, except for rea
 
 A truncated or edited answer has no id, so stored reasoning before it has lost its follower. Only this case is legal if
 nothing is stored (Codex sends reasoning with ids and messages without): here the `store` of the request matters.
+
+The items of a request may be rendered in several parts. Words tell each part what the parts before it contain: an id,
+if an item has it, and "reasoning ID", if reasoning is sent with that id (see `LinkedRenderer`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import Struct
@@ -47,20 +51,38 @@ class Entry(Struct):
         return item_type(self.item)
 
 
-def without_refused_ids(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
-    """The entries without ids that would be refused; each removed id is a loss. `stored`: the provider stores the
-    response."""
-    kept = _without_duplicates(entries, losses)
+class Kept(Struct, frozen=True):
+    """The entries of a part of a request, and the words that they give to later parts and ask of earlier ones."""
+
+    entries: list[Entry]
+    gives: frozenset[str]
+    asks: frozenset[str]
+
+
+def without_refused_ids(
+    entries: list[Entry], losses: list[Loss], earlier: Collection[str] = (), *, stored: bool
+) -> Kept:
+    """The entries without ids that would be refused; each removed id is a loss. `earlier` are the words of the parts
+    before these entries. `stored`: the provider stores the response."""
+    ids = frozenset(entry.id for entry in entries if entry.id)
+    asks = ids | {_sent(entry.after) for entry in entries if entry.after}
+    kept = _without_duplicates(entries, losses, earlier)
     known = -1
     while known < len(losses):  # a removed item may have been the reasoning or the follower of another
         known = len(losses)
         kept = _without_loose_reasoning(kept, losses, stored)
-        kept = _without_missing_reasoning(kept, losses)
-    return kept
+        kept = _without_missing_reasoning(kept, losses, earlier)
+    reasoning = {_sent(entry.id) for entry in kept if entry.type == "reasoning" and entry.id}
+    return Kept(kept, ids | reasoning, asks)
 
 
-def _without_duplicates(entries: list[Entry], losses: list[Loss]) -> list[Entry]:
-    seen: set[str] = set()
+def _sent(reasoning_id: str) -> str:
+    """The word which says that reasoning is sent with its id."""
+    return f"reasoning {reasoning_id}"
+
+
+def _without_duplicates(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+    seen = set(earlier)
     shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to these adds nothing
     kept: list[Entry] = []
     for entry in entries:
@@ -104,13 +126,13 @@ def _may_precede(entry: Entry, follower: Entry | None, losses: list[Loss], store
     return not entry.id or (own and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
 
 
-def _without_missing_reasoning(entries: list[Entry], losses: list[Loss]) -> list[Entry]:
-    present: set[str] = set()
+def _without_missing_reasoning(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+    present = set(earlier)
     kept: list[Entry] = []
     for entry in entries:
         if entry.type == "reasoning":
-            present.add(entry.id)
-        missing = entry.type != "reasoning" and entry.id and entry.after and entry.after not in present
+            present.add(_sent(entry.id))
+        missing = entry.type != "reasoning" and entry.id and entry.after and _sent(entry.after) not in present
         if not missing or _drop_id(entry, f"its reasoning {entry.after} is not in this request", losses):
             kept.append(entry)
         elif kept:

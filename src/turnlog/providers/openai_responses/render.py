@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -38,8 +38,14 @@ from .tools import write_tool
 _EDITED = frozenset({"curated", "cut", "masked", "noted", "placeholder", "replaced", "summarised", "synthetic"})
 
 
-def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
-    """The request body for a view. See `Provider.render`.
+def render(
+    view: Sequence[Shown],
+    configuration: Configuration,
+    target: Target,
+    blob: BlobReader,
+    earlier: Collection[str] = frozenset(),
+) -> Rendered:
+    """The request body for a view. See `Renderer` and, for `earlier`, `LinkedRenderer`.
 
     System text becomes an input item of role `system`, wherever it is: an item keeps the message's parts and
     boundaries, and a later item does not move the first. `instructions` is used for a leading message that was read
@@ -57,12 +63,18 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     for shown in rest:
         writer.add(shown)
     stored = body.get("store") is not False
-    items = [entry.item for entry in without_refused_ids(writer.entries, writer.losses.made, stored=stored)]
-    _put_input(body, items, configuration.form)
+    kept = without_refused_ids(writer.entries, writer.losses.made, earlier, stored=stored)
+    _put_input(body, [entry.item for entry in kept.entries], configuration.form)
     tools = _write_tools(configuration, writer.losses)
     if tools:
         body["tools"] = tools
-    return Rendered(body=body, losses=tuple(writer.losses.made), edits=tuple(writer.edits))
+    return Rendered(
+        body=body,
+        losses=tuple(writer.losses.made),
+        edits=tuple(writer.edits),
+        gives=kept.gives,
+        asks=kept.asks,
+    )
 
 
 def _is_instructions(message: Message) -> bool:
