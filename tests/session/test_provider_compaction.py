@@ -226,6 +226,17 @@ def test_what_was_said_before_a_block_in_the_same_answer_goes_with_it(session: S
     assert "First half" in session.request(CHAT).json().decode() or SUMMARY in session.request(CHAT).json().decode()
 
 
+def test_a_compaction_in_messages_that_the_caller_gave_is_shown() -> None:
+    """No decision shows it, as the session did not receive it: what it stands for was gone from requests in silence.
+    Another provider cannot read it, and the request says so."""
+    given = [{"role": "user", "content": "Port part 0."}, item(), {"role": "user", "content": "And the tests?"}]
+    with turnlog.open("s", store=MemoryStore(), target=GPT) as session:
+        session.extend(given)
+        assert session.request().body["input"] == given
+        elsewhere = session.request(turnlog.target("openai-chat", "gpt-4o"))
+        assert [(loss.kind, loss.records) for loss in elsewhere.losses if loss.records] == [("opaque", (3,))]
+
+
 def test_undo_why_and_read_back(session: Session) -> None:
     """A compaction by the provider would be the only one that cannot be explained or taken back."""
     before = session.request().json()

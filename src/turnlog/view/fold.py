@@ -103,8 +103,10 @@ def with_appended(
 def as_shown(record: Record) -> list[Shown]:
     """The message that a record adds to the conversation, as a list of one; [] if it adds none."""
     match record.body:
-        case MessageRecord(message=message):
-            said = without_compaction(message)
+        case MessageRecord(message=message) as body:
+            # One that the caller gave is no answer to a request of the session, and no decision shows it.
+            given = not (body.stop or body.response_id) and not record.redacted
+            said = message if given else without_compaction(message)
             return [] if said is None else [Shown(said, (record.n,))]
         case PartialAnswer(message=message) if message.parts and (said := without_compaction(message)) is not None:
             marked = msgspec.structs.replace(said, parts=(*said.parts, Text(INTERRUPTED)))
