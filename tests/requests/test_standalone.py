@@ -91,6 +91,26 @@ def test_repair_does_what_check_found_and_no_more() -> None:
     assert turnlog.repair(repaired.body, "openai-chat").body == repaired.body
 
 
+def test_results_that_repair_adds_stand_in_one_message() -> None:
+    """Anthropic's guide says that results in separate messages teach the model to call one tool at a time; those that
+    the caller put apart stay apart."""
+    calls = [{"type": "tool_use", "id": f"c{n}", "name": "f", "input": {}} for n in range(3)]
+    given = [{"type": "tool_result", "tool_use_id": "c0", "content": "done"}]
+    lost = {"type": "tool_result", "is_error": True, "content": ANSWER["content"]}
+    added = [{**lost, "tool_use_id": f"c{n}"} for n in range(3)]
+    asked = [{"role": "user", "content": "q"}, {"role": "assistant", "content": calls}]
+    body = {"model": "claude-opus-4-8", "max_tokens": 9, "messages": asked, "tools": [F]}
+    whole = turnlog.repair(body)
+    assert whole.body["messages"] == [*asked, {"role": "user", "content": added}]
+    assert [edit.kind for edit in whole.edits] == ["unanswered"] * 3
+    some = turnlog.repair({**body, "messages": [*asked, {"role": "user", "content": given}]})
+    assert some.body["messages"] == [*asked, {"role": "user", "content": [*given, *added[1:]]}]
+    assert [edit.kind for edit in some.edits] == ["unanswered"] * 2
+    apart = [{"role": "user", "content": [{**given[0], "tool_use_id": f"c{n}"}]} for n in range(3)]
+    kept = {**body, "messages": [*asked, *apart]}
+    assert turnlog.repair(kept).body == kept
+
+
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
 SEARCH = {"type": "web_search_call", "id": "ws_3", "status": "completed", "action": {"type": "search", "query": "x"}}
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/abc"

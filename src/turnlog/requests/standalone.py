@@ -100,7 +100,7 @@ def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parse
         parsed, prepared = _made_of(plain, provider, model, provider)
     if prepared.body == plain:
         return parsed, prepared
-    return parsed, prepared.after(_unlisted(parsed, prepared.view))
+    return parsed, prepared.after(_unlisted(parsed, prepared))
 
 
 _JOINED = {
@@ -110,15 +110,17 @@ _JOINED = {
 """What is said of joined messages, by their role."""
 
 
-def _unlisted(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
+def _unlisted(parsed: Parsed, prepared: Request) -> tuple[Edit, ...]:
     """The changes that requests of a session do not list, because they correct no mistake there: records may contain
     empty texts, results without an id, and parallel calls or their results in several messages."""
     edits: list[Edit] = []
-    for shown in view:
+    emptied = {edit.records for edit in prepared.edits if edit.kind == "empty"}
+    for shown in prepared.view:
         if shown.treatment == "joined":
             edits.append(Edit("joined", _JOINED[shown.message.role], shown.records))
         left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
-        if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
+        is_listed = shown.records in emptied or shown.treatment not in ("repaired", "joined")
+        if not is_listed and left > _empty_texts(shown.message):
             edits.append(Edit("empty", "empty text left out", shown.records))
         nameless = sum(map(_without_id, (parsed.messages[n - 1] for n in shown.records)))
         if shown.treatment in ("repaired", "joined") and nameless > _without_id(shown.message):

@@ -72,7 +72,8 @@ def plan(
         rules = beside_texts(rules, target.input_limit)
     settings = chosen_as_sent(to, settings, tools, rules)
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
-    rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
+    if rules.results_together == "all" and not complete:
+        rules = msgspec.structs.replace(rules, results_together="added")
     return Plan(to, target, local, rules, tuple(lost), complete)
 
 

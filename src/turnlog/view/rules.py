@@ -56,9 +56,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     results_apart: bool = False
     """Whether each result must be a message of its own."""
 
-    results_together: bool = False
-    """Whether results of one answer's calls are best sent in one message, although they were recorded one by one.
-    Applies only to requests that turnlog builds itself."""
+    results_together: Literal["", "added", "all"] = ""
+    """Which results of one answer's calls are best sent in one message, although they were recorded one by one: `all`
+    in requests that turnlog builds itself; in a request that the caller gave, those that repair `added`."""
 
     results_in_one: bool = False
     """Whether the results of calls that are answered together must be in one message."""

@@ -81,7 +81,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         provider=NAME,
         results="adjacent",
         # Several are accepted, but Anthropic's guide says that they teach the model to call one tool at a time.
-        results_together=True,
+        results_together="all",
         tools_required=True,  # "Requests which include `tool_use` or `tool_result` blocks must define tools."
         # Consecutive assistant messages are merged before pairs are checked (recorded 200).
         merge_calls=False,

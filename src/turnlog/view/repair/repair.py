@@ -101,7 +101,7 @@ def repair(
     mended = _reasoning(mended, rules, edits)
     mended = _without_blank(mended, rules, edits)
     if rules.results_together:
-        mended = _together(mended)
+        mended = _together(mended, rules)
     mended, unplaced = place_system(mended, rules, edits, losses, leading=leading, follows=follows)
     if rules.merge_calls:
         mended = _join(mended)
@@ -295,13 +295,16 @@ def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]
     return _stripped(view[:-1], rules, edits)
 
 
-def _together(view: list[Shown]) -> list[Shown]:
-    """The view with consecutive results in one message."""
+def _together(view: list[Shown], rules: Rules) -> list[Shown]:
+    """The view with consecutive results in one message: all, or only those that repair added with those beside them."""
     out: list[Shown] = []
     for shown in view:
         if out and has_results_alone(shown.message) and has_results_alone(out[-1].message):
-            before = out.pop()
-            shown = as_one([before, shown])
+            treatments = {out[-1].treatment, shown.treatment}
+            if rules.results_together == "all":
+                shown = as_one([out.pop(), shown])
+            elif "synthetic" in treatments:
+                shown = as_one([out.pop(), shown], "synthetic" if len(treatments) == 1 else "repaired")
         out.append(shown)
     return out
 
