@@ -9,6 +9,7 @@ import pytest
 import turnlog
 from thinking_sessions import BETAS, TOOLS, system_told, tools_told
 from turnlog.log.records import Decision
+from turnlog.stores import MemoryStore
 
 MODEL = "claude-opus-5-5"
 
@@ -64,6 +65,23 @@ def test_changes_are_told_where_they_were_made() -> None:
     assert request.edits == ()
     assert request.cache is not None
     assert request.cache.shared == request.cache.previous
+
+
+def test_another_setting_moves_no_change_to_the_beginning() -> None:
+    """Without tools, every later configuration was taken for a change of tools that only the beginning can tell: the
+    session sent other system text, and other cache marks, once it was opened again."""
+    store, aim = MemoryStore(), _aim("claude-fable-5-1", betas=[*BETAS])
+    with turnlog.open("s", store=store, target=aim) as session:
+        session.system("Be brief. " * 300)
+        session.user("Hello.")
+        session.assistant("Hello.")
+        session.system("Be long.", replace=True)
+        session.system("Be exact.", replace=True)
+        session.configure(budget=100_000)
+        living = session.request().json()
+    with turnlog.open("s", store=store) as session:
+        assert session.request().json() == living
+        assert system_told(session.request().body) == "Be exact."
 
 
 @pytest.mark.parametrize(

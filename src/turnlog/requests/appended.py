@@ -97,7 +97,11 @@ def _tool_changes(
     top: tuple[Tool, ...] = ()
     before: tuple[Tool, ...] = ()
     told: dict[int, tuple[Part, ...]] = {}
+    given: tuple[Tool, ...] | None = None
     for n, tools in configured:
+        if n > since and tools == given:
+            continue  # another change of the configuration
+        given = tools
         ways = plan(msgspec.structs.replace(configuration, tools=tools), target)
         now = named_tools(ways.local.tools, ways.rules)[0]
         parts = None if n <= since else ways.provider.tool_changes(top, before, now)
