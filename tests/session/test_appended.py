@@ -77,10 +77,11 @@ def test_another_setting_moves_no_change_to_the_beginning() -> None:
         session.assistant("Hello.")
         session.system("Be long.", replace=True)
         session.system("Be exact.", replace=True)
+        before = session.request().json()
         session.configure(budget=100_000)
         living = session.request().json()
     with turnlog.open("s", store=store) as session:
-        assert session.request().json() == living
+        assert session.request().json() == living == before
         assert system_told(session.request().body) == "Be exact."
 
 

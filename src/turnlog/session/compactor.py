@@ -174,6 +174,8 @@ class Compactor:
         """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
         asked for a summary. Raises BudgetError."""
         self._context.refresh()
+        if terms is None and self._context.is_at_rest(aim):  # as in `request`
+            return self._context.request(aim, sent=False, marks=self._context.strategy)
         situation = self._context.situation(aim, self._digest, terms)
         decisions, after = self._decided(aim, situation)
         if decisions:
