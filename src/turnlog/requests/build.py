@@ -188,7 +188,7 @@ class Builder:
                     *_left_out(parts),
                     *repaired.declared,
                     *frame.edits,
-                    *_numbered(pieces, key),
+                    *_numbered(pieces, key, frame.edits),
                 ]
             ),
             losses=lambda: (
@@ -272,13 +272,9 @@ class _RenderedRun:
 
 
 def _in_order(changes: Iterable[_Change]) -> tuple[_Change, ...]:
-    """The changes by the records concerned, then those without records by their place in the body; one without either
-    is listed once. So they do not depend on which pieces were built separately."""
-    told: list[_Change] = []
-    for change in changes:
-        if change.records or change.path or change not in told:
-            told.append(change)
-    return tuple(sorted(told, key=lambda change: (not change.records, change.records, _place(change.path))))
+    """The changes by the records concerned, then those without records by their place in the body. So the order does
+    not depend on which pieces were built separately."""
+    return tuple(sorted(changes, key=lambda change: (not change.records, change.records, _place(change.path))))
 
 
 def _place(path: str) -> list[str | int]:
@@ -292,11 +288,16 @@ def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:
     return [Edit("reasoning", detail, tuple(records))] if records else []
 
 
-def _numbered(pieces: Sequence[RenderedPiece], key: str) -> list[Edit]:
-    """The edits of pieces, with paths that count messages over the whole conversation."""
+def _numbered(pieces: Sequence[RenderedPiece], key: str, told: Sequence[Edit]) -> list[Edit]:
+    """The edits of pieces, with paths that count messages over the whole conversation. An edit without a path is about
+    no piece: it is listed once, and not if it was `told` before."""
     edits: list[Edit] = []
     before = 0
     for piece in pieces:
-        edits += (moved(edit, key, before) if is_within(edit, key) else edit for edit in piece.edits)
+        for edit in piece.edits:
+            if is_within(edit, key):
+                edits.append(moved(edit, key, before))
+            elif edit.path or edit.records or edit not in (*told, *edits):
+                edits.append(edit)
         before += len(piece.messages)
     return edits
