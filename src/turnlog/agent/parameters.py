@@ -40,20 +40,24 @@ class Parameter(Struct, frozen=True):
 
 
 class Parameters:
-    """The parameters of a function; `schema` declares them. Raises InputError for a function that no model could call:
-    `*args`, a parameter without a type hint, or one of a type that JSON has no form for."""
+    """The parameters of a function: their `names`, and the `schema` that declares them.
+
+    Raises InputError for a function that no model could call: `*args`, a parameter without a type hint, or one of a
+    type that JSON has no form for.
+    """
 
     def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
         self._parameters = _parameters_of(function, name, descriptions)
         self._struct = _struct_of(self._parameters, name)
         self.schema = _schema_of(self._parameters, name, descriptions)
+        self.names = [one.name for one in self._parameters]
 
     def read(self, arguments: Any) -> dict[str, Any]:
         """Arguments as the function takes them. Raises InputError, in words for the model, for those that do not
         fit."""
         try:
             made = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
             raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
         values: dict[str, Any] = {}
         for one in self._parameters:
