@@ -39,7 +39,7 @@ def test_what_was_left_half_done_is_named(crashed: None, turnlog: Command) -> No
         "record 1: turn: turn 1 is open: awaiting the result of ls (c1), the result of rm\\u001b[2J (c2)",
         "record 3: unfinished: ls (c1) started and never ended: it may have run",
         "record 3: unfinished: rm\\u001b[2J (c2) not on record whether it started",
-        "record 5: orphan: result of 'c9': no call before it has that id",
+        "record 5: orphan: result of 'c9': no call before it has that id and name",
     ]
     assert (shown.code, shown.err) == (1, "4 findings\n")
     assert harmful(shown.out) == set()
@@ -54,7 +54,7 @@ def test_what_is_known_is_put_on_record(crashed: None, turnlog: Command) -> None
     shown = turnlog("doctor", "s", "--fix")
     orphan, recovered = shown.out.splitlines()  # what is to be done comes first, what is done with behind it
     assert recovered.startswith("record 6: recovered: turn 1: left open: ")
-    assert orphan == "record 5: orphan: result of 'c9': no call before it has that id"
+    assert orphan == "record 5: orphan: result of 'c9': no call before it has that id and name"
     assert shown.err.splitlines() == [
         "the turn that was left open is closed as failed", "2 calls answered with what is known", "1 finding",
     ]  # fmt: skip
