@@ -144,6 +144,8 @@ def with_outputs(chance: random.Random, history: History) -> History:
         if isinstance(part, ToolCall) and part.kind == "function" and chance.random() < 0.7:
             calls[part.id] = chance.choice(paths)
             return msgspec.structs.replace(part, name="read_file", arguments={"path": calls[part.id]}, raw=None)
+        if isinstance(part, ToolResult) and part.call_id in calls and part.name:
+            part = msgspec.structs.replace(part, name="read_file")
         if isinstance(part, ToolResult) and part.outcome == "ok" and not part.synthetic:
             path = calls.get(part.call_id)
             lines = _file(chance, path) if path else _output(chance)

@@ -203,8 +203,8 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
     for i, message in enumerate(messages):
         for part in message.parts:
             if isinstance(part, ToolCall) and message.role == "assistant":
-                calls.append((i, part))
                 waiting.append((i, part))
+                calls.append(waiting[-1])
             elif isinstance(part, ToolResult):
                 known = [one for one in calls if part.call_id in ("", one[1].id) and _agree(part.name, one[1].name)]
                 newest = [one for one in known if one[0] == known[-1][0]]
