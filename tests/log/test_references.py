@@ -197,6 +197,25 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         {"properties": {"a": {"$ref": "#/$defs/I"}}, "$defs": {"I": {"type": "null"}}},
         [".properties.a.$ref '#/definitions/I' sent as '#/$defs/I'"],
     ),
+    "equal definitions of which one closes a circle": (
+        {
+            "properties": {
+                "a": {"$defs": {"B": {"$ref": "#/$defs/C"}}},
+                "b": {"definitions": {"C": {"$ref": "#/$defs/B"}}, "$defs": {"B": {"$ref": "#/$defs/C"}}},
+            }
+        },
+        {
+            "properties": {"a": {}, "b": {}},
+            "$defs": {"B": {"$ref": "#/definitions/C"}, "B_2": {}},
+            "definitions": {"C": {"$ref": "#/$defs/B_2"}},
+        },
+        [
+            ".properties.a.$defs.B moved to '#/$defs/B'",
+            ".properties.b.definitions.C moved to '#/definitions/C'",
+            ".properties.b.$defs.B moved to '#/$defs/B_2'",
+            ".properties.b.$defs.B.$ref dropped: '#/$defs/C' leads to itself without end, so any value is allowed",
+        ],
+    ),
     "nowhere, and in a circle": (
         {
             "properties": {"a": {"$ref": "#/$defs/Gone", "title": "t"}, "b": {"$ref": "#/$defs/B"}},

@@ -227,6 +227,8 @@ class _Document:
                     todo.append((ends[0], ends[1]))
                 elif ends[0] is not ends[1]:
                     return False
+                if (left.at in self.endless) != (right.at in self.endless):  # one of them will lose its reference
+                    return False
         return True
 
     def _inside(self, place: Place) -> list[_Reference]:
@@ -359,10 +361,8 @@ class _Mending:
             self._made.append(MendedReference(_path(at), detail, rule.format(text)))
             return
         stands = self._stands_at(meant)
-        if _is_anchor(text):
-            stays = text[1:] in document.anchors
-        else:
-            stays = text.startswith("#") and tuple(map(str, stands)) == keys_of(text)
+        # Of several anchors of one name the first is meant, and another may be the first when all is moved.
+        stays = text.startswith("#") and not _is_anchor(text) and tuple(map(str, stands)) == keys_of(text)
         if not stays:
             self._texts[at] = _pointer(stands)
             if meant == stands:  # otherwise its move says so
