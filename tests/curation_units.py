@@ -105,12 +105,11 @@ def _cleaned(text: str, shown: str) -> list[str]:
 
 def _alike(text: str) -> str:
     numbers = re.sub(r"\s*\d+(?:[.,:]\d+)*(?:\s?[kKMGT]?i?B(?:/s)?)?", "0", text)
-    return re.sub(r"[\s#=.>-]{3,}", "-", numbers).strip()
+    return re.sub(r"[\s#=.>|/\\-]+", "", numbers)
 
 
 def _is_progress(state: str, after: str) -> bool:
-    words = re.search(r"[^\W\d_]{2,}|%", state) is not None
-    return state == after or words or not re.search(r"\d", state)
+    return state == after or "%" in state or not re.search(r"\d", state)
 
 
 def _counted(mark: str) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,70 @@ def test_the_judge_finds_what_is_not_shown() -> None:
     assert unshown("listing", "a/x\na/y\nb/z", "a/ (2 entries)\n  x\n  y") != ""
     assert unshown("json", "[1, 2, 3]", '[1, "[... 2 more elements left out ...]", 3]') != ""
     assert unshown("page", "<p>one two", "one\n[... markup, scripts and styles of 3 characters left out ...]") != ""
+
+
+PARAGRAPHS = "".join(f"<p>item {n} costs {n * 3}</p>" for n in range(60))
+CODE = "<script>" + "x;" * 2_000 + "</script>"
+
+
+@pytest.mark.parametrize(
+    "ahead",
+    [
+        "<script>for(i=0;i<style.length;i++){}</script>", "<script>el.innerHTML='<style>'+css</script>",
+        "<!-- TODO remove the <style> hack -->", "<div data-tpl='<style>'>", "<script src='a.js'/>", "<template-card>",
+        "<head-line>", "<template shadowrootmode=open>", "<head><title>t</title><body><header>n</header>", "<!-- never",
+        "<svg>", "<noscript>",
+    ],
+)  # fmt: skip
+def test_the_text_of_a_page_is_no_markup(ahead: str) -> None:
+    """Sixty paragraphs were counted as scripts and styles, for a word in a script."""
+    made = curated(ToolCall("", "fetch", {"url": "u"}), f"<!doctype html><html>{ahead}{CODE}{PARAGRAPHS}{CODE}")
+    assert made.saved > 0 and all(f"item {n} costs {n * 3}" in made.text for n in range(60))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [f"Alice,{n},{n * 7 % 13}" for n in range(300)], [f"sensor {n} reads {n * 3} mV" for n in range(300)],
+        [f"Q{n}: answer is {n * 9}" for n in range(300)],
+    ],
+)  # fmt: skip
+def test_lines_of_old_macs_are_lines(rows: list[str]) -> None:
+    """A table whose lines end with carriage returns lost all rows but the last, on arrival, without a mark."""
+    for loses in (True, False):
+        made = curated(ToolCall("", "bash", {"command": "python report.py"}), "\r".join(rows), loses=loses)
+        kind = made.kind if loses else "command"
+        assert unshown(kind, "\n".join(rows), made.text.replace("\r", "\n")) == ""
+
+
+def test_a_test_that_never_ended_is_shown() -> None:
+    """Of a run that was killed, the test that hung was counted as passed."""
+    lines = [f"=== {word}  TestCase{n}" for word in ("RUN", "PAUSE", "CONT") for n in range(60)]
+    lines += [f"--- PASS: TestCase{n} (0.00s)" for n in range(60) if n != 17]
+    made = curated(ToolCall("", "bash", {"command": "go test -v ./..."}), "\n".join([*lines, "signal: terminated"]))
+    passed = sum(int(n) for n in re.findall(r"(\d+) passed tests?", made.text)) + made.text.count("--- PASS")
+    assert passed == 59 and "=== CONT  TestCase17" in made.text
+
+
+@pytest.mark.parametrize(
+    "values", ["=> == >= --", "../ ../../../ ../../ ./", "12\u00a0K|13\u00a0B|14\u00a0M|15\u00a0T"]
+)
+def test_lines_with_other_values_are_not_similar(values: str) -> None:
+    """Operators, paths and units are values."""
+    words = [value.replace("\u00a0", " ") for value in (values.split("|") if "|" in values else values.split())]
+    lines = [f"the constraint x1 {words[n % len(words)]} holds" for n in range(400)]
+    assert "similar" not in curated(ToolCall("", "bash", {"command": "./solve"}), "\n".join(lines)).text
+
+
+def test_what_a_terminal_shows_as_a_link_keeps_its_address() -> None:
+    """Sixty addresses became one line and a count of equal lines."""
+    lines = [f"\x1b]8;;https://ci.example/{n}\x1b\\view run\x1b]8;;\x1b\\" for n in range(60)]
+    made = curated(ToolCall("", "bash", {"command": "gh run list"}), "\n".join(lines), loses=False)
+    assert all(f"https://ci.example/{n} view run" in made.text for n in range(60)) or made.saved == 0
+
+
+def test_a_title_that_never_ends_takes_no_lines_with_it() -> None:
+    """A hundred errors went with the escape that had no end."""
+    text = "\x1b]0;make\n" + "\n".join(f"src/f{n}.c: error: x{n}" for n in range(100)) + "\x07 build finished\n"
+    made = curated(ToolCall("", "bash", {"command": "make"}), text, loses=False)
+    assert all(f"src/f{n}.c: error: x{n}" in made.text for n in range(100))

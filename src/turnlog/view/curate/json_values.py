@@ -42,6 +42,10 @@ def _fraction(text: str) -> _Fraction:
     return made
 
 
+def _whole(text: str) -> int | _Fraction:
+    return int(text) if text != "-0" else _fraction(text)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
@@ -53,7 +57,9 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_fraction, parse_constant=_refuse).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_fraction, parse_int=_whole, parse_constant=_refuse
+).decode
 _text = json.JSONEncoder(ensure_ascii=False).encode
 
 

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from .json_values import is_json, json_value
 from .marks import NO_TEXT, WORK, Marks, lines_of, number
 
+_LINKS = re.compile(r"\x1b\]8;[^;\n\x07\x1b]*;([^\n\x07\x1b]+)(?:\x07|\x1b\\)")  # what a terminal makes a link
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78MDEHc])"
+    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\n\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78MDEHc])"
 )  # control sequences of a terminal: colours, cursor movements, titles, character sets
 _BACKSPACES = re.compile(r"[^\n\x08]\x08")
 
-_BARS = re.compile(r"[ #=\-.>█▉▊▋▌▍▎▏░▒▓━╸╺─⠀-⣿|/\\]{3,}")
+_BARS = re.compile(r"[#=█▉▊▋▌▍▎▏░▒▓━╸╺─⠀-⣿]{3,}>?|\.{4,}|-{4,}>?|[ ]{2,}")
 _HASHES = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
-_NUMBERS = re.compile(r"(?<! )[ ]*\d+(?:[.,:]\d+)*(?:[ ]?(?:[kKMGT]i?B?|bytes|B)\b(?:/s)?)?")
+_NUMBERS = re.compile(r"(?<! )[ ]*\d+(?:[.,:]\d+)*(?:(?:[ ]?(?:[kKMGT]i?B|bytes)|[kKMGT]|B)\b(?:/s)?)?")
+_SIGNS = re.compile(r"[ #=\-.>|/\\]+")  # of bars and spinners
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 IMPORTANT = re.compile(
@@ -77,7 +79,7 @@ def first_that_fits(
 
 def without_escapes(text: str) -> str:
     """A text without the control sequences of a terminal."""
-    return _ESCAPES.sub("", text) if "\x1b" in text else text
+    return _ESCAPES.sub("", _LINKS.sub(r"\1 ", text)) if "\x1b" in text else text
 
 
 def cleaned(text: str) -> str:
@@ -100,7 +102,7 @@ def _states(line: str) -> list[str]:
     for state in line.split("\r"):
         if not state.strip():
             continue
-        shape = _shape(state)
+        shape = _SIGNS.sub("", _shape(state))
         if kept and (state == kept[-1] or (shape == before and _is_progress(shape))):
             kept[-1] = state
         else:
@@ -110,9 +112,9 @@ def _states(line: str) -> list[str]:
 
 
 def _is_progress(shape: str) -> bool:
-    """Whether lines of this shape tell how far something is: they have words, a percentage, or nothing but a bar. Bare
-    numbers may be values."""
-    return "%" in shape or "0" not in shape or _WORD.search(shape) is not None
+    """Whether states of this shape tell how far something is: they have a percentage, or nothing but a bar. Other
+    numbers may be values, of a table whose lines end as those of old Macs do."""
+    return "%" in shape or "0" not in shape
 
 
 def tidied(text: str, marks: Marks) -> str:
@@ -132,9 +134,17 @@ class Picked(Struct, frozen=True):
     tail: int
 
 
-def picked(text: str, room: Picked, marks: Marks, drop: re.Pattern[str] | None = None, dropped: str = "") -> str:
+def picked(
+    text: str,
+    room: Picked,
+    marks: Marks,
+    drop: re.Pattern[str] | None = None,
+    dropped: str = "",
+    open_in: Callable[[Sequence[str]], Collection[int]] = lambda lines: (),
+) -> str:
     """The beginning and the end of an output, and between them every line that tells of an error with the lines around
-    it. Similar lines in a row are folded. Lines that `drop` matches are left out and called `dropped`."""
+    it. Similar lines in a row are folded. Lines that `drop` matches are left out and called `dropped`. `open_in`
+    returns the indices of further lines that tell of an error."""
     if len(text) > WORK and "\n" not in text[WORK // 2 : -WORK // 2]:
         gone = marks.left_out(number(len(text) - room.head - room.tail, "character"))
         return f"{text[: room.head]}\n{gone}\n{text[-room.tail :]}"
@@ -143,6 +153,8 @@ def picked(text: str, room: Picked, marks: Marks, drop: re.Pattern[str] | None =
     for i, line in enumerate(lines):
         again = i and line == lines[i - 1]
         important[i] = important[i - 1] if again else bool(IMPORTANT.search(line)) and not _is_harmless(line)
+    for i in open_in(lines):
+        important[i] = True
     fates = ["" if tells else "lines" for tells in important]
     _keep_ends(lines, fates, room, max(unseen, default=0))
     near = [False] * len(lines)

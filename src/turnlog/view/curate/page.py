@@ -13,14 +13,13 @@ from .marks import Marks, number
 
 _BEGINS = re.compile(r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype html|html)\b", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:div|p|a|span|li|ul|td|tr|h[1-6]|body|head|meta|script)\b", re.IGNORECASE)
-_SILENT = re.compile(r"<(script|style|svg|template|iframe|head)\b", re.IGNORECASE)
-_CODE = ("script", "style")
+_SILENT = re.compile(r"<(?:!--|(script|style)(?=[\s/>])[^<>]*(/?)>)", re.IGNORECASE)
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{0,500})", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})([^<>]*)>|<[!?/][^<>]*>")
-_LINK = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
+_LINK = re.compile(r"(?<![\w-])href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p "
-    "pre section table tbody td th thead tr ul option".split()
+    "pre section table tbody td th thead title tr ul option".split()
 )
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 _GAPS = re.compile(r" ?\n[ \n]*")
@@ -32,9 +31,12 @@ _URL = 300
 
 
 def is_page(text: str) -> bool:
-    """Whether a text is HTML: it says so, or much of its beginning is tags."""
-    if _BEGINS.match(text):
-        return True
+    """Whether a text says that it is a page of HTML."""
+    return _BEGINS.match(text) is not None
+
+
+def has_markup(text: str) -> bool:
+    """Whether much of the beginning of a text is tags. It may be source code, unless it comes from the web."""
     start = text[:6_000]
     return text.lstrip()[:1] == "<" and len(_TAGS.findall(start)) > len(start) / 120
 
@@ -42,7 +44,7 @@ def is_page(text: str) -> bool:
 def page(text: str, marks: Marks) -> str:
     """The text of a page. Headings begin with `#`, links are followed by their addresses."""
     title = _TITLE.search(text)
-    plain = _text_of(_without_comments(_without(_SILENT, text)))  # a script may hold the beginning of a comment
+    plain = _text_of(_without_code(text))
     plain = html.unescape(plain)
     plain = _GAPS.sub("\n", _SPACES.sub(" ", plain)).strip()
     heading = html.unescape(" ".join(title[1].split())) if title else ""
@@ -57,29 +59,22 @@ def page(text: str, marks: Marks) -> str:
     return f"{plain}\n{end}"
 
 
-def _without_comments(text: str) -> str:
-    """A page without comments. One that is never closed is text."""
-    first, *rest = text.split("<!--")
-    return first + " ".join(chunk.partition("-->")[2] if "-->" in chunk else chunk for chunk in rest)
-
-
-def _without(silent: re.Pattern[str], text: str) -> str:
-    """A page without elements whose content is no text. Of one that is not closed before the next begins, only a script
-    or a style is left out up to there; of a head that is not closed, the part up to the body."""
-    pieces = silent.split(text)
-    kept = [pieces[0]]
-    for name, chunk in zip(pieces[1::2], pieces[2::2], strict=True):
-        low, name = chunk.lower(), name.lower()
-        at = low.find(f"</{name}")
-        if at < 0 and name == "head":
-            at = low.find("<body")
-        if at >= 0:
-            kept.append(chunk[chunk.find(">", at) + 1 or len(chunk) :])
-        elif name in _CODE:
-            kept.append("")
-        else:
-            kept.append(chunk[chunk.find(">") + 1 :])
-    return " ".join(kept)
+def _without_code(text: str) -> str:
+    """A page without comments, scripts and styles, each up to its own end: what looks like the beginning of another
+    within it is none. One that never ends is text."""
+    low, kept, at = text.lower(), [], 0
+    endless: set[str] = set()
+    while (found := _SILENT.search(text, at)) is not None:
+        kept.append(text[at : found.start()])
+        name = (found[1] or "").lower()
+        closing = f"</{name}" if name else "-->"
+        at = found.end()
+        end = -1 if closing in endless or found[2] else low.find(closing, at)
+        if end >= 0:
+            at = (text.find(">", end) + 1) or len(text)
+        elif not found[2]:
+            endless.add(closing)
+    return " ".join([*kept, text[at:]])
 
 
 def _text_of(text: str) -> str:

@@ -21,6 +21,7 @@ _WHOLE = re.compile(
 )
 _HEAD = re.compile(r"\bhead\s+(?:-n\s*|-)(\d+)\s+([^\s|;&<>'\"]+)\s*$")
 _NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?|\| ?)")
+_ALONE = re.compile(r"(?:\s*(?:cd|export|set|source|\.)\b[^;&|\n]*(?:&&|;|\n))*\s*\Z")  # prints nothing before a file
 _OLD = re.compile(r"old(?:_|$)|search$|find$")  # keys of an edit's arguments
 _OUTPUT = re.compile(r"\A(?:[^\n]{0,300}\n){0,8}?Output:\n")
 
@@ -66,13 +67,12 @@ def _place(call: ToolCall) -> tuple[str, int]:
     if path:
         return path, _start(own)
     command = shell_text(call).strip()
-    if (found := _SED.search(command)) is not None:
-        return found[2], int(found[1][:9])
-    if (found := _WHOLE.search(command)) is not None:
+    found = next((found for one in (_SED, _WHOLE, _HEAD) if (found := one.search(command)) is not None), None)
+    if found is None or _ALONE.match(command[: found.start()]) is None:
+        return "", 0
+    if found.re is _WHOLE:
         return found[1], int((found[2] or "1")[:9])
-    if (found := _HEAD.search(command)) is not None:
-        return found[2], 1
-    return "", 0
+    return found[2], int(found[1][:9]) if found.re is _SED else 1
 
 
 def _start(own: dict[str, Any]) -> int:

@@ -16,7 +16,7 @@ from ..file_edits import changes_of, commands_in, words_of
 from .diff import is_diff
 from .json_values import is_json
 from .listing import is_listing
-from .page import is_page
+from .page import has_markup, is_page
 from .programs import printed_by
 from .search import is_grouped, is_search
 from .table import separator_of
@@ -84,6 +84,8 @@ def _shaped(claimed: str, text: str) -> str:
         if shape in ("search", "listing"):
             return shape
         return "search" if claimed == "search" and is_grouped(text) else "text"
+    if claimed == "page" and has_markup(text):
+        return "page"
     if claimed in ("page", "table", "diff"):
         return "table" if shape == "table" and claimed == "table" else "text"
     return "table" if shape == "table" else "text"

@@ -120,7 +120,12 @@ def _headings(lines: Sequence[str]) -> frozenset[int]:
     """The indices of the lines that are a path above numbered lines."""
     found = set()
     for i, (line, after) in enumerate(pairwise(lines)):
-        if _NUMBERED.fullmatch(after) is not None and _is_plain_path(line.removeprefix("File: ").strip()):
+        if (
+            _hit(line) is None
+            and _hit(after) is None
+            and _NUMBERED.fullmatch(after)
+            and _is_plain_path(line.removeprefix("File: ").strip())
+        ):
             found.add(i)
     return frozenset(found)
 
