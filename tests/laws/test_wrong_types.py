@@ -188,6 +188,8 @@ FUNCTIONS: dict[str, Callable[[World], Made]] = {
     ),
     "Trajectory.from_json": lambda w: (Trajectory.from_json, {"data": {}}),
 }
+FILES = ("a", "x", "false", "x-open", "false-open")
+"""Files that are written because a text is the path of one: of a store, with its lock, or of an export."""
 OPTIONS: Given = {"tools": [f], "approve": None, "max_steps": 3, "max_seconds": None, "max_cost": None, "parallel": 1}
 TOOL: Given = {
     "name": "g",
@@ -410,7 +412,11 @@ def slips(name: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", calls())
-def test_a_value_of_a_wrong_type_is_an_input_error_at_once(name: str, tmp_path: Path) -> None:
+def test_a_value_of_a_wrong_type_is_an_input_error_at_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A slip ends in AttributeError from deep within, or is taken for something else: `except turnlog.TurnlogError`
     around the call does not hold it, and nobody is told which argument it was."""
+    monkeypatch.chdir(tmp_path)
     assert slips(name, tmp_path) == []
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name not in FILES) == []

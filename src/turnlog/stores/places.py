@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import stores
 from .._platform.paths import data_folder
-from ..errors import InputError, flag_given
+from ..errors import InputError, flag_given, kind_given
 from ..log.store import Store
 from .durability import Durability
 from .encrypted.keys import KeySource
@@ -33,7 +33,7 @@ def open_store(
     key. Raises InputError, NewerStore, StoreKeyError, StoreError.
     """
     flag_given("read_only", read_only)
-    place = str(path_or_url)
+    place = str(kind_given("path_or_url", path_or_url, (str, Path), "the path or URL of a store"))
     if place == ":memory:":
         return stores.MemoryStore()
     home = _kept(place, durability=durability, read_only=read_only, sealed=key is not None)
