@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import msgspec
 import pytest
 
 from turnlog import open as open_session
-from turnlog.cli import main
 from turnlog.log.messages import (
     Media,
     Message,
@@ -351,22 +348,6 @@ def test_what_is_in_use_stays(turnlog: Any, session: Path, command: tuple[str, .
         refused = turnlog(*command, "--yes")
     assert refused.code == 3 and "session 'twig' is in use: this process has it open already" in refused.err
     assert turnlog("show", "s").out == before and turnlog("show", "twig").code == 0
-
-
-@pytest.mark.parametrize(("answer", "left"), [("y\n", 4), ("yes\n", 4), ("n\n", 0), ("\n", 0), ("", 0)])
-def test_rm_at_a_terminal(turnlog: Any, session: Path, monkeypatch: pytest.MonkeyPatch, answer: str, left: int) -> None:
-    """Only a clear yes deletes; an empty answer or a closed terminal does not."""
-
-    monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    assert main(["rm", "s"]) == 0
-    assert turnlog("show", "s").code == left
-
-
-class Terminal(io.StringIO):
-    """A person at a keyboard."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_damage_in_the_middle(turnlog: Any, session: Path) -> None:

@@ -10,9 +10,11 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import FormattedText
@@ -21,7 +23,6 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.patch_stdout import StdoutProxy
 
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
@@ -79,21 +80,21 @@ class _Terminal:
             output=output,
         )
         self._prompt.app.min_redraw_interval = _REDRAWN
-        self._out: Callable[[str], object] = print
+        self._above = _Above(self._prompt.app.output)
+        self._out: Callable[[str], object] = self._above.write
 
     async def run(self) -> None:
         """Read lines until the end."""
-        with StdoutProxy(raw=True, sleep_between_writes=_WRITTEN) as proxy, quiet_log():
-            self._out = proxy.write
+        with quiet_log():
             self._welcome()
             await self._measure()
-            while True:
-                try:
+            try:
+                while True:
                     await self._take(self._unfolded(await self._prompt.prompt_async()))
-                except EOFError:
-                    break
-            await self._stop()
-            proxy.flush()
+            except EOFError:
+                await self._stop()
+            finally:
+                await self._above.written()
 
     def _welcome(self) -> None:
         asked, answered = self._talk.last_words
@@ -209,7 +210,7 @@ class _Terminal:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._finish_block()
         self._show(call_in_full(question.call))
-        await asyncio.sleep(2 * _WRITTEN)  # the call is on the screen before the question, which is drawn at once
+        await self._above.written()  # the call is on the screen before the question, which is drawn at once
         self._question = f"run {question.call.name}{again}?", answer
         self._redraw()
         return await answer
@@ -309,6 +310,37 @@ class _Terminal:
             line = line.replace(f"[paste {number}: {lines:,} lines]", text)
         self._pastes = []
         return line
+
+
+class _Above:
+    """Writes lines above the line to type in, in order, and several at once: each write draws the bottom anew."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._lines: list[str] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    def write(self, lines: str) -> None:
+        """Write these lines soon."""
+        self._lines.append(lines)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+
+    async def written(self) -> None:
+        """Return once all lines are on the screen."""
+        while self._writing is not None and not self._writing.done():
+            await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        while self._lines:
+            text, self._lines = "".join(self._lines), []
+            await run_in_terminal(partial(self._put, text))
+            await asyncio.sleep(_WRITTEN)
+
+    def _put(self, text: str) -> None:
+        self._output.enable_autowrap()  # on Windows a flush turns it off
+        self._output.write_raw(text)
+        self._output.flush()
 
 
 def _told(error: Exception) -> str:

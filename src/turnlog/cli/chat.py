@@ -106,9 +106,10 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
 async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
     """One answer; 0 if it came to its end, else 1."""
     told = out_json if arguments.json else None
+    printed = _Printed()
     try:
         with quiet_log():
-            stop = await answer_once(talk, prompt, tell=_tell, say=say, tell_json=told)
+            stop = await answer_once(talk, prompt, tell=printed.tell, say=printed.say, tell_json=told)
     finally:
         await talk.aclose()
     if not arguments.json:
@@ -120,10 +121,25 @@ async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
     return 0 if stop == "end" else 1
 
 
-def _tell(piece: str) -> None:
-    """A piece of the answer: as it is for a program that reads it, with controls visible on a terminal."""
-    out_bytes([(visible(piece) if is_terminal(sys.stdout) else piece).encode("utf-8", "replace")])
-    flush()
+class _Printed:
+    """An answer as it comes, and what tools do meanwhile, on lines of their own."""
+
+    def __init__(self) -> None:
+        self._watched = is_terminal(sys.stdout)
+        self._ended = True
+
+    def tell(self, piece: str) -> None:
+        """Print a piece of the answer: as it is for a program that reads it, with controls visible on a terminal."""
+        out_bytes([(visible(piece) if self._watched else piece).encode("utf-8", "replace")])
+        flush()
+        self._ended = piece.endswith("\n") if piece else self._ended
+
+    def say(self, text: str) -> None:
+        """Print a message. On a terminal it does not go on in the answer's last line."""
+        if self._watched and not self._ended:
+            out()
+            self._ended = True
+        say(text)
 
 
 async def _in_terminal(talk: Conversation) -> int:

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..errors import CorruptRecord, InputError, TurnlogError
 from ..models.target import UnknownModelWarning
 from .stores import KEY_VARIABLE, VARIABLE
-from .terminal import discard_output, flush, out, place_of, say
+from .terminal import discard_output, flush, in_order, out, place_of, say
 
 EXIT_CODES = {
     0: "done",
@@ -144,7 +144,7 @@ def _command(argv: Sequence[str]) -> str | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the arguments of this process) and return its exit code. Never raises."""
     try:
-        with warnings.catch_warnings():
+        with in_order():
             warnings.simplefilter("ignore", UnknownModelWarning)  # commands report unknown models themselves
             code = _run(argv)
         flush()

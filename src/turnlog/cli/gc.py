@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,7 @@ from ..stores.retention import Collected, Limits
 from .arguments import add_command, checked, number
 from .stores import is_missing, opened, place, settings_of
 from .tables import table
-from .terminal import agreed, out_json, out_lines, say
+from .terminal import agreed, is_terminal, out_json, out_lines, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -47,10 +48,12 @@ def _gc(arguments: Namespace) -> int:
     now = datetime.now(UTC)
     with opened(arguments) as store:
         found = collect(store, limits, now=now, dry_run=True)
+    lines = _table(found)
     if not arguments.json:
-        out_lines(_table(found))
+        out_lines(lines)
     if not arguments.dry_run:
-        question = f"delete {counted(len(found.gone), 'session')} for good?"
+        unseen = lines if arguments.json or not is_terminal(sys.stdout) else []
+        question = "\n".join([*unseen, f"delete {counted(len(found.gone), 'session')} for good?"])
         if found.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
             say("nothing deleted")
             return 0

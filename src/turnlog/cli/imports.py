@@ -17,7 +17,6 @@ import msgspec
 
 from .._platform.units import AGES, counted, read_age
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
-from ..export import visible
 from ..importers import Imported, Origin, detect, read_file
 from ..importers.discovery import discover
 from ..importers.protocol import origin_name
@@ -28,7 +27,10 @@ from ..log.store import Store
 from ..redaction import Redactor
 from .arguments import add_command, checked
 from .stores import opened, settings_of
-from .terminal import is_terminal, out_json, out_line, place_of, say, stdin_bytes
+from .terminal import is_terminal, out_json, out_line, place_of, say, say_over, stdin_bytes
+
+_WIDTH = 79
+"""Characters of the progress line."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -291,12 +293,11 @@ class _Progress:
         self._done += 1
         if self._watched and time.monotonic() - self._begun > 1:
             name = origin if isinstance(origin, Path) else "..."
-            line = visible(f"file {self._done}{self._of}: {name}", one_line=True)[:78]
-            print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+            say_over(f"file {self._done}{self._of}: {name}", _WIDTH)
             self._shown = True
 
     def clear(self) -> None:
         """Erase the progress line before other output."""
         if self._shown:
-            print("\r" + " " * 79 + "\r", end="", file=sys.stderr, flush=True)
+            say_over("", _WIDTH)
             self._shown = False

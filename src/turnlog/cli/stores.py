@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from getpass import getpass
 
 from ..config.settings import Settings
-from ..errors import CorruptRecord, InputError, SessionNotFound, no_store
+from ..errors import CorruptRecord, SessionNotFound, no_store
 from ..log.store import Problem, Store
 from ..session.session import Session
 from ..session.settings import load_settings
 from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
 from ..stores.leases import WAIT, ReadLease
-from .terminal import is_terminal, say
+from .terminal import asked_secret, say
 
 VARIABLE = "TURNLOG_STORE"
 """The environment variable that names the store if `--store` is not given."""
@@ -47,17 +45,12 @@ def key_of(arguments: Namespace) -> KeySource | None:
     return None if where is None else key_at(where)
 
 
-def key_at(where: KeySource) -> KeySource:
-    """The key at a place that `--key` names; asks for a passphrase for `ask`. Raises InputError for `ask` if standard
-    input is not a terminal."""
+def key_at(where: KeySource, prompt: str = "passphrase") -> KeySource:
+    """The key at a place that `--key` names; asks for a passphrase for `ask`, with this prompt. Raises InputError for
+    `ask` if standard input is not a terminal."""
     if where != ASK:
         return where
-    if not is_terminal(sys.stdin):
-        raise InputError(
-            "--key ask: standard input is not a terminal, so the passphrase cannot be asked for; use "
-            "passphrase-file:PATH or passphrase-env:NAME"
-        )
-    return Passphrase(getpass("passphrase: "))
+    return Passphrase(asked_secret(prompt, "--key ask", "passphrase-file:PATH or passphrase-env:NAME"))
 
 
 def is_missing(arguments: Namespace) -> bool:

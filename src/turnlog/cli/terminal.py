@@ -1,14 +1,21 @@
-"""Output: data to stdout, messages to stderr, and no raw text of a transcript to either."""
+"""Output: data to stdout, messages to stderr, and no raw text of a transcript to either.
+
+What a command says stands in the order in which it was said, also where both streams lead to one screen or file. All
+questions are asked here, so nothing is asked before everything said until then is on the screen.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from getpass import getpass
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -91,21 +98,60 @@ def out_coloured(text: str, colour: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message to stderr; ignored if that fails."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            print(visible(text), file=sys.stderr, flush=True)
+    """Print a message to stderr, after everything printed to stdout before; ignored if that fails."""
+    _to_stderr(visible(text) + "\n")
+
+
+def say_over(text: str, width: int) -> None:
+    """Write a text over the current line of stderr, without ending the line."""
+    _to_stderr(f"\r{visible(text, one_line=True)[: width - 1]:<{width}}" + ("" if text else "\r"))
+
+
+class _Said(logging.Handler):
+    """Prints log records as messages."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        say(self.format(record))
+
+
+@contextmanager
+def in_order() -> Iterator[None]:
+    """Print log records and warnings as messages meanwhile: Python itself would print them ahead of what stdout still
+    holds back."""
+    before, logging.lastResort = logging.lastResort, _Said(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *others: say(f"turnlog: {message}")
+            yield
+    finally:
+        logging.lastResort = before
 
 
 def agreed(question: str, command: str, otherwise: str) -> bool:
-    """Ask at the terminal; returns whether the answer is yes. Raises InputError if standard input is not a terminal;
-    `otherwise` names the option to add."""
-    if not is_terminal(sys.stdin):
-        raise InputError(
-            f"{command}: standard input is not a terminal, so no confirmation can be asked for; add {otherwise}"
-        )
+    """Ask at the terminal; returns whether the answer is yes. The question begins with everything that the user has to
+    see and that is not on the screen yet. Raises InputError if nobody could see the question or answer it; `otherwise`
+    names the option to add."""
+    for stream, name, cannot in (
+        (sys.stdin, "input", "no confirmation can be asked for"),
+        (sys.stderr, "error", "nobody would see the question"),
+    ):
+        if not is_terminal(stream):
+            raise InputError(f"{command}: standard {name} is not a terminal, so {cannot}; add {otherwise}")
     say(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def asked_secret(prompt: str, option: str, otherwise: str) -> str:
+    """Ask for a text that is not shown while it is typed. Raises InputError if standard input is not a terminal;
+    `option` is what asks, `otherwise` what to use instead."""
+    if not is_terminal(sys.stdin):
+        raise InputError(
+            f"{option}: standard input is not a terminal, so the {prompt} cannot be asked for; use {otherwise}"
+        )
+    with suppress(OSError, ValueError):
+        flush()
+    return getpass(f"{prompt}: ")
 
 
 def place_of(error: BaseException) -> str:
@@ -165,3 +211,14 @@ def _write(data: bytes) -> None:
     else:
         sys.stdout.flush()
         buffer.write(data)
+    if is_terminal(sys.stdout):
+        flush()
+
+
+def _to_stderr(text: str) -> None:
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            flush()  # if it fails, the command meets the same failure at its end
+        with suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

@@ -1,0 +1,84 @@
+"""A command at a terminal of its own: what is on the screen is read before anything is typed."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_PATIENCE = 120
+"""Seconds without any output after which a question will never come; only a failing test waits so long."""
+
+_BEGIN = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a passphrase is asked for at the terminal that controls the process
+from turnlog.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Screen:
+    """What a command has written to its terminal, and the keyboard."""
+
+    def __init__(self, running: subprocess.Popen[bytes], terminal: int) -> None:
+        self.text = ""
+        self._running = running
+        self._terminal = terminal
+
+    def reads(self, text: str) -> str:
+        """What is on the screen, as soon as it has this text."""
+        while text not in self.text:
+            assert self._more(), f"no {text!r} on the screen:\n{self.text}"
+        return self.text
+
+    def types(self, text: str) -> None:
+        """Type a text."""
+        os.write(self._terminal, text.encode())
+
+    def ends(self) -> tuple[int, str]:
+        """The exit code, and everything that the screen has shown."""
+        while self._more():
+            pass
+        return self._running.wait(_PATIENCE), self.text
+
+    def _more(self) -> bool:
+        """Whether anything came."""
+        if not select.select([self._terminal], [], [], _PATIENCE)[0]:
+            return False
+        try:
+            data = os.read(self._terminal, 1 << 16)
+        except OSError:  # how Linux says that nobody has the other end any more
+            return False
+        self.text += re.sub(r"\r+\n", "\n", data.decode())
+        return bool(data)
+
+
+@contextmanager
+def at_terminal(folder: Path, *words: str, stdout: IO[bytes] | None = None) -> Iterator[Screen]:
+    """`turnlog` with these arguments, at a terminal, in a folder that is also the home. `stdout` is a file for its
+    standard output."""
+    terminal, its_end = pty.openpty()
+    home = {"HOME": str(folder), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": "", "TERM": "xterm", "COLUMNS": "200"}
+    running = subprocess.Popen(
+        [sys.executable, "-c", _BEGIN, *words],
+        stdin=its_end,
+        stdout=stdout or its_end,
+        stderr=its_end,
+        cwd=folder,
+        env={**os.environ, **home},
+        start_new_session=True,
+    )
+    os.close(its_end)
+    try:
+        yield Screen(running, terminal)
+    finally:
+        running.kill()
+        running.wait()
+        os.close(terminal)
