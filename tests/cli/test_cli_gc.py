@@ -16,7 +16,7 @@ from commands import Command
 from turnlog.cli import main
 from turnlog.log.records import Note
 from turnlog.log.store import Draft
-from turnlog.session.settings import user_file
+from turnlog.session.settings_files import user_file
 from turnlog.stores import new_key, open_store
 
 
@@ -40,7 +40,7 @@ def left(turnlog: Command) -> list[str]:
     "words, gone, why",
     [
         (("--max-sessions", "4"), ["s0", "s1"], "more than 4 sessions"),
-        (("--max-size", "540kB"), ["s0", "s1"], "more than 540 kB"),
+        (("--max-disk", "540kB"), ["s0", "s1"], "more than 540 kB"),
         (("--older-than", "1w"), ["s0", "s1", "s2", "s3", "s4", "s5"], "older than 1w"),
     ],
 )
@@ -67,7 +67,7 @@ def test_an_option_comes_before_the_configuration(six: Command, monkeypatch: pyt
     assert [gone["session"] for gone in ended.rows[0]["gone"]] == ["s0", "s1", "s2", "s3"]
     ended = six("gc", "--dry-run", "--json", "--max-sessions", "5")
     assert [gone["session"] for gone in ended.rows[0]["gone"]] == ["s0"]
-    ended = six("gc", "--dry-run", "--json", "--max-size", "1TB")
+    ended = six("gc", "--dry-run", "--json", "--max-disk", "1TB")
     assert len(ended.rows[0]["gone"]) == 4
 
 
@@ -104,7 +104,14 @@ def test_without_limits_or_a_store_it_says_so(turnlog: Command, six: Command, tm
     assert (ended.code, ended.out) == (0, "")
     assert "there is no store at absent.db" in ended.err
     assert not (tmp_path / "absent.db").exists()
-    for words in (("--older-than", "30"), ("--max-size", "0"), ("--max-sessions", "0"), ("--max-sessions", "x")):
+    for words in (
+        ("--older-than", "30"),
+        ("--max-disk", "0B"),
+        ("--max-disk", "1000"),
+        ("--max-size", "1000"),
+        ("--max-sessions", "0"),
+        ("--max-sessions", "x"),
+    ):
         assert six("gc", *words, "--yes").code == 2
     assert len(left(six)) == 6
 
@@ -130,10 +137,10 @@ def test_a_session_in_use_stays_and_is_named(six: Command, tmp_path: Path) -> No
 def test_a_limit_that_cannot_be_kept_is_said(six: Command) -> None:
     """A store that is still too large, and nobody is told."""
     six("keep", "s0", "s1", "s2")
-    ended = six("gc", "--max-sessions", "1", "--max-size", "1kB", "--yes")
+    ended = six("gc", "--max-sessions", "1", "--max-disk", "1kB", "--yes")
     assert ended.code == 0
     assert "max_sessions is still passed" in ended.err
-    assert "max_size is still passed" in ended.err
+    assert "max_disk is still passed" in ended.err
 
 
 # -- config ------------------------------------------------------------------------------------------
@@ -151,12 +158,12 @@ def test_config_prints_what_holds_and_whence(turnlog: Command, tmp_path: Path, m
     assert f'durability = "full"  # project file {tmp_path}/turnlog.toml' in ended.out.splitlines()
     assert "max_sessions = 7  # TURNLOG_MAX_SESSIONS" in ended.out.splitlines()
     assert 'store = "x.db"  # argument' in ended.out.splitlines()
-    assert "# max_size is not set  # default" in ended.out.splitlines()
+    assert "# max_disk is not set  # default" in ended.out.splitlines()
     assert tomllib.loads(ended.out)["redact_patterns"] == {"a": 'b"+'}
     rows = {row["key"]: row for row in turnlog("config", "--json").rows}
     assert rows["max_age"]["value"] == "30d"
     assert rows["max_age"]["from"] == f"user file {user_file()}"
-    assert rows["max_size"] == {**rows["max_size"], "value": None, "from": "default"}
+    assert rows["max_disk"] == {**rows["max_disk"], "value": None, "from": "default"}
 
 
 def test_config_says_where_the_files_are(turnlog: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
 import turnlog
-from turnlog._platform.units import age_text, read_age, read_size
+from turnlog._platform.units import age_text, exact_size, read_age, read_size
 from turnlog.cli.config import _plain, _toml
 from turnlog.config.settings import Settings, keys
 from turnlog.errors import InputError
@@ -31,7 +31,8 @@ from turnlog.log.records import Note, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
 from turnlog.session.collect import limits_of
-from turnlog.session.settings import loaded, project_file, unknown_variables, user_file
+from turnlog.session.settings import loaded, unknown_variables
+from turnlog.session.settings_files import project_file, user_file
 from turnlog.stores import MemoryStore, default_path, open_store
 
 DAY = timedelta(days=1)
@@ -168,6 +169,15 @@ def _checkpoints(session: turnlog.Session) -> object:
     return sum(isinstance(record.body, StreamCheckpoint) for record in session.history())
 
 
+def _turns_shown(session: turnlog.Session) -> object:
+    """Which of four turns a request shows."""
+    for n in range(4):
+        with session.turn(f"question {n}"):
+            session.assistant(f"answer {n}")
+    said = str(session.request().body)
+    return [n for n in range(4) if f"answer {n}" in said]
+
+
 EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Path], object], object, object]] = {
     # key: (without it, with it, what is looked at, what that is without it, what it is with it)
     "title": ({}, {"title": "Oslo"}, _session(lambda session: session.log.title), "", "Oslo"),
@@ -228,8 +238,22 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Pat
         "It is EMP-004711, password=[redacted:password]",
         "It is [redacted:staff], password=[redacted:password]",
     ),
+    "sensitive_patterns": (
+        {},
+        {"sensitive_patterns": ["it is", "EMP-[0-9]+"]},
+        _session(_recorded),
+        "It is EMP-004711, password=[redacted:password]",
+        "It is [redacted:sensitive], password=[redacted:password]",
+    ),
+    "max_history_turns": (
+        _AIM,
+        {**_AIM, "max_history_turns": 2},
+        _session(_turns_shown),
+        [0, 1, 2, 3],
+        [2, 3],
+    ),
     "max_age": ({}, {"max_age": _TWO}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
-    "max_size": ({}, {"max_size": "1.5MB"}, _left, ["s0", "s1", "s2"], ["s0"]),
+    "max_disk": ({}, {"max_disk": "1.5MB"}, _left, ["s0", "s1", "s2"], ["s0"]),
     "max_sessions": ({}, {"max_sessions": 2}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
     "compress_after": ({}, {"compress_after": _TWO}, _loose, ["s0", "s1", "s2"], ["s0", "s1"]),
     "gc_on_open": (
@@ -300,7 +324,8 @@ SPELLED: dict[str, tuple[tuple[str, str], ...]] = {
     "key": (('"env:ONE"', "env:ONE"), ('"passphrase-env:TWO"', "passphrase-env:TWO")),
     "redact": (("false", "no"), ("true", "yes")),
     "max_age": (('"30d"', "30d"), ('"none"', "none")),
-    "max_size": (('"500MB"', "500MB"), ("1000", "1000")),
+    "max_disk": (('"500MB"', "500MB"), ('"none"', "none")),
+    "max_history_turns": (("7", "7"), ('"none"', "none")),
     "max_sessions": (("3", "3"), ('"none"', "none")),
     "compress_after": (('"30d"', "30d"), ('"none"', "none")),
     "gc_on_open": (("true", "true"), ("false", "false")),
@@ -481,15 +506,17 @@ def test_links_inside_a_project_are_its_own_matter(home: Path) -> None:
 # -- mistakes ----------------------------------------------------------------------------------------
 
 BAD: dict[str, str] = {
-    "max_sise = 1": "there is no key 'max_sise'; did you mean 'max_size'?",
+    "max_dsik = 1": "there is no key 'max_dsik'; did you mean 'max_disk'?",
     "saveHistroy = false": "there is no key 'saveHistroy'; did you mean 'save_history'?",
     "zzz = 1": "there is no key 'zzz'; there are store, durability",
-    "maxSize = 5\nmax_size = 6": "max_size is said twice",
+    "maxDisk = '5B'\nmax_disk = '6B'": "max_disk is said twice",
     "max_age = 30": "max_age: 30 is not allowed; allowed: an age such as 30d",
     "max_age = '30'": "max_age: '30' is not allowed; allowed: an age such as 30d",
     "max_age = '0d'": "max_age: '0d' is not allowed; allowed: an age",
-    "max_size = '5 apples'": "max_size: '5 apples' is not allowed; allowed: a size such as 500MB",
-    "max_size = true": "max_size: True is not allowed; allowed: a size",
+    "max_disk = '5 apples'": "max_disk: '5 apples' is not allowed; allowed: a size such as 500MB",
+    "max_disk = '1000'": "max_disk: '1000' is not allowed; allowed: a size such as 500MB",
+    "max_disk = 1000": "max_disk: 1000 is not allowed; allowed: a size such as 500MB",
+    "max_disk = true": "max_disk: True is not allowed; allowed: a size",
     "max_sessions = 0": "max_sessions: 0 is not allowed; allowed: a whole number, at least 1",
     "save_history = 'yes'": "save_history: 'yes' is not allowed; allowed: true or false",
     "durability = 'ful'": "durability: 'ful' is not allowed; allowed: `normal` or `full`",
@@ -528,7 +555,7 @@ def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
 @pytest.mark.parametrize(
     "name, text, said",
     [
-        ("TURNLOG_MAX_SIZE", "lots", "TURNLOG_MAX_SIZE: max_size: 'lots' is not allowed; allowed: a size"),
+        ("TURNLOG_MAX_DISK", "lots", "TURNLOG_MAX_DISK: max_disk: 'lots' is not allowed; allowed: a size"),
         ("TURNLOG_SAVE_HISTORY", "never", "TURNLOG_SAVE_HISTORY: save_history: 'never' is not allowed; allowed: true"),
         ("TURNLOG_REDACT_PATTERNS", "{a", "TURNLOG_REDACT_PATTERNS: redact_patterns: '{a' is not allowed; allowed: a"),
         (
@@ -564,6 +591,7 @@ def test_a_mistake_in_the_environment_says_which_variable(
 
 def test_what_says_nothing_is_no_mistake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables that are empty, or of other programs and versions, that keep turnlog from working."""
+    monkeypatch.setenv("TURNLOG_MAX_DISK", "")
     monkeypatch.setenv("TURNLOG_MAX_SIZE", "")
     monkeypatch.setenv("TURNLOG_HOLOGRAM", "7")
     monkeypatch.setenv("TURNLOG_MODELS", "models.json")
@@ -574,10 +602,10 @@ def test_what_says_nothing_is_no_mistake(home: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_mistake_in_an_argument_names_it() -> None:
     """A wrong argument of `Settings` or `load_settings` that is taken, or not named."""
-    with pytest.raises(InputError, match="max_size: 'x'"):
-        Settings(max_size="x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="argument: there is no key 'max_sise'"):
-        turnlog.load_settings(max_sise=1)
+    with pytest.raises(InputError, match="max_disk: 'x'"):
+        Settings(max_disk="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="argument: there is no key 'max_dsik'"):
+        turnlog.load_settings(max_dsik=1)
 
 
 # -- spelling ----------------------------------------------------------------------------------------
@@ -588,22 +616,24 @@ def _camel(key: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-@pytest.mark.parametrize("key", ["max_size", "save_history", *IN_FILES])
+@pytest.mark.parametrize("key", IN_FILES)
 def test_keys_in_camel_case_are_the_same_keys(key: str, home: Path) -> None:
-    """maxSize and saveHistory, as other programs spell them, that are refused or do nothing."""
-    value = _toml(_plain(getattr(Settings(**EFFECTS[key][1]), key)))
+    """maxDisk and saveHistory, as other programs spell them, that are refused or do nothing."""
+    value = _toml(_plain(key, Settings(**EFFECTS[key][1])))
     both = "".join(f"{k} = {_toml(v)}\n" for k, v in EFFECTS[key][1].items() if k in _AIM and k != key)
     user_file().write_text(f"{_camel(key)} = {value}\n{both}", "utf-8")
     found = loaded()
     assert found.origins[key].startswith("user file")
-    assert _plain(getattr(found.settings, key)) == _plain(getattr(Settings(**EFFECTS[key][1]), key)) or key == "store"
+    assert _plain(key, found.settings) == _plain(key, Settings(**EFFECTS[key][1])) or key == "store"
 
 
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x7f"), max_size=20)
 _VALUES: dict[str, SearchStrategy[Any]] = {
     "save_history": st.booleans(),
     "max_age": st.none() | st.timedeltas(timedelta(microseconds=1), timedelta(days=9_999)),
-    "max_size": st.none() | st.integers(1, 2**62),
+    "max_disk": st.none() | st.integers(1, 2**62),
+    "max_history_turns": st.none() | st.integers(1, 2**62),
+    "sensitive_patterns": st.lists(st.text("abc _-", min_size=1).map(lambda word: f"x{word}")).map(tuple),
     "max_sessions": st.none() | st.integers(1, 2**62),
     "redact_patterns": st.dictionaries(st.from_regex("[a-z0-9]{1,9}", fullmatch=True), _TEXTS.map(re.escape)),
     "summary_timeout": st.floats(0.001, 1e6),
@@ -617,9 +647,10 @@ def test_what_config_prints_is_a_configuration(values: dict[str, Any]) -> None:
     import tomllib
 
     settings = Settings(**values)
-    plain = {key: _plain(getattr(settings, key)) for key in IN_FILES}
+    plain = {key: _plain(key, settings) for key in IN_FILES}
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in plain.items() if value is not None)
     assert turnlog.load_settings(**tomllib.loads(text)) == settings
+    assert all(isinstance(tomllib.loads(text).get(key, ""), str) for key in ("max_disk", "max_age"))  # with a unit
 
 
 @given(st.timedeltas(timedelta(microseconds=1), timedelta(days=99_999)))
@@ -630,18 +661,19 @@ def test_ages_are_read_as_they_are_shown(age: timedelta) -> None:
 
 @pytest.mark.parametrize(
     "text, size",
-    [("1", 1), ("500MB", 500_000_000), ("2 GiB", 2 << 30), ("1.5kb", 1500), ("7k", 7000), ("3TB", 3 * 10**12)],
+    [("1B", 1), ("500MB", 500_000_000), ("2 GiB", 2 << 30), ("1.5kb", 1500), ("7k", 7000), ("3TB", 3 * 10**12)],
 )
 def test_sizes_are_read_in_every_unit(text: str, size: int) -> None:
     """A limit that is a thousand times too small or too large."""
     assert read_size(text) == size
+    assert read_size(exact_size(size)) == size
 
 
-@pytest.mark.parametrize("limit", ["max_size", "max_age"])
+@pytest.mark.parametrize("limit", ["max_disk", "max_age"])
 def test_a_limit_beyond_all_numbers_is_named(limit: str) -> None:
     """An OverflowError of Python's own in the place of what is wrong, and where."""
     with pytest.raises(turnlog.InputError, match=f"{limit}: .* is not allowed"):
-        turnlog.Limits(**{limit: "9" * 400 + (".0GB" if limit == "max_size" else ".0d")})
+        turnlog.Limits(**{limit: "9" * 400 + (".0GB" if limit == "max_disk" else ".0d")})
 
 
 @pytest.mark.parametrize("text, age", [("90s", 90), ("2min", 120), ("1.5h", 5400), ("30d", 2_592_000), ("1w", 604_800)])
@@ -700,7 +732,7 @@ def test_the_page_lists_every_key() -> None:
     page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
     rows = []
     for name, key in keys().items():
-        value = _plain(getattr(Settings(), name))
+        value = _plain(name, Settings())
         default = "not set" if value is None else f"`{_toml(value)}`"
         rows.append(f"| `{name}` | {key.kind.allowed} | {default} | {key.meaning} |")
     assert re.findall(r"(?m)^\| `.*$", page) == rows

@@ -90,13 +90,13 @@ def test_what_is_packed_need_not_go_for_its_size(store: Store) -> None:
     """A session that is deleted for room that packing had given, or packed before it is deleted for its age."""
     for n in range(4):
         add(store, f"s{n}", days=n, records=500)
-    limits = Limits(max_age=DAY * 2.5, max_size=int(store.used() * 0.7), compress_after=DAY * 0.5)
+    limits = Limits(max_age=DAY * 2.5, max_disk=int(store.used() * 0.7), compress_after=DAY * 0.5)
     look = collect(store, limits, now=NOW, dry_run=True)
     assert {one.session for one in look.compressed} <= {"s1", "s2"}
     done = collect(store, limits, now=NOW)
     assert [gone.session for gone in done.gone] == ["s3"]
     assert [one.session for one in done.compressed] == ["s2", "s1"]
-    assert (done.over, done.after <= (limits.max_size or 0), store.verify()) == ((), True, [])
+    assert (done.over, done.after <= (limits.max_disk or 0), store.verify()) == ((), True, [])
 
 
 def test_nothing_is_swept_that_a_packed_record_refers_to(store: Store) -> None:

@@ -85,7 +85,7 @@ def test_each_limit_takes_the_oldest(store: Store) -> None:
         add(store, f"s{n}", days=n, size=2_000_000)
     assert [gone.session for gone in collect(store, Limits(max_age=DAY * 4.5), now=NOW).gone] == ["s5"]
     assert [gone.session for gone in collect(store, Limits(max_sessions=4), now=NOW).gone] == ["s4"]
-    found = collect(store, Limits(max_size=5_500_000), now=NOW)
+    found = collect(store, Limits(max_disk=5_500_000), now=NOW)
     assert [gone.session for gone in found.gone] == ["s3", "s2"]
     assert (names(store), found.over) == (["s0", "s1"], ())
     assert found.after == store.used() <= 5_500_000
@@ -97,7 +97,7 @@ def test_limits_together_take_what_any_of_them_takes(store: Store) -> None:
     """Limits of which only the first is looked at."""
     for n in range(6):
         add(store, f"s{n}", days=n, size=2_000_000)
-    found = collect(store, Limits(max_age=DAY * 4.5, max_sessions=4, max_size=5_500_000), now=NOW)
+    found = collect(store, Limits(max_age=DAY * 4.5, max_sessions=4, max_disk=5_500_000), now=NOW)
     assert [gone.session for gone in found.gone] == ["s5", "s4", "s3", "s2"]
     assert [gone.why for gone in found.gone] == ["older than 108h", "more than 4 sessions", *["more than 5.50 MB"] * 2]
 
@@ -151,7 +151,7 @@ def test_limits_of_the_configuration_hold(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_age": 30}, {"max_size": 0}, {"max_sessions": 0}, {"max_sessions": True}, {"max_age": timedelta(0)}]
+    "wrong", [{"max_age": 30}, {"max_disk": 0}, {"max_sessions": 0}, {"max_sessions": True}, {"max_age": timedelta(0)}]
 )
 def test_a_limit_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
     """A limit that everything is over: whoever writes 0 often means that there is none."""
@@ -608,6 +608,6 @@ def test_laws_of_every_plan(given_: tuple[list[SessionInfo], Inventory], limits:
     named = {name for piece in inventory.pieces if piece.readers & left for name in piece.blobs}
     size = sum(piece.size for piece in inventory.pieces if piece.readers & left) + 300 * len(named)
     unread = sum(piece.size for piece in inventory.pieces if not piece.readers)
-    if limits.max_size is not None:
-        assert size + unread <= limits.max_size or not free
+    if limits.max_disk is not None:
+        assert size + unread <= limits.max_disk or not free
     assert not (left and not limits and made.gone)

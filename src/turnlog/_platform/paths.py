@@ -29,15 +29,24 @@ def _home() -> Path:
 def config_folder() -> Path:
     """The folder for files that the user writes: `turnlog` in the configuration folder (`XDG_CONFIG_HOME`, `~/.config`,
     `APPDATA` on Windows)."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
-    return (Path(home) if home else _home() / ".config") / "turnlog"
+    return (_named("XDG_CONFIG_HOME", "APPDATA") or _home() / ".config") / "turnlog"
 
 
 def data_folder() -> Path:
     """The folder of the user's own store: `turnlog` in the data folder (`XDG_DATA_HOME`, `~/.local/share`,
     `LOCALAPPDATA` on Windows)."""
-    home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else _home() / ".local" / "share") / "turnlog"
+    return (_named("XDG_DATA_HOME", "LOCALAPPDATA") or _home() / ".local" / "share") / "turnlog"
+
+
+def _named(variable: str, on_windows: str) -> Path | None:
+    """The folder that a variable names. A relative one is ignored, as the XDG Base Directory Specification requires:
+    it would be another folder for each working directory. Elsewhere than on Windows, its variables may come from
+    another system, as under WSL."""
+    for name in (variable, *((on_windows,) if os.name == "nt" else ())):
+        folder = Path(os.environ.get(name, ""))
+        if folder.is_absolute():
+            return folder
+    return None
 
 
 def is_there(place: Path) -> bool:

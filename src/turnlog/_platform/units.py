@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from datetime import timedelta
+from typing import Any
+
+from ..errors import InputError
 
 SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024), more than 0"
 """The values that `read_size` accepts, in words."""
@@ -17,6 +22,7 @@ _BYTES = {
     **{f"{letter}{end}": 1000**power for power, letter in enumerate("kmgt", 1) for end in ("", "b")},
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
 }
+_SPELLED = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -34,9 +40,9 @@ def read_size(value: int | str) -> int:
     """A size in bytes, given as an int or as a number with a unit. Raises ValueError."""
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value)
-        if found is None or (found[2].lower() or "b") not in _BYTES:
+        if found is None or found[2].lower() not in _BYTES:
             raise ValueError(f"{value!r} is not a size")
-        number, unit = found[1], _BYTES[found[2].lower() or "b"]
+        number, unit = found[1], _BYTES[found[2].lower()]
         try:
             value = int(float(number) * unit) if "." in number else int(number) * unit
         except OverflowError:
@@ -44,6 +50,34 @@ def read_size(value: int | str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{value!r} is not a size")
     return value
+
+
+def old_max_size(value: Any, spelling: str = "max_size", new: str = "max_disk") -> Any:
+    """The value of `max_disk` that was given as `max_size`, its name until 0.2. Raises InputError for a number without
+    a unit: other programs count turns with `maxSize`, and a thousand bytes would delete every session."""
+    if not (isinstance(value, str) and (value.strip() == "none" or _is_size(value))):
+        raise InputError(
+            f"{spelling}: {value!r} is no size with a unit, so it may mean bytes or turns; write {new} with a unit "
+            '(such as "500MB") for the space of a store on disk, or max_size in the table [history] of a configuration '
+            "file for the turns that requests show"
+        )
+    warnings.warn(f"{spelling} is called {new} now; it is read until 0.3", DeprecationWarning, stacklevel=_outside())
+    return value
+
+
+def _is_size(text: str) -> bool:
+    try:
+        return read_size(text) > 0
+    except ValueError:
+        return False
+
+
+def _outside() -> int:
+    """How far up the stack, seen from the caller, the code is that called turnlog."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "turnlog":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def read_age(value: timedelta | str) -> timedelta:
@@ -69,6 +103,13 @@ def size_text(size: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{size} B" if unit == "B" else f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+
+
+def exact_size(size: int) -> str:
+    """A number of bytes as `read_size` accepts it, in the largest unit that gives a whole number."""
+    fitting = (unit for unit in _SPELLED if not size % _BYTES[unit.lower()])
+    unit = max(fitting, key=lambda unit: _BYTES[unit.lower()])
+    return f"{size // _BYTES[unit.lower()]}{unit}"
 
 
 def age_text(age: timedelta) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import math
 from argparse import ArgumentParser, Namespace
-from datetime import timedelta
 from typing import Any
 
-import msgspec
-
 from .._platform.paths import is_there
-from .._platform.units import age_text
-from ..config.settings import keys
-from ..session.settings import loaded, project_file, unknown_variables, user_file
+from ..config.settings import Settings, keys
+from ..session.settings import loaded, unknown_variables
+from ..session.settings_files import project_file, user_file
 from ..stores import without_password
 from .arguments import add_command
 from .terminal import out_json, out_line, say
@@ -36,7 +33,7 @@ def _config(arguments: Namespace) -> int:
     for name, key in keys().items():
         if not key.in_files:
             continue
-        value = _plain(getattr(found.settings, name))
+        value = _plain(name, found.settings)
         if name == "store":
             value = without_password(value)
         if arguments.json:
@@ -63,9 +60,10 @@ def _paths(as_json: bool) -> int:
     return 0
 
 
-def _plain(value: Any) -> Any:
-    """A value as a configuration file has it."""
-    return age_text(value) if isinstance(value, timedelta) else msgspec.to_builtins(value)
+def _plain(name: str, settings: Settings) -> Any:
+    """The value of a key as a configuration file has it."""
+    value = getattr(settings, name)
+    return None if value is None else keys()[name].kind.written(value)
 
 
 def _toml(value: Any) -> str:

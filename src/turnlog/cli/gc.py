@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from .._platform.units import AGES, SIZES, counted, read_age, read_size, size_text
+from .._platform.units import AGES, SIZES, counted, old_max_size, read_age, read_size, size_text
 from ..errors import InputError
 from ..session.collect import collect, limits_of
 from ..stores.retention import Collected, Limits
@@ -26,7 +26,10 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     text = "delete sessions not written to for this long, such as 30d (default: your configuration's)"
     gc.add_argument("--older-than", metavar="AGE", type=checked(read_age, AGES), help=text)
     text = "delete the oldest until the store is at most this large, such as 500MB (default: your configuration's)"
-    gc.add_argument("--max-size", metavar="SIZE", type=checked(read_size, SIZES), help=text)
+    disk = gc.add_mutually_exclusive_group()
+    disk.add_argument("--max-disk", metavar="SIZE", type=checked(read_size, SIZES), help=text)
+    text = "--max-disk as it was called until 0.2"
+    disk.add_argument("--max-size", metavar="SIZE", dest="max_disk", type=_old_size, help=text)
     text = "delete the oldest until at most this many are left (default: your configuration's)"
     gc.add_argument("--max-sessions", metavar="N", type=number("sessions", 1), help=text)
     text = "compress sessions not written to for this long, such as 7d (default: your configuration's)"
@@ -66,19 +69,28 @@ def _gc(arguments: Namespace) -> int:
     return 0
 
 
+def _old_size(text: str) -> int:
+    """The size that `--max-size` gives."""
+    try:
+        size: int = checked(read_size, SIZES)(old_max_size(text, "--max-size", "--max-disk"))
+    except InputError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return size
+
+
 def _limits(arguments: Namespace) -> Limits:
     """The limits given on the command line, else those of the configuration."""
     usual = limits_of(settings_of(arguments))
     limits = Limits(
         usual.max_age if arguments.older_than is None else arguments.older_than,
-        usual.max_size if arguments.max_size is None else arguments.max_size,
+        usual.max_disk if arguments.max_disk is None else arguments.max_disk,
         usual.max_sessions if arguments.max_sessions is None else arguments.max_sessions,
         usual.compress_after if arguments.compress_after is None else arguments.compress_after,
     )
     if not limits:
         raise InputError(
-            "gc: no limit is set: give --older-than, --max-size, --max-sessions or --compress-after, or write max_age, "
-            "max_size, max_sessions or compress_after to your configuration (`turnlog config --path`)"
+            "gc: no limit is set: give --older-than, --max-disk, --max-sessions or --compress-after, or write max_age, "
+            "max_disk, max_sessions or compress_after to your configuration (`turnlog config --path`)"
         )
     return limits
 

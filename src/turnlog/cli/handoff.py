@@ -20,7 +20,7 @@ from .._platform.units import counted
 from ..errors import InputError, RunnerNotFound
 from ..export import visible
 from ..handoff import MAX_TOKENS, MODELS, Handoff, handoff, session_file
-from ..redaction import Redactor, counts_text
+from ..redaction import counts_text
 from ..runners.programs import PROGRAMS
 from .arguments import add_command, number
 from .request import source_of
@@ -50,7 +50,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _handoff(arguments: Namespace) -> int:
-    redactor = Redactor(settings_of(arguments).redact_patterns)
+    redactor = settings_of(arguments).finding()
     with source_of(arguments) as (store, session_id):
         made = handoff(
             store,

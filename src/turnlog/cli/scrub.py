@@ -64,7 +64,7 @@ def _scrub(arguments: Namespace) -> int:
 
 def _redactor(arguments: Namespace) -> Redactor:
     """A redactor for secrets of known shapes and names, and for the configured patterns."""
-    return Redactor(settings_of(arguments).redact_patterns)
+    return settings_of(arguments).finding()
 
 
 def _agreed(leaks: list[Leak]) -> bool:

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from .._platform.units import AGES, SIZES, read_age, read_size
+from .._platform.units import AGES, SIZES, age_text, exact_size, old_max_size, read_age, read_size
 from ..errors import InputError
-from ..log.budget import Budget, Strategy, read_budget, read_strategy
+from ..log.budget import USUAL_STRATEGY, Budget, Strategy, read_budget, read_strategy
 from ..models.target import Target, target
 from ..providers import PROVIDERS
 from ..redaction import Redactor
@@ -35,14 +35,17 @@ class Kind(NamedTuple):
     """The values that a key takes: `allowed` describes them, and `read` turns a given value into the setting or raises
     ValueError or InputError.
 
-    `of_text` turns the text of an environment variable into a value for `read`. If `hidden`, errors do not show the
-    value: it may be a secret that was given instead of its place.
+    `of_text` turns the text of an environment variable into a value for `read`, `written` turns the setting into what a
+    configuration file has. If `hidden`, errors do not show the value: it may be a secret that was given instead of its
+    place. A number `with_unit` is a text outside of programs.
     """
 
     allowed: str
     read: Callable[[Any], Any]
     of_text: Callable[[str], Any] = str
+    written: Callable[[Any], Any] = msgspec.to_builtins
     hidden: bool = False
+    with_unit: bool = False
 
 
 class Key(NamedTuple):
@@ -133,6 +136,13 @@ def _patterns(value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def _sensitive(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise ValueError
+    Redactor(sensitive=value)
+    return tuple(dict.fromkeys(value))
+
+
 def _table_of(text: str) -> Any:
     """A value in the syntax of TOML, for values that are not a single word."""
     import tomllib  # takes 5 ms, and only few variables need it
@@ -147,7 +157,7 @@ def _or_none(kind: Kind) -> Kind:
     def of_text(text: str) -> Any:
         return "none" if text.strip() == "none" else kind.of_text(text)
 
-    return Kind(f'{kind.allowed}; or "none"', read, of_text, kind.hidden)
+    return kind._replace(allowed=f'{kind.allowed}; or "none"', read=read, of_text=of_text)
 
 
 def _budget(value: Any) -> int | Budget:
@@ -203,12 +213,14 @@ _CHECKPOINT = Kind("seconds, at least 0; `inf` for no checkpoints", _checkpoint,
 _REDACT = Kind(f"true, false or `{REDACT_ALL}`; in a program also a Redactor", _redact, _redact_of)
 _PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
 _SOURCE = Kind(f"{', '.join(f'`{name}`' for name in SOURCES)}; or empty", _one_of("", *SOURCES))
-_AGE = _or_none(Kind(AGES, read_age))
-_SIZE = _or_none(Kind(SIZES, read_size))
+_AGE = _or_none(Kind(AGES, read_age, written=age_text))
+_SIZE = _or_none(Kind(f"{SIZES}; in a program also bytes", read_size, written=exact_size, with_unit=True))
 _KEY = _or_none(
     Kind(f"the place of a key: {KEY_PLACES}; in a program also bytes or a Passphrase", _key_source, hidden=True)
 )
 _COUNT = _or_none(Kind("a whole number, at least 1", _count, _number_of))
+_TURNS = _or_none(Kind("a whole number of turns, at least 1", _count, _number_of))
+_SENSITIVE = Kind("a list of words and regular expressions", _sensitive, _table_of)
 _BUDGET = _or_none(Kind("the most tokens of a request, or a table of the fields of a Budget", _budget, _budget_of))
 _TITLE = Kind("a text", _text)
 _SYSTEM = Kind("a text, or None", _text_or_none)
@@ -218,7 +230,7 @@ _SUMMARIZER = Kind('a Summarizer, a function from a prompt to a summary, "provid
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured, with its defaults.
 
-    Values may be given as in a file (`max_size="500MB"`). A Settings object does not read configuration files or the
+    Values may be given as in a file (`max_disk="500MB"`). A Settings object does not read configuration files or the
     environment; `turnlog.load_settings()` does. Raises InputError, which names the key, the value found and the values
     allowed.
     """
@@ -253,10 +265,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     redact_patterns: Annotated[
         dict[str, str], Key(_PATTERNS, "more kinds of secrets; the tables of several places are put together")
     ] = {}
+    sensitive_patterns: Annotated[
+        tuple[str, ...],
+        Key(_SENSITIVE, "marks replace values that stand near these; the lists of several places are put together"),
+    ] = ()
+    max_history_turns: Annotated[
+        int | None,
+        Key(_TURNS, "the most turns that requests of new sessions show; if not set, the strategy says it: 1,000"),
+    ] = None
     max_age: Annotated[
         timedelta | None, Key(_AGE, "`gc` deletes sessions whose last record is older than that", of_store=True)
     ] = None
-    max_size: Annotated[
+    max_disk: Annotated[
         int | None,
         Key(
             _SIZE, "`gc` deletes the oldest sessions until the store takes at most that much disk space", of_store=True
@@ -282,8 +302,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     for_other_stores: Settings | None = None
     """The settings for any other store than the project's own: without the keys that a project file may set for its own
     store only. None if there are none."""
+    max_size: str | None = None
+    """`max_disk` as it was called until 0.2. It is always None afterwards."""
 
     def __post_init__(self) -> None:
+        if self.max_size is not None:
+            if self.max_disk is not None:
+                raise InputError("max_size: this is what max_disk was called until 0.2; give one of them")
+            msgspec.structs.force_setattr(self, "max_disk", old_max_size(self.max_size))
+            msgspec.structs.force_setattr(self, "max_size", None)
         for name in keys():
             msgspec.structs.force_setattr(self, name, read_key(name, getattr(self, name)))
         if bool(self.provider) != bool(self.model):
@@ -309,22 +336,37 @@ class Settings(Struct, frozen=True, kw_only=True):
         """The redactor that replaces secrets by marks, None if `redact` is off."""
         if isinstance(self.redact, Redactor):
             return self.redact
-        return Redactor(self.redact_patterns, live=self.redact != REDACT_ALL) if self.redact else None
+        return self.finding(live=self.redact != REDACT_ALL) if self.redact else None
+
+    def finding(self, *, live: bool = True) -> Redactor:
+        """A redactor for the built-in kinds of secrets and the configured ones, also if `redact` is off."""
+        return Redactor(self.redact_patterns, sensitive=self.sensitive_patterns, live=live)
+
+    @property
+    def first_strategy(self) -> Strategy | None:
+        """The strategy that new sessions begin with; None for the usual one."""
+        if self.max_history_turns is None:
+            return read_strategy(self.strategy) if self.strategy else None
+        chosen = read_strategy(self.strategy) if self.strategy else USUAL_STRATEGY
+        return msgspec.structs.replace(chosen, max_history_turns=self.max_history_turns)
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
     return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
-def read_key(name: str, value: Any) -> Any:
-    """The value of a key as `Settings` has it. Raises InputError."""
+def read_key(name: str, value: Any, *, in_program: bool = True, spelled: str = "") -> Any:
+    """The value of a key as `Settings` has it, given by a program or in a file or variable. Raises InputError, which
+    names the key as it was `spelled`."""
     kind = keys()[name].kind
     try:
+        if kind.with_unit and not in_program:
+            _text(value)
         return kind.read(value)
     except (ValueError, TypeError, OverflowError, InputError) as error:
         why = f" ({error})" if isinstance(error, InputError) else ""
         found = "the value given (not shown, as it may be a secret)" if kind.hidden else repr(value)
-        raise InputError(f"{name}: {found} is not allowed{why}; allowed: {kind.allowed}") from error
+        raise InputError(f"{spelled or name}: {found} is not allowed{why}; allowed: {kind.allowed}") from error
 
 
 @cache

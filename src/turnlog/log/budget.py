@@ -167,6 +167,9 @@ PRESETS: dict[str, Strategy] = {
 """Strategies by name. `codex` and `gemini-cli` do what these programs do; `spec` and `graded` follow descriptions of
 such systems by their users."""
 
+USUAL_STRATEGY = PRESETS["auto"]
+"""The strategy of a session that has none on record."""
+
 
 def read_strategy(value: Strategy | str) -> Strategy:
     """A strategy, given as a `Strategy` or as the name of a preset. Raises InputError, which names the field."""

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ..log.messages import compact_json
 from .examples import EXAMPLES
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
+from .sensitive import nearby
 from .shapes import LONG, RUN, SHAPES, Shape
 
 Counts = Counter[str]
@@ -39,6 +40,8 @@ _MANY = 2_000
 """From so many characters of runs on, it is faster to look first which characters do not occur in them: most needles
 have one of these. (Encoded data, hashes and logs are long runs of few different characters.)"""
 _MAX_DEPTH = 200
+_SENSITIVE = "sensitive"
+"""The kind of what stands near a word or pattern of the user's."""
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
 
@@ -77,17 +80,19 @@ class Redactor:
     """Replaces secrets with marks.
 
     `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); if a match has a group
-    named `secret`, only this group is replaced. `known`: also look for the built-in kinds: tokens of a known form
-    (`sk-...`), and values next to names such as `password`. `key` is a secret for computing the TAG of each mark; keep
-    it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`, redaction is
-    for the disk: a session's requests contain the secrets until it is closed; on disk, and in every session opened
-    later, there are only marks. Without it, requests contain marks from the start.
+    named `secret`, only this group is replaced. `sensitive` are words and regular expressions: values that stand near
+    them are replaced (`["badge"]`: the number in `badge: 4711`). `known`: also look for the built-in kinds: tokens of a
+    known form (`sk-...`), and values next to names such as `password`. `key` is a secret for computing the TAG of each
+    mark; keep it apart from the store. Only with a key do guessable secrets such as passwords get a tag. With `live`,
+    redaction is for the disk: a session's requests contain the secrets until it is closed; on disk, and in every
+    session opened later, there are only marks. Without it, requests contain marks from the start.
     """
 
     def __init__(
         self,
         patterns: Mapping[str, str | re.Pattern[str]] | None = None,
         *,
+        sensitive: Sequence[str] = (),
         known: bool = True,
         key: bytes = b"",
         live: bool = True,
@@ -98,20 +103,23 @@ class Redactor:
             raise InputError(f"redact: key must be bytes, not {type(key).__name__}")
         if patterns is not None and not isinstance(patterns, Mapping):
             raise InputError(f"redact: patterns must be a dict from kind to expression, not {type(patterns).__name__}")
+        if isinstance(sensitive, str) or not isinstance(sensitive, Sequence):
+            raise InputError(f"redact: sensitive must be a list of words and patterns, not {type(sensitive).__name__}")
         self._own = [(kind, _compiled(kind, pattern)) for kind, pattern in (patterns or {}).items()]
+        self._nearby = [nearby(text_given("redact: sensitive", each)) for each in sensitive]
         self._known = known
         self._key = key
         self.live = live
 
     def __repr__(self) -> str:
         known = "known shapes" if self._known else "no known shapes"
-        own = ", ".join(dict.fromkeys(kind for kind, _ in self._own))
+        own = ", ".join(dict.fromkeys([*(kind for kind, _ in self._own), *([_SENSITIVE] if self._nearby else [])]))
         return f"Redactor({known}{own and f' and {own}'}{'' if self.live else ', live=False'})"
 
     @property
     def spans_words(self) -> bool:
         """Whether secrets that match the caller's own patterns may contain spaces."""
-        return any(_SPACE.search(pattern.pattern) for _, pattern in self._own)
+        return bool(self._nearby) or any(_SPACE.search(pattern.pattern) for _, pattern in self._own)
 
     def find(self, text: str) -> list[Finding]:
         """The secrets in `text`, in order. They do not overlap each other or a mark."""
@@ -121,6 +129,7 @@ class Redactor:
             for kind, pattern in self._own
             for match in pattern.finditer(text)
         ]
+        found += [Finding(_SENSITIVE, *span, random=False) for find in self._nearby for span in find(text)]
         if self._known:
             known = [each for needle, shape in _candidates(text) for each in _of_shape(needle, shape, text)]
             known += [
@@ -178,10 +187,14 @@ class Redactor:
         tag = hmac.digest(key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:4]
         return f"[redacted:{finding.kind}:{tag}]"
 
+    @property
+    def _has_own(self) -> bool:
+        return bool(self._own or self._nearby)
+
     def _could_hold(self, text: str) -> bool:
         """Whether a JSON value, given as its JSON `text`, may contain a secret, so that its texts must be searched one
         by one. Everything by which known secrets are recognised would be in `text`, too."""
-        return bool(self._own) or not text or (self._known and (has_name(text) or bool(_candidates(text))))
+        return self._has_own or not text or (self._known and (has_name(text) or bool(_candidates(text))))
 
     def _inside(self, value: Any, counts: dict[str, int], name: str, levels: int, ids: bool) -> Any:
         """A value under the key `name`, without the secrets in its texts."""
@@ -223,7 +236,7 @@ class Redactor:
             if not (ids and key in EXACT and isinstance(item, str)):
                 kept = self._inside(item, counts, label if key == "value" else key, levels - 1, ids)
             spelled = key
-            if len(key) >= LONG or self._own:
+            if len(key) >= LONG or self._has_own:
                 spelled, replaced = self.text(key)
                 _add(counts, replaced)
                 spelled = apart_by(spelled, changed)  # two keys that now read the same stay two

@@ -44,7 +44,7 @@ def collect(
         store = settings.store or default_path() if store is None else store
         limits = limits_of(settings) if limits is None else limits
     if not limits:
-        raise InputError("no limit is set: give max_age, max_size, max_sessions or compress_after, or configure one")
+        raise InputError("no limit is set: give max_age, max_disk, max_sessions or compress_after, or configure one")
     at = now or datetime.now(UTC)
     if not isinstance(store, (str, Path)):
         return collect_within(store, limits, at, dry_run, grace)
@@ -57,4 +57,4 @@ def collect(
 
 def limits_of(settings: Settings) -> Limits:
     """The limits that settings have."""
-    return Limits(settings.max_age, settings.max_size, settings.max_sessions, settings.compress_after)
+    return Limits(settings.max_age, settings.max_disk, settings.max_sessions, settings.compress_after)

@@ -25,7 +25,7 @@ from ..errors import (
     TurnlogError,
     flag_given,
 )
-from ..log.budget import Budget, read_budget, read_strategy
+from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration
 from ..log.store import Draft, SessionInfo, Store, utc_now
@@ -294,10 +294,10 @@ def _configure(
     now = session.configuration
     strategy = None
     if session.target is not None:
-        budget, strategy = usual.budget if budget is None else budget, usual.strategy or None
+        budget, strategy = usual.budget if budget is None else budget, usual.first_strategy
     wanted = (
         now.budget if budget is None else read_budget(budget),
-        now.strategy if strategy is None else read_strategy(strategy),
+        strategy or now.strategy,
         now.tools if tools is None else session._configurer.with_ready_tools(tools),
     )
     if system is not None and system != session._configurer.system_text:

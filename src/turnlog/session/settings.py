@@ -1,8 +1,8 @@
 """Where settings are written, and which place wins.
 
 Arguments win over environment variables, these over the project's file, that over the user's, and the defaults come
-last. A key stands in a place or does not; the tables of `redact_patterns` are put together, and where a project names a
-pattern as the user does, the user's holds.
+last. A key stands in a place or does not; the tables of `redact_patterns` and the lists of `sensitive_patterns` are put
+together, and where a project names a pattern as the user does, the user's holds.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from .._platform.paths import config_folder, is_there
+from .._platform.units import old_max_size
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
 from ..stores import leads_out, local_path, placed, placed_key, without_password
-
-VARIABLE = "TURNLOG_CONFIG"
-"""Environment variable that names the user's file."""
-
-PROJECT_FILE = "turnlog.toml"
-"""Name of a project's file."""
+from .settings_files import VARIABLE, project_file, read_file, user_file
 
 _PREFIX = "TURNLOG_"
 _VARIABLES = "environment"
-_PATTERNS = "redact_patterns"
+_PATTERNS, _SENSITIVE = "redact_patterns", "sensitive_patterns"
 _OTHER_VARIABLES = (VARIABLE, "TURNLOG_MODELS")
 _SHOWN = 200  # characters of what is no TOML at all
+_TABLE = "history"
+_IN_TABLE = {"max_size": "max_history_turns", "save_history": "save_history", _SENSITIVE: _SENSITIVE}
+"""The keys of the table `[history]`, as other programs have it, and which settings they are."""
+_DISK, _OLD_DISK = "max_disk", "max_size"
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -98,7 +97,11 @@ def _merged(places: Iterable[_Place], names_store: _Place | None) -> tuple[dict[
         for key, value in place.said.items():
             if place.of_project and keys()[key].of_store and place is not names_store:
                 continue
-            said[key] = _patterns(said.get(key, {}), value, place) if key == _PATTERNS else value
+            if key == _PATTERNS:
+                value = _patterns(said.get(key, {}), value, place)
+            elif key == _SENSITIVE:
+                value = tuple(dict.fromkeys((*said.get(key, ()), *value)))
+            said[key] = value
             origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
     return said, origins
 
@@ -107,28 +110,6 @@ def _patterns(before: dict[str, str], more: dict[str, str], place: _Place) -> di
     """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
     pattern of the user's off by giving another the same name."""
     return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
-
-
-def user_file(environment: Mapping[str, str] | None = None) -> Path:
-    """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder.
-    Raises InputError if the user of `~user` does not exist."""
-    named = (os.environ if environment is None else environment).get(VARIABLE)
-    try:
-        return Path(named).expanduser() if named else config_folder() / "config.toml"
-    except RuntimeError as error:
-        raise InputError(f"{VARIABLE}: {named!r} names the home folder of a user that does not exist") from error
-
-
-def project_file(folder: Path | None = None) -> Path | None:
-    """The file of the project that `folder` (None: the working directory) belongs to: `turnlog.toml` in it, or in the
-    nearest folder above it, up to the top of its Git working tree."""
-    try:
-        start = Path.cwd() if folder is None else folder.absolute()
-    except FileNotFoundError:  # the working directory was deleted
-        return None
-    above = [start, *start.parents]
-    top = next((n for n, each in enumerate(above) if is_there(each / ".git")), 0)
-    return next((path for each in above[: top + 1] if is_there(path := each / PROJECT_FILE) and path.is_file()), None)
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -140,30 +121,20 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
 
 
 def _known_variables() -> list[str]:
-    return [*(f"{_PREFIX}{key.upper()}" for key in keys()), *_OTHER_VARIABLES]
+    return [*(f"{_PREFIX}{key.upper()}" for key in (*keys(), _OLD_DISK)), *_OTHER_VARIABLES]
 
 
 def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
     """The user's file and the project's, as far as they are there."""
     own, named = user_file(environment), bool(environment.get(VARIABLE))
-    if named or is_there(own):
-        yield _place(f"user file {own}", _read(own, f" ({VARIABLE} names this file)" if named else ""), own.parent)
+    if named or os.path.lexists(own):
+        said = read_file(own, f" ({VARIABLE} names this file)" if named else "")
+        yield _place(f"user file {own}", said, own.parent)
     path = project_file(folder)
     if path is not None:
-        place = _place(f"project file {path}", _read(path, ""), path.parent, of_project=True)
+        place = _place(f"project file {path}", read_file(path), path.parent, of_project=True)
         _check_project(place, path.parent)
         yield place
-
-
-def _read(path: Path, why: str) -> dict[str, Any]:
-    import tomllib  # 5 ms of import, which only who has such a file pays
-
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}{why}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: no TOML: {error}") from error
 
 
 def _place(
@@ -178,26 +149,53 @@ def _place(
     only a program can give is refused unless it is `of_program`."""
     where = name.removeprefix("user file ").removeprefix("project file ")
     found: dict[str, Any] = {}
-    for spelled, value in said.items():
-        key = _CAPITAL.sub(r"_\1", spelled).lower()  # maxSize is max_size
-        if key not in keys():
-            known = [name for name, about in keys().items() if of_program or about.in_files]
-            raise InputError(f"{where}: there is no key {spelled!r}; {_nearest(key, known)}")
-        if key in found:
-            raise InputError(f"{where}: {key} is said twice, as {spelled!r} too; take one of them out")
-        if not (of_program or keys()[key].in_files):
-            raise InputError(f"{where}: {_only_in_programs(key)}")
-        if value is None:
-            continue
-        try:
-            found[key] = read_key(key, value)
+    try:
+        for spelled, key, value in _keys_said(said):
+            if key not in keys():
+                known = [name for name, about in keys().items() if of_program or about.in_files]
+                raise InputError(f"there is no key {spelled!r}; {_nearest(key, known)}")
+            if key in found:
+                raise InputError(f"{key} is said twice, as {spelled!r} too; take one of them out")
+            if not (of_program or keys()[key].in_files):
+                raise InputError(_only_in_programs(key))
+            if value is None:
+                continue
+            found[key] = read_key(key, value, in_program=of_program, spelled=spelled if "." in spelled else "")
             if key == "store" and folder is not None and value:
                 found[key] = placed(value, folder)
             elif key == "key" and folder is not None and found[key]:
                 found[key] = placed_key(value, folder)
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
     return _Place(name, found, of_project)
+
+
+def _keys_said(said: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Each key as it is spelled, the setting that it is, and its value. Raises InputError."""
+    for spelled, value in said.items():
+        key = _snake(spelled)
+        if key == _TABLE:
+            yield from _table_said(value)
+        elif key == _OLD_DISK and value is not None:
+            yield spelled, _DISK, old_max_size(value, spelled)
+        else:
+            yield spelled, key, value
+
+
+def _table_said(table: Any) -> Iterator[tuple[str, str, Any]]:
+    """The same for the keys of the table `[history]`."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{_TABLE}: {table!r} is not allowed; allowed: a table with {', '.join(_IN_TABLE)}")
+    for spelled, value in table.items():
+        if _snake(str(spelled)) not in _IN_TABLE:
+            near = _nearest(_snake(str(spelled)), _IN_TABLE)
+            raise InputError(f"there is no key {spelled!r} in the table {_TABLE!r}; {near}")
+        yield f"{_TABLE}.{spelled}", _IN_TABLE[_snake(str(spelled))], value
+
+
+def _snake(spelled: str) -> str:
+    """A key in the spelling of `Settings`: maxDisk is max_disk."""
+    return _CAPITAL.sub(r"_\1", spelled).lower()
 
 
 def _variables(environment: Mapping[str, str]) -> _Place:
@@ -211,15 +209,19 @@ def _variables(environment: Mapping[str, str]) -> _Place:
                 f"the environment variable {name} is set, but turnlog has no such setting; did you mean {meant}?"
             )
     found: dict[str, Any] = {}
-    for key, about in keys().items():
-        variable = f"{_PREFIX}{key.upper()}"
+    for name in (*keys(), _OLD_DISK):
+        variable, key = f"{_PREFIX}{name.upper()}", _DISK if name == _OLD_DISK else name
         text = environment.get(variable)
         if not text:
             continue
-        if not about.in_files:
+        if not keys()[key].in_files:
             raise InputError(f"{variable}: {_only_in_programs(key)}")
+        if key in found:
+            raise InputError(f"{variable}: {key} is said twice, as {_PREFIX}{key.upper()} too; unset one of them")
+        if name == _OLD_DISK:
+            text = old_max_size(text, variable, f"{_PREFIX}{_DISK.upper()}")
         try:
-            found[key] = read_key(key, about.kind.of_text(text))
+            found[key] = read_key(key, keys()[key].kind.of_text(text), in_program=False)
             if key == "store":
                 found[key] = placed(text, Path())
         except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError

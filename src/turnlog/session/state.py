@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from threading import RLock
 
-from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms
+from ..log.budget import USUAL_STRATEGY, Budget, Marks, Strategy, Terms
 from ..log.records import Configuration, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..log.usage import Count
@@ -233,7 +233,7 @@ class Context:
     @property
     def strategy(self) -> Strategy:
         """The strategy in force."""
-        return self.configuration.strategy or PRESETS["auto"]
+        return self.configuration.strategy or USUAL_STRATEGY
 
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from .._platform.units import AGES, SIZES, age_text, read_age, read_size, size_text
+from .._platform.units import AGES, SIZES, age_text, old_max_size, read_age, read_size, size_text
 from ..errors import Conflict, InputError, SessionBusy, SessionNotFound
 from ..log.store import Inventory, SessionInfo, Store, Swept, file_name
 from .packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
@@ -39,7 +39,7 @@ def _read_number(value: Any) -> int:
 
 _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "max_age": (read_age, AGES),
-    "max_size": (read_size, SIZES),
+    "max_disk": (read_size, SIZES),
     "max_sessions": (_read_number, "a whole number, at least 1"),
     "compress_after": (read_age, AGES),
 }
@@ -47,7 +47,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 class Limits(Struct, frozen=True, repr_omit_defaults=True):
-    """How much a store may contain: sessions with a new record within `max_age`, `max_size` bytes on disk,
+    """How much a store may contain: sessions with a new record within `max_age`, `max_disk` bytes on disk,
     `max_sessions` sessions. None: no limit. Sessions that stay and had no new record within `compress_after` are
     compressed.
 
@@ -55,11 +55,18 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
     """
 
     max_age: timedelta | None = None
-    max_size: int | None = None
+    max_disk: int | None = None
     max_sessions: int | None = None
     compress_after: timedelta | None = None
+    max_size: str | None = None
+    """`max_disk` as it was called until 0.2. It is always None afterwards."""
 
     def __post_init__(self) -> None:
+        if self.max_size is not None:
+            if self.max_disk is not None:
+                raise InputError("max_size: this is what max_disk was called until 0.2; give one of them")
+            force_setattr(self, "max_disk", old_max_size(self.max_size))
+            force_setattr(self, "max_size", None)
         for name, (read, allowed) in _READERS.items():
             given = getattr(self, name)
             if given is None:
@@ -70,7 +77,7 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
                 raise InputError(f"{name}: {given!r} is not allowed; allowed: {allowed}") from error
 
     def __bool__(self) -> bool:
-        limits = self.max_age, self.max_size, self.max_sessions, self.compress_after
+        limits = self.max_age, self.max_disk, self.max_sessions, self.compress_after
         return any(limit is not None for limit in limits)
 
 
@@ -121,7 +128,7 @@ def is_over(store: Store, limits: Limits, now: datetime) -> bool:
     infos = store.sessions()
     return (
         (limits.max_sessions is not None and len(infos) > limits.max_sessions)
-        or (limits.max_size is not None and store.used() > limits.max_size)
+        or (limits.max_disk is not None and store.used() > limits.max_disk)
         or (limits.max_age is not None and any(is_older(info, limits.max_age, now) for info in infos))
         or (limits.compress_after is not None and bool(to_pack(store, limits.compress_after, now)))
     )
@@ -140,8 +147,8 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
     if limits.max_sessions is not None:
         most = limits.max_sessions
         planner.take(_any, lambda: len(planner.left) > most, f"more than {most:,} sessions")
-    if limits.max_size is not None:
-        size = limits.max_size
+    if limits.max_disk is not None:
+        size = limits.max_disk
         planner.take(_any, lambda: planner.used > size, f"more than {size_text(size)}")
     take_old()  # sessions that had to wait for a younger fork to be deleted
     return Plan(tuple(planner.gone), planner.spared)
@@ -212,7 +219,7 @@ def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...
     return tuple(
         name
         for name, limit, found in (
-            ("max_size", limits.max_size, used),
+            ("max_disk", limits.max_disk, used),
             ("max_sessions", limits.max_sessions, number),
         )
         if limit is not None and found > limit

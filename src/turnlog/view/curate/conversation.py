@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-from ...log.budget import PRESETS, Strategy
+from ...log.budget import USUAL_STRATEGY, Strategy
 from ...log.messages import Text, ToolCall, ToolResult
 from ...log.records import Configuration, Decision, Record
 from ..repair.pairing import Pairing
@@ -50,7 +50,7 @@ class Rule(Struct, frozen=True):
         """The rule of a strategy (None: the default) and of the tools and the budget of a configuration."""
         tools = configuration.tools if configuration is not None else ()
         budget = configuration.budget if configuration is not None else None
-        steps = (strategy or PRESETS["auto"]).steps
+        steps = (strategy or USUAL_STRATEGY).steps
         giant = GIANT * budget.max_tokens if budget is not None else 0
         return cls(STEP in steps, giant, {tool.name: tool.output for tool in tools if tool.output})
 
