@@ -120,19 +120,57 @@ def test_a_listing_that_went_elsewhere_is_shown_with_the_question(years: Path) -
 
 
 @pytest.mark.slow
-def test_each_passphrase_is_asked_for_by_its_name(tmp_path: Path) -> None:
-    """Two equal questions in a row: whoever answers does not know which of them is about the new passphrase."""
-    with closing(open_store(tmp_path / "log.db", key=Passphrase("one"))) as store:
-        store.create("s")
-    with at_terminal(tmp_path, "rekey", "--store", "log.db", "--key", "ask", "--new-key", "ask") as screen:
-        screen.reads("passphrase: ")
-        screen.types("one\n")
-        assert screen.reads("new passphrase: ").count("passphrase: ") == 2
-        screen.types("two\n")
+def test_only_what_was_listed_is_deleted(years: Path) -> None:
+    """While somebody reads the list another session is made; the next oldest goes unseen, to make room for it."""
+    with at_terminal(years, "gc", "--max-sessions", "2", "--store", "log.db") as screen:
+        screen.reads("delete 1 session for good? [y/N]")
+        with closing(open_store(years / "log.db")) as store:
+            store.create("made meanwhile")
+        screen.types("y\n")
         code, text = screen.ends()
-    assert (code, "one" in text.split(), "two" in text.split()) == (0, False, False)
-    with closing(open_store(tmp_path / "log.db", key=Passphrase("two"), read_only=True)) as store:
+    assert (code, left(years)) == (0, ["made meanwhile", *YEARS[1:]])
+    assert "s2021 stays: it was not listed before" in text
+
+
+@pytest.mark.slow
+def test_a_new_passphrase_is_asked_for_by_its_name_and_twice(tmp_path: Path) -> None:
+    """Two equal questions in a row: nobody knows which of them is about the new passphrase. And a slip of a finger in
+    it locks everybody out."""
+    with closing(open_store(tmp_path / "log.db", key=Passphrase("alfa"))) as store:
+        store.create("s")
+    words = ("rekey", "--store", "log.db", "--key", "ask", "--new-key", "ask")
+    for again, ended in (("bravu", 2), ("bravo", 0)):
+        with at_terminal(tmp_path, *words) as screen:
+            for what, answer in (("passphrase: ", "alfa"), ("new passphrase: ", "bravo"), ("phrase again: ", again)):
+                screen.reads(what)
+                screen.types(f"{answer}\n")
+            code, text = screen.ends()
+        assert (code, {"alfa", "bravo", "bravu"} & {*text.split()}) == (ended, set())
+        assert ("two different texts" in text) == (ended == 2)
+    with closing(open_store(tmp_path / "log.db", key=Passphrase("bravo"), read_only=True)) as store:
         assert [info.id for info in store.sessions()] == ["s"]
+
+
+@pytest.mark.slow
+def test_the_passphrase_of_a_store_to_be_made_is_asked_for_twice(tmp_path: Path) -> None:
+    """A store is made with a passphrase that nobody knows."""
+    (tmp_path / "body.json").write_text('{"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}')
+    with at_terminal(tmp_path, "import", "body.json", "--store", "log.db", "--key", "ask") as screen:
+        screen.reads("new passphrase: ")
+        screen.types("one\n")
+        screen.reads("new passphrase again: ")
+        screen.types("two\n")
+        assert screen.ends()[0] == 2
+    assert not (tmp_path / "log.db").exists()
+
+
+@pytest.mark.slow
+def test_a_chat_that_nobody_would_see_does_not_begin(tmp_path: Path) -> None:
+    """`turnlog chat > file` waits for answers to questions that are in the file."""
+    words = ("chat", "--store", "log.db", "--model", "scripted/demo")
+    with (tmp_path / "out.txt").open("wb") as file, at_terminal(tmp_path, *words, stdout=file) as screen:
+        code, text = screen.ends()
+    assert (code, "standard output is not a terminal" in text) == (2, True)
 
 
 @pytest.mark.slow

@@ -574,20 +574,23 @@ _LIMITS = st.builds(
 )
 
 
-@given(_stores(), _LIMITS)
-def test_laws_of_every_plan(given_: tuple[list[SessionInfo], Inventory], limits: Limits) -> None:
-    """A plan that takes what must stay, leaves what must go, or leaves a fork without what it reads on the way."""
+@given(_stores(), _LIMITS, st.none() | st.frozensets(st.sampled_from([f"s{n}" for n in range(8)])))
+def test_laws_of_every_plan(
+    given_: tuple[list[SessionInfo], Inventory], limits: Limits, among: frozenset[str] | None
+) -> None:
+    """A plan that takes what must stay or nobody agreed to, leaves what must go, or leaves a fork without what it
+    reads on the way."""
     infos, inventory = given_
     used = sum(piece.size for piece in inventory.pieces) + sum(inventory.blobs.values())
-    made = plan(infos, inventory, limits, used=used, now=NOW)
+    made = plan(infos, inventory, limits, used=used, now=NOW, among=among)
     left = {info.id for info in infos}
-    may_not = inventory.kept | (inventory.in_use or frozenset())
+    may_not = inventory.kept | (inventory.in_use or frozenset()) | (frozenset() if among is None else left - among)
     for gone in made.gone:
         assert gone.session in left - may_not
         forks = {reader for piece in inventory.pieces if piece.owner == gone.session for reader in piece.readers}
         assert forks & left <= {gone.session}, "a fork was left without what it reads"
         left.remove(gone.session)
-    assert plan(infos, inventory, limits, used=used, now=NOW) == made
+    assert plan(infos, inventory, limits, used=used, now=NOW, among=among) == made
 
     bound = {name for name in left if name in may_not}
     while (

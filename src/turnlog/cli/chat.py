@@ -143,6 +143,8 @@ class _Printed:
 
 
 async def _in_terminal(talk: Conversation) -> int:
+    if not is_terminal(sys.stdout):
+        raise InputError("chat: standard output is not a terminal, so nobody would see what is asked; give -p PROMPT")
     try:
         terminal = import_module("turnlog.chat.terminal")
     except ImportError as error:

@@ -60,8 +60,9 @@ def _gc(arguments: Namespace) -> int:
         if found.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
             say("nothing deleted")
             return 0
+        among = None if arguments.yes else {each.session for each in found.gone}
         with opened(arguments, write=True) as store:
-            found = collect(store, limits, now=now)
+            found = collect(store, limits, now=now, among=among)
     if arguments.json:
         out_json(msgspec.to_builtins(found))
     for line in _account(found):

@@ -71,7 +71,7 @@ def _before(age: str) -> str:
 
 
 def _copy(arguments: Namespace) -> int:
-    key = key_at(arguments.new_key, "new passphrase") if arguments.new_key else None
+    key = key_at(arguments.new_key, new=True) if arguments.new_key else None
     with opened(arguments, past_damage=False) as source:
         target = open_store(arguments.path, durability="full", key=key)
         try:
@@ -88,6 +88,6 @@ def _rekey(arguments: Namespace) -> int:
         raise InputError(f"rekey: the present key is missing; give its place with --key WHERE or {KEY_VARIABLE}")
     if is_missing(arguments):
         raise no_store(place(arguments))
-    rekey_store(place(arguments), key, key_at(arguments.new_key, "new passphrase"))
+    rekey_store(place(arguments), key, key_at(arguments.new_key, new=True))
     say(f"the key of {without_password(place(arguments))} was changed; only the new key opens the store now")
     return 0

@@ -45,12 +45,14 @@ def key_of(arguments: Namespace) -> KeySource | None:
     return None if where is None else key_at(where)
 
 
-def key_at(where: KeySource, prompt: str = "passphrase") -> KeySource:
-    """The key at a place that `--key` names; asks for a passphrase for `ask`, with this prompt. Raises InputError for
-    `ask` if standard input is not a terminal."""
+def key_at(where: KeySource, *, new: bool = False) -> KeySource:
+    """The key at a place that `--key` names; asks for a passphrase for `ask`, and twice for a `new` one. Raises
+    InputError for `ask` if standard input is not a terminal."""
     if where != ASK:
         return where
-    return Passphrase(asked_secret(prompt, "--key ask", "passphrase-file:PATH or passphrase-env:NAME"))
+    otherwise = "passphrase-file:PATH or passphrase-env:NAME"
+    option, prompt = ("--new-key ask", "new passphrase") if new else ("--key ask", "passphrase")
+    return Passphrase(asked_secret(prompt, option, otherwise, twice=new))
 
 
 def is_missing(arguments: Namespace) -> bool:
@@ -80,7 +82,7 @@ def opened(
     if write and not make and is_missing(arguments):
         raise no_store(place(arguments))
     settings = settings_of(arguments)
-    key = None if settings.key is None else key_at(settings.key)
+    key = None if settings.key is None else key_at(settings.key, new=make and is_missing(arguments))
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
         for problem in getattr(store, "torn", ()) if write else ():  # damaged records that opening the store set aside

@@ -142,16 +142,20 @@ def agreed(question: str, command: str, otherwise: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def asked_secret(prompt: str, option: str, otherwise: str) -> str:
-    """Ask for a text that is not shown while it is typed. Raises InputError if standard input is not a terminal;
-    `option` is what asks, `otherwise` what to use instead."""
+def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = False) -> str:
+    """Ask for a text that is not shown while it is typed; `twice` for a new one, in which a slip of a finger would lock
+    everybody out. Raises InputError if standard input is not a terminal, and for two different answers; `option` is
+    what asks, `otherwise` what to use instead."""
     if not is_terminal(sys.stdin):
         raise InputError(
             f"{option}: standard input is not a terminal, so the {prompt} cannot be asked for; use {otherwise}"
         )
     with suppress(OSError, ValueError):
         flush()
-    return getpass(f"{prompt}: ")
+    said = getpass(f"{prompt}: ")
+    if twice and getpass(f"{prompt} again: ") != said:
+        raise InputError(f"{option}: these are two different texts; nothing was changed")
+    return said
 
 
 def place_of(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,14 +22,17 @@ def collect(
     dry_run: bool = False,
     grace: float = SWEEP_GRACE_SECONDS,
     key: KeySource | None = None,
+    among: Collection[str] | None = None,
 ) -> Collected:
     """Delete sessions until the store is within its limits, and then the media that no record refers to.
 
     `store` is a store, the path of a store, or None for the store that the settings name. With `limits` None, the
     limits of the settings apply; limits set in a project's file apply only to the store that this file names. `now` is
     the time up to which ages are counted, with its time zone (None: now); `grace` as for `Store.sweep`. With
-    `dry_run` nothing is changed. `key` opens an encrypted store at a path, as for `turnlog.open`. Raises InputError
-    without a limit or without a time zone, CorruptRecord if damage makes it impossible to find out what may be deleted.
+    `dry_run` nothing is changed. `among` are the ids of the sessions that may be deleted (None: all), as those that
+    somebody saw in a dry run and agreed to. `key` opens an encrypted store at a path, as for `turnlog.open`. Raises
+    InputError without a limit or without a time zone, CorruptRecord if damage makes it impossible to find out what may
+    be deleted.
     """
     if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
         raise InputError(f"now must be a datetime with its time zone, such as datetime.now(UTC), not {now!r}")
@@ -47,10 +51,10 @@ def collect(
         raise InputError("no limit is set: give max_age, max_disk, max_sessions or compress_after, or configure one")
     at = now or datetime.now(UTC)
     if not isinstance(store, (str, Path)):
-        return collect_within(store, limits, at, dry_run, grace)
+        return collect_within(store, limits, at, dry_run, grace, among)
     opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
     try:
-        return collect_within(opened, limits, at, dry_run, grace)
+        return collect_within(opened, limits, at, dry_run, grace, among)
     finally:
         opened.close()
 

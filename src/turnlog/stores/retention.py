@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -134,9 +134,20 @@ def is_over(store: Store, limits: Limits, now: datetime) -> bool:
     )
 
 
-def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, used: int, now: datetime) -> Plan:
-    """The plan for these sessions. `used` is the bytes that they take on disk."""
-    planner = _Planner(infos, inventory, used, now)
+def plan(
+    infos: Sequence[SessionInfo],
+    inventory: Inventory,
+    limits: Limits,
+    *,
+    used: int,
+    now: datetime,
+    among: Collection[str] | None = None,
+) -> Plan:
+    """The plan for these sessions. `used` is the bytes that they take on disk. With `among`, all others stay."""
+    reasons = _reasons(infos, inventory, now)
+    if among is not None:
+        reasons = {info.id: "it was not listed before" for info in infos if info.id not in among} | reasons
+    planner = _Planner(infos, inventory, used, reasons)
 
     def take_old() -> None:
         if limits.max_age is not None:
@@ -154,9 +165,16 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
     return Plan(tuple(planner.gone), planner.spared)
 
 
-def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
+def collect_within(
+    store: Store,
+    limits: Limits,
+    now: datetime,
+    dry_run: bool,
+    grace: float,
+    among: Collection[str] | None = None,
+) -> Collected:
     """Delete sessions of a store until it is within `limits`; ages are measured at `now`. `grace` is as in
-    `Store.sweep`."""
+    `Store.sweep`. With `among`, no other session is deleted."""
     before = store.used()
     gone: list[Gone] = []
     packed: list[Compressed] = []
@@ -167,17 +185,18 @@ def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, g
         library()  # before anything is deleted
         inventory = store.inventory()
         if dry_run:
-            made = plan(store.sessions(), inventory, limits, used=before, now=now)
+            made = plan(store.sessions(), inventory, limits, used=before, now=now, among=among)
             packed = would_pack(waiting, inventory, {each.session for each in made.gone})
         else:  # before the size is measured: compressing may make deleting unnecessary
             lasting = Limits(limits.max_age, None, limits.max_sessions)
-            gone = _delete_planned(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
+            made = plan(store.sessions(), inventory, lasting, used=before, now=now, among=among)
+            gone = _delete_planned(store, made.gone)
             waiting = to_pack(store, limits.compress_after, now)
             packed = packed_all(
                 store, waiting, lambda name, error: damaged.append(Spared(name, f"not packed: {error}"))
             )
     for _ in range(_ROUNDS):
-        made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now)
+        made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now, among=among)
         spared = (*made.spared, *damaged)
         if dry_run:
             after = before - sum(each.size for each in made.gone)
@@ -229,11 +248,11 @@ def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...
 class _Planner:
     """Chooses sessions one by one: the oldest that may be deleted and that no remaining session reads from."""
 
-    def __init__(self, infos: Sequence[SessionInfo], inventory: Inventory, used: int, now: datetime) -> None:
+    def __init__(self, infos: Sequence[SessionInfo], inventory: Inventory, used: int, reasons: dict[str, str]) -> None:
         self.left = {info.id: info for info in infos}
         self.gone: list[Gone] = []
         self._spared: dict[str, str] = {}
-        self._must_stay = _reasons(infos, inventory, now)
+        self._must_stay = reasons
         self._pieces, self._blobs = inventory.pieces, inventory.blobs
         self._readers = [set(piece.readers) for piece in self._pieces]
         self._read_by: dict[str, list[int]] = {}  # the pieces that each session reads
