@@ -267,6 +267,18 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         turnlog.target("openai-chat", "gpt-4o")
 
 
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table in its usual place that is passed over, as it is a link to nothing, or a folder."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    script = "import turnlog; turnlog.target('openai-chat', 'gpt-4o')"
+    own_file().parent.mkdir()
+    for make in (lambda: own_file().symlink_to("nowhere"), lambda: (own_file().unlink(), own_file().mkdir())):
+        make()
+        ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert f"InputError: {own_file()}: cannot be read (" in ended.stderr
+
+
 def test_importing_reads_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`import turnlog` that opens a table, or fails over a broken one."""
     broken = tmp_path / "models.json"

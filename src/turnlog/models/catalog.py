@@ -273,8 +273,9 @@ def _table(named: str) -> dict[str, dict[str, Any]]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        if named:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); {VARIABLE} names this file") from error
+        if named or os.path.lexists(path):  # a link to nothing, a folder, a file of another user
+            why = f"; {VARIABLE} names this file" if named else ""
+            raise InputError(f"{path}: cannot be read ({error.strerror}){why}") from error
         return shipped
     return {**shipped, **{name: _over(name, entry, shipped) for name, entry in _own(path, text).items()}}
 
