@@ -52,16 +52,18 @@ def read_size(value: int | str) -> int:
     return value
 
 
-def old_max_size(value: Any, spelling: str = "max_size", new: str = "max_disk") -> Any:
-    """The value of `max_disk` that was given as `max_size`, its name until 0.2. Raises InputError for a number without
-    a unit: other programs count turns with `maxSize`, and a thousand bytes would delete every session."""
+def old_max_size(value: Any, spelling: str = "max_size", new: str = "max_disk", where: str = "") -> Any:
+    """The value of `max_disk` that was given as `max_size`, its name until 0.2. `where` names the file in the warning.
+    Raises InputError for a number without a unit: other programs count turns with `maxSize`, and a thousand bytes would
+    delete every session."""
     if not (isinstance(value, str) and (value.strip() == "none" or _is_size(value))):
         raise InputError(
             f"{spelling}: {value!r} is no size with a unit, so it may mean bytes or turns; write {new} with a unit "
             '(such as "500MB") for the space of a store on disk, or max_size in the table [history] of a configuration '
             "file for the turns that requests show"
         )
-    warnings.warn(f"{spelling} is called {new} now; it is read until 0.3", DeprecationWarning, stacklevel=_outside())
+    told = f"{where and f'{where}: '}{spelling} is called {new} now; it is read until 0.3"
+    warnings.warn(told, DeprecationWarning, stacklevel=_outside())
     return value
 
 

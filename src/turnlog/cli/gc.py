@@ -75,7 +75,7 @@ def _old_size(text: str) -> int:
     try:
         size: int = checked(read_size, SIZES)(old_max_size(text, "--max-size", "--max-disk"))
     except InputError as error:
-        raise ArgumentTypeError(str(error)) from error
+        raise ArgumentTypeError(str(error).removeprefix("--max-size: ")) from error
     return size
 
 

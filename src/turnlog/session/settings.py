@@ -150,7 +150,7 @@ def _place(
     where = name.removeprefix("user file ").removeprefix("project file ")
     found: dict[str, Any] = {}
     try:
-        for spelled, key, value in _keys_said(said):
+        for spelled, key, value in _keys_said(said, where):
             if key not in keys():
                 known = [name for name, about in keys().items() if of_program or about.in_files]
                 raise InputError(f"there is no key {spelled!r}; {_nearest(key, known)}")
@@ -170,14 +170,14 @@ def _place(
     return _Place(name, found, of_project)
 
 
-def _keys_said(said: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _keys_said(said: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, Any]]:
     """Each key as it is spelled, the setting that it is, and its value. Raises InputError."""
     for spelled, value in said.items():
         key = _snake(spelled)
         if key == _TABLE:
             yield from _table_said(value)
         elif key == _OLD_DISK and value is not None:
-            yield spelled, _DISK, old_max_size(value, spelled)
+            yield spelled, _DISK, old_max_size(value, spelled, where=where)
         else:
             yield spelled, key, value
 
