@@ -123,7 +123,7 @@ def test_both_spellings_at_once_are_refused(folder: Path, monkeypatch: pytest.Mo
 def test_the_command_line_tells_of_the_old_name_once(turnlog: Command, tmp_path: Path) -> None:
     """A warning that Python does not print, or prints with a line of source for each place that loads settings."""
     ended = turnlog("gc", "--max-size", "1TB", "--yes", "--store", str(tmp_path / "x.db"))
-    assert ended.err.splitlines()[0] == "turnlog: --max-size is called --max-disk now; it is read until 0.3"
+    assert ended.err.splitlines()[0] == "turnlog: --max-size is called --max-disk now; it is read until 0.2"
     (tmp_path / "turnlog.toml").write_text("store = 'own.db'\nmax_size = '1TB'")
     ended = turnlog("gc", "--yes", "--store", str(tmp_path / "own.db"))
     assert ended.err.count("turnlog.toml: max_size is called max_disk now") == 1

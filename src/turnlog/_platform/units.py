@@ -62,7 +62,7 @@ def old_max_size(value: Any, spelling: str = "max_size", new: str = "max_disk", 
             '(such as "500MB") for the space of a store on disk, or max_size in the table [history] of a configuration '
             "file for the turns that requests show"
         )
-    told = f"{where and f'{where}: '}{spelling} is called {new} now; it is read until 0.3"
+    told = f"{where and f'{where}: '}{spelling} is called {new} now; it is read until 0.2"
     warnings.warn(told, DeprecationWarning, stacklevel=_outside())
     return value
 
