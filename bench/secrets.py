@@ -1,10 +1,14 @@
 """Plant secrets of many kinds in sessions, and look where they are: on disk, in requests, after reopening.
 
     python bench/secrets.py --kinds 25
+    python bench/secrets.py --settings
 
 Each session has one secret in a user's message, a call, a result, a note, a title and a text file, lives through a
 stream with checkpoints, a compaction and a summary that a model wrote of them, is exported, forked and opened again.
 Bars: 0 secrets in any file, all in the requests of the living session, and marks with edits after reopening.
+
+With `--settings`: all kinds of `tests/redaction/kinds.py`, each in six settings (prose, environment, JSON,
+configuration, command, log), looked for by the redactor alone. Bar: at least 200 kinds are found in every setting.
 """
 
 from __future__ import annotations
@@ -85,10 +89,32 @@ def whole(secret: str) -> str:
     return max(secret.split("\n"), key=len)
 
 
+def in_settings() -> int:
+    """How many kinds are found in which settings."""
+    from kinds import KINDS, planted  # beside the tests
+
+    redactor, missed, settings = turnlog.Redactor(), dict[str, list[str]](), Counter[str]()
+    for one in planted():
+        if one.secret in redactor.text(one.text)[0]:
+            missed.setdefault(one.kind, []).append(one.setting)
+        else:
+            settings[one.setting] += 1
+    found = len(KINDS) - len(missed)
+    print(f"{len(KINDS)} kinds, found in every setting: {found}")
+    print("  ".join(f"{setting}: {n}" for setting, n in settings.items()))
+    for kind, places in missed.items():
+        print(f"  missed: {kind} ({', '.join(places)})")
+    print("bar:", "met" if found >= 200 else "MISSED")
+    return 0 if found >= 200 else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--kinds", type=int, default=25)
+    parser.add_argument("--settings", action="store_true", help="all kinds in six settings")
     given = parser.parse_args()
+    if given.settings:
+        return in_settings()
     from planted import SECRETS  # beside the tests
 
     seen: Counter[str] = Counter()

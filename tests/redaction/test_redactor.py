@@ -296,6 +296,18 @@ def test_signed_reasoning_keeps_its_signature() -> None:
         "password=" + "a1b" * 200_000,
         "[;m" * 200_000 + "mMT" * 100_000,
         "authorization: " * 50_000,
+        "mysql " * 80_000,
+        "redis-cli -a " * 40_000,
+        "Cookie: a=" * 50_000,
+        "Cookie: " + "a=1;" * 120_000,
+        "machine a login " * 30_000,
+        "AZDO" * 120_000,
+        "+ASt" * 120_000,
+        "A" * 300_000 + "%2B" * 60_000,
+        "a:5432:" * 70_000,
+        '"auth": "' + "aB1" * 150_000,
+        "define('AUTH_KEY','" * 25_000,
+        "A_TOKEN=" * 60_000,
     ],
 )
 def test_hostile_text_ends(text: str) -> None:

@@ -39,6 +39,17 @@ _QUALIFIERS = (
     "account",
     "client",
     "app",
+    "admin",
+    "write",
+    "service",
+    "server",
+    "deploy",
+    "license",
+    "webhook",
+    "consumer",
+    "subscription",
+    "ingest",
+    "ingestion",
 )
 """Words that must come before `key`, because a plain `key` is usually the key of a dictionary."""
 
@@ -73,6 +84,7 @@ _STOP = re.compile(r"[\s\"'`<>,;&\\|\[]|\Z")
 
 _QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _WORDS = re.compile(
     r"_*(?:(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2}(?:_+(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2})+|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2})\Z"
@@ -96,6 +108,11 @@ def entropy(text: str) -> float:
     return -sum(n / size * math.log2(n / size) for n in Counter(text).values()) if size else 0.0
 
 
+def _is_mixed(value: str) -> bool:
+    """Whether `value` has digits and letters, and is not the name of a variable."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _WORDS.match(value)
+
+
 def looks_random(text: str, least: int = 12) -> bool:
     """Whether `text` looks generated: long, with many different characters, including digits."""
     if len(text) < least or entropy(text) < _RANDOM_BITS:
@@ -111,7 +128,7 @@ def name_kind(name: str) -> str:
 
 def _kind_at(lower: str, start: int, keyword: str) -> str:
     """The kind of the keyword at this position, depending on the text before it."""
-    before = lower[max(0, start - 12) : start]
+    before = lower[max(0, start - 16) : start]
     if keyword.startswith("key"):
         return "key" if before.rstrip("_- ").endswith(_QUALIFIERS) else ""
     if keyword in ("pass", "pwd") and before[-1:].isalpha():
@@ -126,10 +143,18 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.pattern.search(value[:_LOOKED_AT]) is not None
 
 
-def plausible(kind: str, value: str) -> bool:
-    """Whether `value` is a secret, given that its name is that of a secret of this kind."""
+def is_variable(name: str) -> bool:
+    """Whether `name` is that of an environment variable of several words: `GRAFANA_TOKEN`."""
+    return _VARIABLE.match(name) is not None
+
+
+def plausible(kind: str, value: str, name: str = "") -> bool:
+    """Whether `value` is a secret, given that its name is that of a secret of this kind. If `name` is that of an
+    environment variable, a token or key may be short."""
     if len(value) < 4 or any(map(str.isspace, value)) or is_placeholder(value) or _PLACE.match(value):
         return False
+    if kind != "password" and is_variable(name) and _is_mixed(value):
+        return True
     if kind in ("token", "key"):
         return looks_random(value)
     if kind == "secret":
@@ -180,7 +205,8 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
     if pair["quoted"] is not None:
         begin = pair.start("quoted")
         ends = (_closed(pair, text), pair.end("quoted"))  # not all backslashes escape: C:\\dir\\ in a batch file
-        return next((Named(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip())), None)
+        whole = _variable(pair, text)
+        return next((Named(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip(), whole)), None)
     value = pair["plain"].rstrip(".:)}]\u201d")
     if kind == "password" and not pair["tag"]:
         more = _MORE.match(text, pair.end("plain"))
@@ -189,10 +215,11 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
             return Named(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):
         return None
-    if not _is_literal(value, pair, text, kind) or (name and _is_scheme(name.group(), pair)):
+    variable = "" if _EXPRESSION.pattern.match(value) else _variable(pair, text)
+    if not (variable or _is_literal(value, pair, text, kind)) or (name and _is_scheme(name.group(), pair)):
         return None
     begin = pair.start("plain")
-    if not plausible(kind, value):
+    if not plausible(kind, value, variable):
         return None
     stop = _STOP.search(text, pair.end("plain")) if len(pair["plain"]) == _LONGEST else None
     return Named(kind, begin, stop.start() if stop else begin + len(value))
@@ -252,6 +279,17 @@ def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
         or _is_shell(pair, text)
         or not (after.startswith((",", "(", ")", "[", "]", "{", "}")) or pair["plain"] != value)
     )
+
+
+def _variable(pair: re.Match[str], text: str) -> str:
+    """The name of the environment variable that is set to the value, as in `NAME=value` and `"NAME": "value"`; "" if
+    it is another pair."""
+    if pair["op"] not in ("=", ":"):
+        return ""
+    before = _NAME_END.search(text, max(0, pair.start() - 40), pair.start())
+    start = before.start() if before else pair.start()
+    name = text[start : pair.start("op")].removeprefix("n").rstrip("\\\"'`")  # n: of a line end that is written as \n
+    return name if is_variable(name) else ""
 
 
 def _is_shell(pair: re.Match[str], text: str) -> bool:

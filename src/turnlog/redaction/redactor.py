@@ -213,7 +213,7 @@ class Redactor:
 
     def _named(self, text: str, name: str, counts: dict[str, int]) -> str:
         is_secret = self._known and name and text not in EXAMPLES
-        if is_secret and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
+        if is_secret and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text, name):
             whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
             finding = next(whole, Finding(kind, 0, len(text), looks_random(text, 16)))
             _add(counts, {finding.kind: 1})
@@ -285,8 +285,11 @@ def _candidates(text: str) -> list[tuple[str, Shape]]:
     left = _WHOLE
     for at in pieces:
         runs = _long_runs(text if len(pieces) == 1 else text[at : at + _PIECE + _OVERLAP])
-        missing = [char for char in _IN_NEEDLES if char not in runs] if len(runs) >= _MANY else []
-        met = [row for row in left if not any(char in row[0] for char in missing) and row[0] in runs]
+        likely: Iterable[tuple[str, Shape]] = left
+        if len(runs) >= _MANY:
+            missing = [char for char in _IN_NEEDLES if char not in runs]
+            likely = [row for row in left if not any(char in row[0] for char in missing)]
+        met = [row for row in likely if row[0] in runs]
         if met:
             found += met
             left = tuple(row for row in left if row not in met)
