@@ -17,6 +17,7 @@ from store_parts import filled, said, texts
 import turnlog
 from commands import Command
 from postgres_server import PostgresServer
+from turnlog._platform.urls import without_password
 from turnlog.errors import (
     BlobMissing,
     Conflict,
@@ -30,7 +31,7 @@ from turnlog.errors import (
 from turnlog.log.messages import Media, Message
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, Problem
-from turnlog.stores import copy_store, open_store, salvage, without_password
+from turnlog.stores import copy_store, open_store, salvage
 
 if TYPE_CHECKING:
     from turnlog.stores import PostgresStore

@@ -8,10 +8,10 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.paths import is_there
+from .._platform.urls import without_password
 from ..config.settings import Settings, keys
 from ..session.settings import loaded, unknown_variables
 from ..session.settings_files import project_file, user_file
-from ..stores import without_password
 from .arguments import add_command
 from .terminal import out_json, out_line, say
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.units import counted
+from .._platform.urls import without_password
 from ..errors import SessionNotFound
 from ..export import visible
 from ..importers import Origin, read_file
@@ -23,7 +24,7 @@ from ..providers.protocol import Parsed
 from ..requests.request import Request
 from ..requests.standalone import aimed
 from ..session.session import Session
-from ..stores import MemoryStore, without_password
+from ..stores import MemoryStore
 from ..view.types import Edit, Loss
 from .arguments import add_command
 from .stores import is_missing, opened, place, whole_id

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from .._platform.units import AGES, counted, read_age
+from .._platform.urls import without_password
 from ..errors import InputError, no_store
 from ..log.store import Packed
-from ..stores import copy_store, open_store, rekey_store, without_password
+from ..stores import copy_store, open_store, rekey_store
 from .arguments import add_command
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place, report
 from .terminal import say

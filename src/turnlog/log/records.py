@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from .._platform.urls import without_password
 from .budget import Budget, Strategy
 from .caching import CacheRead
 from .messages import Form, Message, Outcome, Part, Tool
@@ -222,6 +224,9 @@ class Configuration(
     strategy: Strategy | None = None
     environment: Environment | None = None
     base_url: str = ""
+
+    def __repr__(self) -> str:
+        return Struct.__repr__(replace(self, base_url=without_password(self.base_url)))
 
 
 class FileChange(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="file_change"):

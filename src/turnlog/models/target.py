@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from .._platform.urls import without_password
 from ..errors import InputError, UnknownProvider, text_given
 from .abilities import Abilities
 from .catalog import VARIABLE, find_model, model_abilities, own_file
@@ -93,7 +95,10 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
         return model_abilities(self.model)
 
     def __str__(self) -> str:
-        return f"{self.provider} {self.model}" + (f" at {self.base_url}" if self.base_url else "")
+        return f"{self.provider} {self.model}" + (f" at {without_password(self.base_url)}" if self.base_url else "")
+
+    def __repr__(self) -> str:
+        return Struct.__repr__(replace(self, base_url=without_password(self.base_url)))
 
     def with_settings(self, **settings: Any) -> Target:
         """This target with more request settings, which override those that it has. Raises InputError."""

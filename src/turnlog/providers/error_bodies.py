@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import FormatError
+from ..redaction import Redactor
 from .edits import brief
 from .sdk_objects import plain
 
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
 """Keys of answers. A body with one of these keys and an error is an answer that was interrupted."""
 
+_REDACTOR = Redactor()
 _KINDS = ("type", "status", "code")
 """Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
 
@@ -42,9 +44,12 @@ def _error_in(body: Mapping[str, Any]) -> Any:
 
 
 def error_text(error: Any) -> str:
-    """The kind and the message of an error, for example `rate_limit_error: Slow down`; empty if there is no error."""
-    if not error:
-        return ""
+    """The kind and the message of an error, for example `rate_limit_error: Slow down`; empty if there is no error. A
+    key that the error quotes is replaced by a mark."""
+    return _REDACTOR.text(_said_in(error))[0] if error else ""
+
+
+def _said_in(error: Any) -> str:
     if not isinstance(error, Mapping):
         return error if isinstance(error, str) else brief(error)
     message = error.get("message")

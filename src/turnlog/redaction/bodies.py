@@ -25,15 +25,30 @@ def redacted(body: S, redactor: Redactor) -> tuple[S, Counts]:
 
 
 def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
-    """The bytes of a text file with marks instead of secrets; `data` itself if it is not UTF-8 text."""
+    """The bytes of a text file with marks instead of secrets; `data` itself if it is not text. Text is UTF-8, UTF-16
+    with a byte order mark, or has one byte for each character, as Latin-1."""
+    for encoding in _encodings(data):
+        try:
+            text = data.decode(encoding, "surrogatepass")
+        except UnicodeDecodeError:
+            continue
+        clean, counts = redactor.text(text)
+        return (clean.encode(encoding, "surrogatepass"), counts) if counts else (data, counts)
+    return data, Counter()
+
+
+_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\f\r\x1b")
+_BYTE_ORDERS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+def _encodings(data: bytes) -> tuple[str, ...]:
+    """The encodings that the bytes of a text file may have, the likely one first."""
+    if (order := _BYTE_ORDERS.get(data[:2])) is not None:
+        return (order,)
     if b"\0" in data:
-        return data, Counter()
-    try:
-        text = data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return data, Counter()
-    clean, counts = redactor.text(text)
-    return (clean.encode("utf-8", "surrogatepass"), counts) if counts else (data, counts)
+        return ()
+    # A binary file without any control character is too short to hold a secret.
+    return ("utf-8",) if data.translate(None, _CONTROL) != data else ("utf-8", "latin-1")
 
 
 class _Redaction:

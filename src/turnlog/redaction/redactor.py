@@ -179,6 +179,17 @@ class Redactor:
             _add(counts, Counter(found[number].kind for number in {cut.finding for cut in parts}))
         return text
 
+    def refuse(self, field: str, value: Any) -> None:
+        """Raises InputError if a value that is stored as it is contains a secret: a name, an id, labels. The message
+        names `field` and the kind, never the value."""
+        counts: Counts = Counter()
+        self.value(value, counts, ids=False)
+        if counts:
+            raise InputError(
+                f"{field} contains a secret ({counts_text(counts)}), and is stored as it is: choose another; "
+                "text and notes may contain it, as it is replaced there"
+            )
+
     def mark(self, finding: Finding, secret: str) -> str:
         """The mark that replaces `secret`."""
         if not (finding.random or self._key):

@@ -73,6 +73,7 @@ class RedactingStore(StoreWrapper):
         return self._with_secrets(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        self.redactor.refuse("the session's id", session_id)
         return self.store.create(session_id, title=self.redactor.text(title)[0], created=created, parent=parent)
 
     def rename(self, session_id: str, title: str) -> None:
@@ -83,6 +84,7 @@ class RedactingStore(StoreWrapper):
         self._live = {key: body for key, body in self._live.items() if key[0] != session_id}
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        self.redactor.refuse("the session's id", new_id)
         made = self.store.fork(session_id, new_id, at=at, title=self.redactor.text(title)[0])
         shared = {n: body for (session, n), body in self._live.items() if session == session_id}
         self._live.update({(new_id, n): body for n, body in shared.items() if n <= made.records})

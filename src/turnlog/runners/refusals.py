@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from ..errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
+from ..redaction import Redactor
 
+_REDACTOR = Redactor()
 _NUMBER = r"([\d,_]+)"
 _TOO_LONG = tuple(
     re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL)
@@ -65,8 +67,10 @@ def seconds_to_wait(message: str) -> float | None:
 def refusal(
     runner: str, login: str, message: str, *, status: int | None = None, wait: float | None = None
 ) -> RunnerError:
-    """The error for a refusal of a provider. `login` says what to do without a key; `wait` is the seconds that its
-    headers say. An error within a stream comes with a status of success, which says nothing of it."""
+    """The error for a refusal of a provider, with a mark instead of a key that the provider quotes. `login` says what
+    to do without a key; `wait` is the seconds that its headers say. An error within a stream comes with a status of
+    success, which says nothing of it."""
+    message = _REDACTOR.text(message)[0]
     status = None if status is not None and status < 300 else status
     sizes = sizes_if_too_long(message)
     if sizes is not None or status == 413:

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from .._platform.urls import without_password
 from ..errors import InputError, NotLoggedIn, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut, timed_out
 from ..providers.google import sdk_arguments
 from ..requests.request import Request
-from ..stores import without_password
 from .refusals import refusal
 
 

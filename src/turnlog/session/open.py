@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from .._platform.urls import is_server
 from ..config.settings import Settings
 from ..errors import (
     BlobMissing,
@@ -34,7 +35,7 @@ from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, redacted
-from ..stores import MemoryStore, default_path, is_server, local_path, open_store, store_given
+from ..stores import MemoryStore, default_path, local_path, open_store, store_given
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT
@@ -100,7 +101,7 @@ def open(
             opened.callback(home.close)
         home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
         opened.enter_context(_damage_named(home, session_id))
-        _check_new(home, session_id, said, target, tools, budget, create=create)
+        _check_new(home, session_id, said, target, tools, budget, labels, create=create)
         locks = Locks(home, opened, shared=shared, wait=wait)
         info, created = _found_or_made(home, session_id, said.title, locks) if session_id else _made(home, said, locks)
         session = Session(home, info, said, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
@@ -179,6 +180,21 @@ def _check_open(store: Any) -> None:
         )
 
 
+def _check_names(home: Store, session_id: str, labels: Mapping[str, str]) -> None:
+    """Raises InputError, before it is created, for a new session whose id or labels contain a secret."""
+    if not isinstance(home, RedactingStore):
+        return
+    try:
+        home.redactor.refuse("session_id", session_id)
+        home.redactor.refuse("labels", dict(labels))
+    except InputError:
+        if session_id:
+            with suppress(SessionNotFound):
+                home.info(session_id)
+                return  # it is on record; Session.label looks at new labels
+        raise
+
+
 def _check_new(
     home: Store,
     session_id: str,
@@ -186,11 +202,14 @@ def _check_new(
     target: Target | None,
     tools: tuple[Tool, ...] | None,
     budget: Budget | int | None,
+    labels: Mapping[str, str] | None,
     *,
     create: bool,
 ) -> None:
     """Raises InputError, before it is created, for a new session that could not be configured: with tools or a budget
-    but no target, or with values that cannot be recorded. Raises SessionNotFound for one that must not be created."""
+    but no target, with values that cannot be recorded, or with a secret in its id or labels. Raises SessionNotFound for
+    one that must not be created."""
+    _check_names(home, session_id, labels or {})
     given = "budget" if budget is not None else "tools" if tools else ""
     if create and target is None and not given:
         return

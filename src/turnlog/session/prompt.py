@@ -18,6 +18,7 @@ from ..prompt.compose import Standing, composed, start_text
 from ..prompt.conditions import Facts
 from ..prompt.late import block_of, block_that_ends, text_told
 from ..prompt.sections import Section, capped, is_reserved, replaced, section_given, text_said, tokens_in
+from ..redaction import RedactingStore
 from ..skills.catalogue import TOOLS, list_of_tools
 from ..view.fold import as_shown
 from ..view.types import starts_turn
@@ -74,6 +75,7 @@ class Prompt:
     def add(self, *sections: Section) -> None:
         """Add sections, after those that are there; one whose name is there takes its place. Raises InputError."""
         given = [section_given(section) for section in sections]
+        self._refuse_secrets("the name of a section", [section.name for section in given])
         for section in given:
             self._functions.pop(section.name, None)
             if not isinstance(section.text, str):
@@ -95,7 +97,14 @@ class Prompt:
 
     def label(self, *labels: str) -> None:
         """Give the prompt labels, which conditions of sections may ask for."""
+        self._refuse_secrets("a label of the prompt", labels)
         self._change(lambda now: replace(now, labels=tuple(dict.fromkeys((*now.labels, *labels)))))
+
+    def _refuse_secrets(self, field: str, names: Iterable[str]) -> None:
+        """Raises InputError for new names with a secret; those on record stay usable."""
+        known = {*self._now.labels, *(section.name for section in self._now.sections)}
+        if isinstance(self._store, RedactingStore):
+            self._store.redactor.refuse(field, [name for name in names if name not in known])
 
     def unlabel(self, *labels: str) -> None:
         """Take labels from the prompt."""

@@ -171,6 +171,8 @@ class Session:
         """A new session that begins with this one's records up to number `at` (None: all), also those that a rewind
         took back. It has the same summarizer and pause between checkpoints; a turn open at `at` is closed as failed."""
         self._lease.check()
+        if (redactor := self.log.redactor) is not None:
+            redactor.refuse("new_id", new_id)
         with ExitStack() as taken:  # given back if the rest fails
             if (hold := self._store.hold(new_id)) is not None:
                 taken.callback(hold.close)
@@ -248,7 +250,11 @@ class Session:
     def label(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Set labels of your own, such as `{"user": "ann"}`, by which `store.sessions(where=...)` finds the session. An
         empty value takes a label away; others stay. Returns all labels. They are never sent to a model."""
-        note = labels_note(self.log.labels, labels_given(labels))
+        now, redactor = self.log.labels, self.log.redactor
+        if redactor is not None:
+            new = {name: value for name, value in labels_given(labels).items() if now.get(name) != value}
+            redactor.refuse("labels", new)
+        note = labels_note(now, labels_given(labels))
         if note is not None:
             self._journal.append(note)
         return self.log.labels

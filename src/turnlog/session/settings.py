@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from .._platform.units import old_max_size
+from .._platform.urls import without_password
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
-from ..stores import leads_out, local_path, placed, placed_key, without_password
+from ..stores import leads_out, local_path, placed, placed_key
 from .settings_files import VARIABLE, project_file, read_file, user_file
 
 _PREFIX = "TURNLOG_"

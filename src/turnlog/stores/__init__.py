@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .retention import Collected, Limits
     from .salvaging import Salvaged, salvage
     from .sqlite.store import SqliteStore
-    from .urls import is_server, without_password
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -44,7 +43,6 @@ else:
             "retention": "Collected Limits",
             "salvaging": "Salvaged salvage",
             "sqlite.store": "SqliteStore",
-            "urls": "is_server without_password",
         },
     )
 
@@ -69,7 +67,6 @@ __all__ = [
     "default_path",
     "is_key_place",
     "is_part_of",
-    "is_server",
     "leads_out",
     "local_path",
     "new_key",
@@ -79,5 +76,4 @@ __all__ = [
     "rekey_store",
     "salvage",
     "store_given",
-    "without_password",
 ]

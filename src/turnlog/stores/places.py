@@ -8,11 +8,11 @@ from typing import Any
 
 from .. import stores
 from .._platform.paths import data_folder
+from .._platform.urls import is_server, without_password
 from ..errors import InputError, flag_given, kind_given
 from ..log.store import Store
 from .durability import Durability
 from .encrypted.keys import KeySource
-from .urls import is_server, without_password
 
 _SQLITE_URL = "sqlite:///"
 _FILES_URLS = ("files:///", "files:")

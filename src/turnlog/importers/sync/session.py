@@ -25,6 +25,7 @@ from ...log.validation import check_readable
 from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
 from ...stores.records import blob_names
 from .. import Imported
+from ..protocol import hashed_id
 from ..titles import title_from
 from .growth import has_source, says_less, says_more
 from .own_records import OwnRecords, can_be_renumbered, can_follow, is_own
@@ -48,11 +49,16 @@ class Synced(Struct, frozen=True):
 
 
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
-    """An imported session with marks in place of secrets, in its records, files and title."""
+    """An imported session with marks in place of secrets, in its records, files and title. An id with a secret becomes
+    a hash."""
+    own, parent = (
+        hashed_id("session", one) if redactor.find(one) else one for one in (imported.session_id, imported.parent)
+    )
     redactor = Attentive(redactor)  # the title may begin or end inside a secret
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
     said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
-    return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])
+    title = redacted_title(imported.title, said, redactor)[0]
+    return replace(imported, session_id=own, parent=parent, drafts=drafts, blobs=blobs, title=title)
 
 
 class _Overlap(Struct, frozen=True):

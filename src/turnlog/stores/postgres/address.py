@@ -7,8 +7,8 @@ import re
 from typing import Any
 from urllib.parse import quote
 
+from ..._platform.urls import without_password
 from ...errors import InputError
-from ..urls import without_password
 
 try:
     import psycopg

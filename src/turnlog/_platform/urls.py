@@ -1,11 +1,11 @@
-"""URLs of stores on a server, and how to show them."""
+"""URLs of stores and of models' servers, and how to show them."""
 
 from __future__ import annotations
 
 import re
 
 _SERVERS = ("postgresql://", "postgres://")
-_SECRET = re.compile(r"(?i)([?&][^=&]*passw[^=&]*)=[^&\s]*")
+_SECRET = re.compile(r"(?i)([?&][^=&]*(?:passw|api[_-]?key|token|secret)[^=&]*)=[^&\s]*")
 _USER = re.compile(r"^(\w+://[^:/?#@]*):.*@", re.DOTALL)
 
 
@@ -15,5 +15,6 @@ def is_server(place: str) -> bool:
 
 
 def without_password(place: str) -> str:
-    """A store's place as it may be shown: of a URL on a server the password is left out, also if the URL is wrong."""
+    """A URL or the place of a store as it may be shown: passwords are left out, also if the URL is wrong, and so are
+    keys and tokens in its query."""
     return _SECRET.sub(r"\1=***", _USER.sub(r"\1:***@", place)) if "://" in place else place
