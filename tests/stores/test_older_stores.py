@@ -12,7 +12,7 @@ import pytest
 from store_parts import said, texts
 
 from turnlog.log.messages import Message, Text
-from turnlog.log.records import MessageRecord
+from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
@@ -56,13 +56,55 @@ def test_a_search_index_that_will_be_dropped_is_no_damage(tmp_path: Path) -> Non
             assert (store.verify(), [hit.record for hit in store.search("go")]) == ([], [2])
 
 
+@pytest.mark.parametrize("version", [*range(1, SCHEMA_VERSION)])
+def test_labels_are_found_in_older_stores(tmp_path: Path, version: int) -> None:
+    """A store made before there was an index of labels, in which users lose their sessions or get those of others."""
+    path = tmp_path / "s.db"
+    _written(path, version, *["update records set kind = 'message'"] * (version < 3))  # as they had it
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        Appender().append(db, "s", [Draft(Note("labels", "", {"user": "ann"})), said("ran")], None)
+    before = path.read_bytes()
+    for read_only in (True, False):
+        with closing(SqliteStore(path, read_only=read_only)) as store:
+            for user, wanted in (("ann", ["s"]), ("bob", []), ("", [])):
+                where = {"user": user}
+                assert [info.id for info in store.sessions(where=where)] == wanted
+                assert [hit.session for hit in store.search("ran", where=where)] == wanted
+            assert (store.verify(), texts(store.read("s"))) == ([], ["Be brief.", "go", "ran"])
+        assert (path.read_bytes() == before) or not read_only
+
+
+def test_an_index_of_labels_notices_what_it_was_not_told(tmp_path: Path) -> None:
+    """A process of an older version that still runs changes labels, and a user goes on to see the session; or an entry
+    that was damaged is believed."""
+    path = tmp_path / "s.db"
+    with closing(SqliteStore(path)) as store:
+        store.create("s")
+        store.append("s", [Draft(Note("labels", "", {"user": "ann"}))])
+        assert len(store.sessions(where={"user": "ann"})) == 1
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            Appender().append(db, "s", [said("go"), Draft(Note("labels", "", {"user": "bob"})), said("ran")], None)
+        assert store.sessions(where={"user": "ann"}) == [] and len(store.sessions(where={"user": "bob"})) == 1
+        assert store.verify() == []
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("update labelled set labels = replace(labels, 'bob', 'ann')")
+        assert ["index of labels was damaged" in problem.what for problem in store.verify()] == [True]
+        assert store.sessions(where={"user": "ann"}) == [] and store.verify() == []
+        store.append("s", [said("x")])
+        assert len(store.sessions(where={"user": "bob"})) == 1
+        store.delete("s")
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("select * from labelled").fetchall() == []
+
+
 def test_upgrades_are_only_added_to() -> None:
     """A step that is edited, or a condition that stands in one: stores that took it before are others than those that
     take it now, and no step leads from the one to the other."""
     steps = sys.modules["turnlog.stores.sqlite.schema"]._UPGRADES
     digests = [hashlib.sha256(repr(step).encode()).hexdigest()[:10] for step in steps]
-    assert digests[:12] == [
+    assert digests[:13] == [
         "55355bb6a0", "7e4dcd3568", "9cdd60a7df", "e8a1002c21", "87bd10748c", "7a36f11a73", "96d2980f75", "28468da3c4",
         "8366aa53c4", "7dcb5de5f0", "fa690acae3", "fafa56c058",
+        "e27cdc615a",
     ]  # fmt: skip
     assert len(digests) == SCHEMA_VERSION

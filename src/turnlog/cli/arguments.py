@@ -35,6 +35,19 @@ def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
     return read_argument
 
 
+def add_labels(parser: ArgumentParser) -> None:
+    """Add the option `--label`, whose value is a list of names and values."""
+    text = "only sessions with this label (NAME=: without it); give it again for further labels"
+    parser.add_argument("--label", metavar="NAME=VALUE", action="append", default=[], type=_label, help=text)
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise ArgumentTypeError(f"{text!r} is not a label; write NAME=VALUE, such as user=ann")
+    return name, value
+
+
 def number(what: str, least: int = 0) -> Callable[[str], int]:
     """An argument type for a whole number of `what`, at least `least`; 1,000 and 1_000 are allowed."""
 

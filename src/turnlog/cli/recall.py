@@ -10,7 +10,7 @@ import msgspec
 from .._platform.units import counted
 from ..export import visible
 from ..memory.recall import MAX_TOKENS, quoted, recall
-from .arguments import add_command, number
+from .arguments import add_command, add_labels, number
 from .stores import is_missing, is_writable, opened, place
 from .terminal import out, out_json, say
 
@@ -21,6 +21,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help="a question, or a few words; rare words help most")
     text = f"passages of at most N tokens (default: {MAX_TOKENS:,})"
     parser.add_argument("--tokens", metavar="N", type=number("tokens", 1), default=MAX_TOKENS, help=text)
+    add_labels(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_recall)
 
@@ -31,7 +32,7 @@ def _recall(arguments: Namespace) -> int:
         return 0
     # A search first brings the index up to date. If the store is read-only, it reads all records instead.
     with opened(arguments, write=is_writable(arguments)) as store:
-        found = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens)
+        found = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens, where=dict(arguments.label))
     if arguments.json:
         for passage in found:
             out_json(msgspec.to_builtins(passage))

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..export import visible
 from ..log.codec import KINDS
 from ..log.store import Hit
-from .arguments import add_command, number
+from .arguments import add_command, add_labels, number
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import out, out_json, say
@@ -34,6 +34,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     text = "only messages of user, assistant, system or tool, or records of another kind (note, decision, ...)"
     search.add_argument("--role", metavar="R", help=text)
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
+    add_labels(search)
     search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
     search.add_argument("--until", metavar="DATE", type=_date, help="only up to and including this date")
     search.add_argument(
@@ -66,6 +67,7 @@ def _search(arguments: Namespace) -> int:
             tool=arguments.tool,
             since=arguments.since,
             until=arguments.until,
+            where=dict(arguments.label),
             limit=arguments.limit,
         )
         rewinds = {name: rewinds_of(store, name) for name in dict.fromkeys(hit.session for hit in hits)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,7 +20,7 @@ from ..models.pricing import total_cost
 from ..session.reader import source_of, was_resumed
 from ..stores.labels import labels_of
 from ..stores.leases import unowned
-from .arguments import WHOLE_ID, add_command
+from .arguments import WHOLE_ID, add_command, add_labels
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
@@ -33,8 +33,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     ls.add_argument("--cost", action="store_true", help="add tokens and cost, which takes longer")
     text = "only sessions that were first opened with this `source`, or (resumed) opened again"
     ls.add_argument("--source", choices=(*SOURCES, "resumed"), help=text)
-    text = "only sessions with this label; give it again for further labels"
-    ls.add_argument("--label", metavar="NAME=VALUE", action="append", default=[], type=_label, help=text)
+    add_labels(ls)
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
     fork = add_command(commands, store, "fork", "start a new session with the records of another one")
@@ -79,14 +78,6 @@ def _ls(arguments: Namespace) -> int:
     else:
         say("no sessions yet" if not arguments.source else f"no session is on record as {arguments.source}")
     return 0
-
-
-def _label(text: str) -> tuple[str, str]:
-    """A label given as `NAME=VALUE`."""
-    name, sign, value = text.partition("=")
-    if not (name and sign and value):
-        raise ArgumentTypeError(f"{text!r} is not a label; write NAME=VALUE, such as user=ann")
-    return name, value
 
 
 def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:

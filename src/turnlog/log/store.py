@@ -207,8 +207,9 @@ class Store(RecordStore, Protocol):
         """The session as it is listed. Raises SessionNotFound."""
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        """All sessions, the most recently updated first; with `where`, those with these labels (see
-        `Session.label`)."""
+        """All sessions, the most recently updated first; with `where`, those with all these labels (see
+        `Session.label`). An empty value stands for no label of that name. A session whose labels cannot be read is not
+        among them."""
 
     def usages(self) -> dict[str, Bills]:
         """The `usage` of every session that was billed anything, by session id. Raises CorruptRecord."""
@@ -251,6 +252,7 @@ class Store(RecordStore, Protocol):
         tool: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        where: Mapping[str, str] | None = None,
         limit: int | None = 50,
     ) -> list[Hit]:
         """The records that contain every word of `query`: sessions created last come first, and in each session the
@@ -259,8 +261,9 @@ class Store(RecordStore, Protocol):
         A query consists of words and "phrases"; `word*` stands for all words that begin with it. Case, accents and all
         characters other than letters and digits are ignored. `role` is as in `Hit`; `tool` is the name of a tool, for
         its calls and results. `since` and `until` are times as in records, or their beginnings (a day, a month), both
-        inclusive. A record shared by several sessions is found once, in the oldest of them; with `session`, in that
-        one. Raises SessionNotFound, InputError.
+        inclusive. `where` is as in `sessions`: sessions without these labels are not looked at. A record shared by
+        several sessions is found once, in the oldest of them; with `session`, in that one. Raises SessionNotFound,
+        InputError.
         """
 
     # -- packing: less space for sessions that are rarely written to -------------------------------

@@ -7,7 +7,8 @@ ranked by how many of the words stand close together. There is no model and no v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from math import log
 from typing import NamedTuple
@@ -74,11 +75,13 @@ def recall(
     max_tokens: int = MAX_TOKENS,
     count: Callable[[str], int] | None = None,
     without: str = "",
+    where: Mapping[str, str] | None = None,
     language: Language = ENGLISH,
 ) -> tuple[Recalled, ...]:
     """The passages of a store that answer `query` best, the best first, as many as have room in `max_tokens` tokens
     when `quoted` quotes them. `count` counts tokens (None: about as any model does), and `without` is a session that is
-    left out. Raises InputError if the query has no word."""
+    left out. With `where`, only sessions with these labels are searched (see `Store.sessions`); without it all are,
+    whoever they belong to. Raises InputError if the query has no word."""
     if not isinstance(max_tokens, int) or max_tokens < 1:
         raise InputError(f"max_tokens takes a number of tokens, at least 1, not {max_tokens!r}")
     store_given(store, opened=True)
@@ -88,7 +91,7 @@ def recall(
         raise InputError(f"count must be a function from a text to its tokens, not {count!r:.100}")
     count = count or counter_for("", "").text
     words = _words_of(text_given("query", query), language)
-    candidates, rarity = _candidates(store, words)
+    candidates, rarity = _candidates(partial(store.search, where=where), words)
     ranked = _ranked(store, [hit for hit in candidates if hit.session != without], words, rarity)
     taken: list[Recalled] = []
     seen: set[str] = set()
@@ -172,12 +175,12 @@ def _stem(word: str) -> str:
     return word
 
 
-def _candidates(store: Store, words: Sequence[_Word]) -> tuple[list[Hit], list[float]]:
-    """Records that may answer, and how rare each word is."""
-    alone = [store.search(word.asked, limit=_PROBE) for word in words]
+def _candidates(search: Callable[..., list[Hit]], words: Sequence[_Word]) -> tuple[list[Hit], list[float]]:
+    """Records that may answer, and how rare each word is among the sessions searched."""
+    alone = [search(word.asked, limit=_PROBE) for word in words]
     rare = sorted((i for i, hits in enumerate(alone) if hits), key=lambda i: (len(alone[i]), -len(words[i].asked), i))
     several = [rare[:size] for size in range(len(rare), 2, -1)] + [[*pair] for pair in combinations(rare[:_PAIRED], 2)]
-    together = [store.search(" ".join(words[i].asked for i in asked), limit=_EACH) for asked in several]
+    together = [search(" ".join(words[i].asked for i in asked), limit=_EACH) for asked in several]
     found: dict[tuple[str, int], Hit] = {}
     for hits in (*together, *(alone[i] for i in rare)):
         for hit in hits if len(found) < _CANDIDATES else ():

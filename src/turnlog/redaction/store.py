@@ -7,11 +7,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..errors import InputError
 from ..log.messages import sha256_hex, unchanged
-from ..log.records import Body, Decision, Record
-from ..log.store import Draft, Problem, SessionInfo, Store
+from ..log.records import Body, Decision, Note, Record
+from ..log.store import Draft, Hit, Problem, SessionInfo, Store
+from ..stores.labels import LABELS, labels_given
+from ..stores.search import Search
 from ..stores.wrapper import StoreWrapper
-from .bodies import redacted_bytes
+from .bodies import redacted, redacted_bytes
 from .drafts import QUOTING, Cleaned, redacted_next
 from .redactor import Redactor
 from .truncated import Attentive
@@ -89,6 +92,32 @@ class RedactingStore(StoreWrapper):
         shared = {n: body for (session, n), body in self._live.items() if session == session_id}
         self._live.update({(new_id, n): body for n, body in shared.items() if n <= made.records})
         return made
+
+    def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        """See `Store.sessions`. Raises InputError for a label with a secret: all sessions with such a label have the
+        same mark instead, whoever they belong to."""
+        return self.store.sessions(limit=limit, where=self._without_secrets(where))
+
+    def search(self, query: str, *, where: Mapping[str, str] | None = None, **terms: Any) -> list[Hit]:
+        """See `Store.search`. Raises InputError as `sessions`."""
+        return self.store.search(query, where=self._without_secrets(where), **terms)
+
+    def _search(self, search: Search) -> list[Hit]:
+        self._without_secrets(search.where)
+        store: Any = self.store  # the method is not in the protocol: only stores use it of each other
+        found: list[Hit] = store._search(search)
+        return found
+
+    def _without_secrets(self, where: Mapping[str, str] | None) -> Mapping[str, str] | None:
+        given = labels_given(where or {}, "where")
+        clean = redacted(Note(LABELS, "", given), self.redactor)[0].data
+        if clean != given:
+            names = " and ".join(repr(name) for name in given if clean.get(name, given[name]) != given[name])
+            raise InputError(
+                f"where: the value of the label {names or 'given'} is a secret, which is not on record: every session "
+                "with such a label has the same mark; label sessions with something that is no secret"
+            )
+        return where
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
         """See `Store.put_blob`. Returns the hash of `data` as given, even if secrets in it were replaced before it was

@@ -40,7 +40,7 @@ from ..log.store import (
 from .blob_gc import unused
 from .blobs import BlobCheck, Put, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
-from .labels import labelled
+from .labels import KnownLabels, labels_given
 from .leases import FolderLocks, Lease, LocalLocks, unowned
 from .records import (
     check_expected,
@@ -85,6 +85,7 @@ class BaseStore(Store):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._holds: LocalLocks | FolderLocks = LocalLocks()
+        self._labels = KnownLabels()
 
     # -- what a new store writes -----------------------------------------------------------------
 
@@ -235,9 +236,11 @@ class BaseStore(Store):
         return self._find(session_id).info
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        if where:
-            return labelled(self, self.sessions(), where)[:limit]
         logs = sorted(self._living(), key=lambda log: (log.info.updated, log.key), reverse=True)
+        if where:
+            asked = labels_given(where, "where")
+            keys = set(self._labels.matching(self, [(log.key, log.info) for log in logs], asked))
+            logs = [log for log in logs if log.key in keys]
         return [log.info for log in logs[:limit]]
 
     def rename(self, session_id: str, title: str) -> None:
@@ -345,17 +348,19 @@ class BaseStore(Store):
         tool: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        where: Mapping[str, str] | None = None,
         limit: int | None = 50,
     ) -> list[Hit]:
-        return self._search(Search(query, session, role, tool, since, until, limit))
+        return self._search(Search(query, session, role, tool, since, until, limit, where))
 
     def _search(self, search: Search) -> list[Hit]:
         """The hits of a search. Reads every record that could match; no index is needed."""
+        among = {info.id for info in self.sessions(where=search.where)} if search.where else None
         if search.session is not None:
             self.info(search.session)
-            begins = {search.session: 1}
+            begins = {search.session: 1} if among is None or search.session in among else {}
         else:
-            begins = unshared(self._searchable())
+            begins = unshared(each for each in self._searchable() if among is None or each[0] in among)
         return scan(search, reversed(begins.items()), self.readable)
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
@@ -392,6 +397,7 @@ class BaseStore(Store):
             for key, first, last in self._segments(log):
                 changed = {n: raw for n, raw in records.items() if first <= n <= last}
                 self._save(logs[key], changed)
+            self._labels.clear()
             self._remove_blobs(filter(is_blob_name, blobs))
 
     def close(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Record
 from ..log.store import Hit, Problem
+from .labels import labels_given
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
 _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
@@ -27,6 +28,7 @@ class Search:
         since: str | None = None,
         until: str | None = None,
         limit: int | None = None,
+        where: Mapping[str, str] | None = None,
     ) -> None:
         for name, time in (("since", since), ("until", until)):
             if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
@@ -43,6 +45,7 @@ class Search:
         self.since = (since or "").removesuffix("Z")
         self.until = (until or "").removesuffix("Z")
         self.limit = limit
+        self.where = {} if where is None else labels_given(where, "where")
         self.damaged: list[Problem] = []
         self._finder = Finder(self.terms)
 

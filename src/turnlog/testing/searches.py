@@ -53,3 +53,37 @@ def check_search(store: Store) -> None:
     raises(InputError, "search since no date", search, "apples", since="yesterday")
     raises(SessionNotFound, "search in no session", search, "apples", session="a")
     assert store.verify() == [], "verify found damage after searching"
+
+
+def check_labels(store: Store) -> None:
+    """Sessions are listed and searched by their labels: the newest note of each counts, also in a fork."""
+
+    def asked(**where: str) -> tuple[list[str], list[tuple[str, int]]]:
+        listed = sorted(info.id for info in store.sessions(where=where))
+        return listed, [(hit.session, hit.record) for hit in store.search("apples", where=where)]
+
+    def label(session: str, **labels: str) -> None:
+        store.append(session, [Draft(Note("labels", "", labels))])
+
+    for name in ("a", "b", "c"):
+        store.create(name)
+        store.append(name, [said("apples")])
+    label("a", user="ann", team="x")
+    label("b", user="bob", team="x")
+    found = [asked(user="ann"), asked(team="x"), asked(user=""), asked(user="ann", team=""), asked(user="cy")]
+    both = (["a", "b"], [("b", 1), ("a", 1)])
+    wanted = [(["a"], [("a", 1)]), both, (["c"], [("c", 1)]), ([], []), ([], [])]
+    assert found == wanted, f"by labels, the store found {found}, not {wanted}"
+    store.fork("a", "d")
+    label("d", user="dan")
+    label("a", user="née ☂\x00")
+    found = [asked(user="ann"), asked(user="dan"), asked(user="née ☂\x00")]
+    wanted = [([], []), (["d"], [("d", 1)]), (["a"], [("a", 1)])]
+    assert found == wanted, f"after labels changed, the store found {found}, not {wanted}"
+    assert store.search("apples", session="a", where={"user": "dan"}) == [], "search in a session without the label"
+    assert [info.id for info in store.sessions(where={"user": "dan"}, limit=1)] == ["d"], "labels with a limit"
+    assert len(store.search("apples", where={})) == 3, "no labels asked for are not all sessions"
+    store.delete("d")
+    assert asked(user="dan") == ([], []), "a deleted session is found by its label"
+    raises(InputError, "search for a label that is no text", store.search, "apples", where={"user": 5})
+    assert store.verify() == [], "verify found damage after searching by labels"

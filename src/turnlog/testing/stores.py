@@ -43,7 +43,7 @@ from .leases import check_leases
 from .probing import content, raises, said, texts
 from .retained import check_holds, check_inventory, check_reclaim
 from .rewrites import check_rewrite
-from .searches import check_search
+from .searches import check_labels, check_search
 from .sweeps import check_blobs, check_sweep
 
 _TIME = "2026-01-02T03:04:05.678Z"
@@ -309,6 +309,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_verify,
     check_usage,
     check_search,
+    check_labels,
     check_sweep,
     check_holds,
     check_leases,

@@ -22,7 +22,7 @@ from ..base import BaseStore
 from ..blobs import is_blob_name
 from ..damaged import number_of
 from ..key_slot import KeySlot
-from ..labels import labelled
+from ..labels import KnownLabels, labels_given
 from ..records import (
     blob_names,
     check_expected,
@@ -60,6 +60,7 @@ class SealedStore(StoreWrapper):
         super().__init__(store)
         self._vault = vault
         self._cards: dict[str, tuple[str, Card]] = {}
+        self._labels = KnownLabels()  # in memory alone: an index on disk would reveal them
 
     @classmethod
     def opened(cls, store: Locked, key: KeySource, *, read_only: bool = False) -> SealedStore:
@@ -155,9 +156,12 @@ class SealedStore(StoreWrapper):
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose encrypted title cannot be read is listed without a title; `verify`
         reports it."""
-        if where:
-            return labelled(self, self.sessions(), where)[:limit]
-        return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
+        if not where:
+            return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
+        asked = labels_given(where, "where")
+        by_key = {(info.id, card.made): info for info, card in self._readable_cards()}
+        keys = self._labels.matching(self, by_key.items(), asked)
+        return [replace(info, title=self._title(info)) for info in map(by_key.__getitem__, keys[:limit])]
 
     def rename(self, session_id: str, title: str) -> None:
         card = titled(self._card(self.store.info(session_id)), title)
@@ -231,6 +235,7 @@ class SealedStore(StoreWrapper):
             try:
                 new = self._seal_all(info, {**opened, **records})
                 self.store.rewrite(session_id, new, blobs=names, was=was_sealed)
+                self._labels.clear()
                 return
             except Conflict:
                 continue  # packed or split meanwhile

@@ -7,6 +7,7 @@
     sessions/ID.kept    empty: the session is protected from `gc`
     sessions/ID.torn    incomplete appends that were moved out of the log, each as a line of JSON
     blobs/SHA256        media
+    labels.json         the index of labels, which can be derived again (see labels.py)
     open/ID             locked by every process that has the session open
     lock                locked while sessions are created, forked, renamed or deleted
 

@@ -13,6 +13,7 @@ from ...log.store import Inventory, Piece
 from ..blobs import BlobFolder, named
 from ..folders import is_full
 from ..records import check_expected
+from . import labels
 from .files import Card, LogFolder
 from .lines import lines_forwards, read_line
 from .packs import open_packed, size_of
@@ -31,6 +32,7 @@ def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
             _mark(folder, stem, gone)
     except FileNotFoundError:  # the log file was removed by hand
         folder.write_card(stem, gone)
+    labels.forget(folder, stem)
     with suppress(FileNotFoundError):  # then there is nothing that forks could need
         folder.prune(stem)
     clear_half_done(folder)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from ...errors import CorruptRecord, InputError
 from ...log.codec import decode_record
 from ..folders import write_whole
+from . import labels
 from .files import Card, LogFolder, start_sum
 from .lines import checked, digest, lines_forwards, read_line, write_line
 from .reading import LogSegment
@@ -58,6 +59,7 @@ def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[
         write_whole(_new(folder, stem, "json"), log.card.sealed().encoded())
     write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
     finish_rewrite(folder)
+    labels.forget(folder)
     clear_half_done(folder)
 
 
@@ -81,8 +83,9 @@ def clear_half_done(folder: LogFolder) -> None:
     there must be no plan left."""
     for log in half_made(folder):
         log.unlink()
-    for plan in folder.path.glob(f"{_PLAN}.*.tmp"):
-        plan.unlink(missing_ok=True)
+    for name in (_PLAN, labels.FILE):
+        for half_done in folder.path.glob(f"{name}.*.tmp"):
+            half_done.unlink(missing_ok=True)
     for name in os.listdir(folder.sessions):
         if found := _HALF_DONE.fullmatch(name):
             # A process that unpacks a log holds the lock of the log, but not the store's lock.

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -29,13 +30,14 @@ from ...log.store import (
     Swept,
     check_parent,
     check_session_id,
+    file_name,
     utc_now,
 )
 from ..base import BaseStore
 from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
-from ..labels import labelled
+from ..labels import decoded_labels, has_labels, labels_given
 from ..leases import FolderLocks
 from ..records import (
     check_expected,
@@ -54,6 +56,7 @@ from .append import write_records
 from .damaged import mended
 from .files import Card, LogFolder, open_folder, start_sum
 from .key_slot import FilesKeySlot
+from .labels import Entry, entry_now, read_entries, write_entries
 from .lines import Tail
 from .reading import LogSegment, line_at, read_records, segments_of
 from .retention import clear_up, delete, inventory, records_of
@@ -87,6 +90,7 @@ class FilesStore(BaseStore):
         self._read_only = read_only
         self._closed = False
         self._known: dict[str, _Known] = {}
+        self._entries: dict[str, Entry] = {}
         self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
         self._blob_files = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
@@ -150,23 +154,37 @@ class FilesStore(BaseStore):
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose card is damaged is listed by its file name."""
-        if where:
-            return labelled(self, self.sessions(), where)[:limit]
         self._check_open()
-        found = []
+        found, damaged = [], []
         with self._lock:
             for stem in self._folder.stems():
                 try:
                     with suppress(FileNotFoundError):
                         if not (card := self._folder.card(stem)).deleted:
                             with self._folder.opened(stem, write=False) as file:
-                                found.append((_info(card, self._folder.tail(stem, file, card)), card.order))
+                                found.append((stem, card, self._folder.tail(stem, file, card)))
                         continue
                     self._folder.check_log(stem)
                 except CorruptRecord:
-                    found.append((SessionInfo(stem.partition("~")[0], "", "", "", 0, 0), 0))
-        found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
-        return [info for info, _ in found[:limit]]
+                    damaged.append(SessionInfo(stem.partition("~")[0], "", "", "", 0, 0))
+            if where:
+                found, damaged = self._with_labels(found, labels_given(where, "where")), []
+        found.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
+        return [*(_info(card, tail) for _, card, tail in found), *damaged][:limit]
+
+    def _with_labels(
+        self, logs: list[tuple[str, Card, Tail]], where: Mapping[str, str]
+    ) -> list[tuple[str, Card, Tail]]:
+        """The logs with these labels. Unless the store is open for reading only, the index is brought up to date."""
+        known = read_entries(self._folder)
+        if self._read_only:
+            known |= self._entries
+        now = {stem: entry_now(self._folder, stem, card, tail, known.get(stem)) for stem, card, tail in logs}
+        self._entries = {stem: entry for stem, entry in now.items() if entry is not None}
+        if self._entries != known and not self._read_only:
+            write_entries(self._folder, self._entries)
+        has = {stem for stem, entry in self._entries.items() if has_labels(decoded_labels(entry.labels), where)}
+        return [log for log in logs if log[0] in has]
 
     def rename(self, session_id: str, title: str) -> None:
         with self._changing():
@@ -341,7 +359,8 @@ class FilesStore(BaseStore):
         known = self._known.get(session_id)
         if known is not None and self._folder.stamp(known.stem) == known.stamp:
             return known
-        for stem in self._folder.stems_of(session_id):
+        likely = file_name(session_id)  # it saves reading the folder
+        for stem in chain((likely,), self._folder.stems_of(session_id)):
             stamp = self._folder.stamp(stem)
             try:
                 card = self._folder.card(stem)

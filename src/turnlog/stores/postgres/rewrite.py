@@ -20,7 +20,8 @@ from .schema import Db, to_column
 _ROWS = "select n, checksum, record from turnlog_records where log = %s and n between %s and %s order by n"
 _UPDATE = "update turnlog_records set kind = %s, checksum = %s, record = %s where log = %s and n = %s"
 _OWNED = """select bool_and(pg_has_role(relowner, 'usage')) from pg_class
-    where oid in ('turnlog_records'::regclass, 'turnlog_blobs'::regclass)"""
+    where oid in ('turnlog_records'::regclass, 'turnlog_blobs'::regclass, 'turnlog_labels'::regclass)"""
+_HOLD_TEXT = "turnlog_records, turnlog_blobs, turnlog_labels"
 _CHECKSUM = "update turnlog_records set checksum = %s where log = %s and n = %s"
 
 Pairs = Mapping[int, tuple[bytes, bytes]]
@@ -48,6 +49,7 @@ def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequen
     for no in changes:
         measure(db, no)
     db.execute("delete from turnlog_blobs where name = any(%s)", (list(blobs),))
+    db.execute("delete from turnlog_labels")
 
 
 def compact(database: Database) -> None:
@@ -56,14 +58,14 @@ def compact(database: Database) -> None:
     def vacuum(db: Db) -> None:
         if db.execute(_OWNED).fetchone() != (True,):  # the server would only warn
             raise StoreError("only the owner of the tables may do that")
-        db.execute("vacuum (full) turnlog_records, turnlog_blobs")
+        db.execute(f"vacuum (full) {_HOLD_TEXT}")
 
     try:
         database.read(vacuum)
     except StoreError as error:
         raise StoreError(
             f"{database.address}: the records are rewritten, but old bytes are left in the tables' files ({error}); "
-            "run `vacuum full turnlog_records, turnlog_blobs` there as their owner"
+            f"run `vacuum full {_HOLD_TEXT}` there as their owner"
         ) from error
 
 

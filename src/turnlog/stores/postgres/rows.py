@@ -91,6 +91,7 @@ def take_away(db: Db, row: SessionRow) -> None:
     db.execute(
         "update turnlog_sessions set id = null, folded = null, parent = '', kept = false where no = %s", (row.no,)
     )
+    db.execute("delete from turnlog_labels where no = %s", (row.no,))
     write(db, row._replace(id=None, title="", parent=""))
     _prune(db, row.no)
 

@@ -78,16 +78,27 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         # An encrypted store: the lock that contains its key (see encrypted/keys.py).
         "create table turnlog_keys (no integer primary key check (no = 1), lock bytea not null)",
     ),
+    # The index of labels (see labels.py). The next question for labels fills it.
+    (
+        """create table turnlog_labels (
+            no bigint primary key,
+            records bigint not null,
+            head bytea not null,
+            labels text collate "C" not null
+        )""",
+    ),
 )
 """The statements that upgrade version i to version i + 1. Entries are only added, never edited."""
 
 SCHEMA_VERSION = len(_UPGRADES)
+LABELS_VERSION = 2
+"""The first version with an index of labels. Without it, notes are read."""
 
 # Not `to_regclass`, which does not see what another created while this one waited for the advisory lock.
 _WHERE = """select current_schema(), (
     select tablename from pg_tables where schemaname = current_schema() and tablename = 'turnlog_version')"""
 
-TABLES = ("turnlog_sessions", "turnlog_records", "turnlog_blobs")
+TABLES = ("turnlog_sessions", "turnlog_records", "turnlog_blobs", "turnlog_labels")
 """The tables that grow."""
 
 
@@ -117,7 +128,7 @@ def prepare(db: Db, address: Address, *, read_only: bool) -> None:
             f"{address} was written by a newer turnlog (store version {version}, this one reads up to "
             f"{SCHEMA_VERSION}); nothing was changed: upgrade turnlog to open it"
         )
-    if version == SCHEMA_VERSION:
+    if version == SCHEMA_VERSION or (version and read_only):  # everything but an index is in older ones, too
         return
     if read_only:
         raise no_store(address)

@@ -26,7 +26,7 @@ from ...log.store import (
 )
 from ..base import BaseStore
 from ..blobs import whole_blob
-from ..labels import labelled, labels_given
+from ..labels import KnownLabels, labels_given
 from ..leases import Lease
 from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
 from ..segments import Segment
@@ -35,6 +35,7 @@ from .address import Address
 from .append import Appender
 from .database import Database
 from .key_slot import PostgresKeySlot
+from .labels import note_labels, numbers, renew_if_wrong
 from .leases import ServerLocks
 from .reading import Reader, mended
 from .retention import inventory, sweep, used_bytes
@@ -43,10 +44,8 @@ from .rows import checksum_at, count_messages, find, find_sealed, insert, intact
 from .schema import TABLES, Db, store_name
 from .verify import verify
 
-_LIST = f"""select {COLUMNS} from turnlog_sessions as session where id is not null {{}}
+_LIST = f"""select {COLUMNS} from turnlog_sessions where id is not null {{}}
     order by updated desc, no desc limit %s"""
-_HAS_NOTE = """and (base is not null or exists (
-    select 1 from turnlog_records where log = session.no and kind = 'note' {}))"""
 _PUT = """insert into turnlog_blobs values (%s, extract(epoch from clock_timestamp()), %s)
     on conflict (name) do update set put_at = excluded.put_at, data = excluded.data"""
 _USAGE = """select id, n, record from turnlog_sessions join turnlog_records on log = no
@@ -73,6 +72,7 @@ class PostgresStore(BaseStore):
         except StoreError:
             self._database.close()
             raise
+        self._labels = KnownLabels()
         self._reader = Reader(self._database)
         self._appender = Appender(self._database, self._locks.fence, self._locks.lost)
 
@@ -157,13 +157,18 @@ class PostgresStore(BaseStore):
         return self._database.read(partial(find, session_id=session_id)).info()
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        if where:
-            return labelled(self, self._listed(*_with_labels(where), None), where)[:limit]
-        return self._listed(_LIST.format(""), [], limit)
-
-    def _listed(self, query: str, values: Sequence[bytes], limit: int | None) -> list[SessionInfo]:
-        found = self._database.read(lambda db: db.execute(query, (*values, limit), binary=True).fetchall())
+        among = self._with_labels(labels_given(where, "where")) if where else None
+        query = _LIST.format("" if among is None else "and no = any(%s)")
+        values = (limit,) if among is None else (among, limit)
+        found = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())
         return [row_of(each).info() for each in found]
+
+    def _with_labels(self, where: Mapping[str, str]) -> list[int]:
+        """The numbers of the sessions with these labels. The index is brought up to date first, if that is possible."""
+        if not self._database.read_only:
+            with suppress(StoreError):  # the notes can still be read
+                note_labels(self._database, self)
+        return self._database.read(partial(numbers, store=self, known=self._labels, where=where))
 
     def rename(self, session_id: str, title: str) -> None:
         self._database.write(
@@ -281,20 +286,17 @@ class PostgresStore(BaseStore):
             rewrite(db, session_id, records, blobs)
 
         self._database.write(change)
+        self._labels.clear()
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        return self._database.snapshot(partial(verify, session_id=session_id))
+        problems = self._database.snapshot(partial(verify, session_id=session_id))
+        if session_id is None and not problems and not self._database.read_only:
+            problems += self._database.write(partial(renew_if_wrong, store=self))
+        return problems
 
     def close(self) -> None:
         self._locks.close()
         self._database.close()
-
-
-def _with_labels(where: Mapping[str, str]) -> tuple[str, list[bytes]]:
-    """A query for the sessions that may have these labels, and its values. A fork may have them from its parent; other
-    sessions have a note in whose bytes the values are, if JSON writes these as they are."""
-    plain = [value.encode() for value in labels_given(where).values() if value.isascii() and value.isalnum()]
-    return _LIST.format(_HAS_NOTE.format("and position(%s in record) > 0 " * len(plain))), plain
 
 
 def _with_segments(db: Db, session_id: str) -> tuple[SessionRow, list[Segment]]:

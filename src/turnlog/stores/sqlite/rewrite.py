@@ -1,8 +1,8 @@
 """Rewrites records of an SQLite store so that nothing of their old content is left in its files.
 
 Everything that was derived from the old bytes is derived again: the checksums from the first changed record on, in this
-session and in all sessions forked from it; the sessions' rows; and the search index, which is emptied, and filled by
-the next search.
+session and in all sessions forked from it; the sessions' rows; and the indexes of words and labels, which are emptied,
+and filled by the next search.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ...log.codec import decode_record
 from ..records import row_kind
 from ..segments import Segment
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, chain, seal
+from . import labels
 from .database import Database
 from .index import reset
 from .packs import held, unpack
@@ -51,6 +52,7 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
     if version_of(db) >= SEARCH_VERSION:
         reset(db)
+    labels.reset(db)
 
 
 def compact(database: Database) -> None:

@@ -66,6 +66,7 @@ def take_away(db: sqlite3.Connection, row: SessionRow) -> None:
     db.execute("pragma secure_delete = on")
     db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
     db.execute("delete from kept where no = ?", (row.no,))
+    db.execute("delete from labelled where no = ?", (row.no,))
     write(db, row._replace(id=None, title="", parent=""))
     _prune(db, row.no)
 

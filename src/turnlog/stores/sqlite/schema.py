@@ -141,6 +141,15 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
             newest text not null
         )""",
     ),
+    # The index of labels (see labels.py). The next question for labels fills it.
+    (
+        """create table labelled (
+            no integer primary key,
+            records integer not null,
+            head blob not null,
+            labels text not null
+        )""",
+    ),
 )
 """The statements that upgrade version i to version i + 1. Entries are only added, never edited."""
 
@@ -153,6 +162,9 @@ LOCK_VERSION = 8
 
 SEARCH_VERSION = 12
 """The first version with a search index as this turnlog fills it. Everything else works without it, too."""
+
+LABELS_VERSION = 13
+"""The first version with an index of labels. Without it, notes are read."""
 
 KEPT_VERSION = 7
 """The first version that stores which sessions are protected from `gc`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import starmap
 
 from ...errors import CorruptRecord
@@ -29,9 +30,12 @@ _FIND = f"""select search.rowid, sessions.id, {held("records.record")}, cast(rec
     cast(before.checksum as blob) from search cross join records on records.id = search.rowid
     left join records as before on before.id = search.rowid - 1
     left join sessions on sessions.no = search.rowid >> 32
-    where search match ? and search.rowid between ? and ? order by search.rowid desc"""
+    where search match ? and search.rowid between ? and ? {{}} order by search.rowid desc"""
+_ASKED = "(select value from json_each(?))"
 _DELETED = "select no from sessions where id is null"
 _RESTING = f"select {COLUMNS} from sessions where id is not null and base in ({_DELETED}) order by no"
+_OTHERS = f"select no from sessions where id is null or no not in {_ASKED}"
+_RESTING_AMONG = f"select {COLUMNS} from sessions where no in {_ASKED} and base not in {_ASKED} order by no"
 _MOST = (1 << 63) - 1
 _PATIENCE = 16
 """How many consecutive records of other times are skipped before the next record with the right time is looked up."""
@@ -43,15 +47,22 @@ _NAME_LIKE = re.compile("x[0-9a-f]*")
 """Words that could also occur in the columns of names (see `word_for`)."""
 
 
-def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) -> list[Hit]:
-    """The hits in the session `row`, or in all sessions, the newest first."""
-    ranges = _everywhere(db) if row is None else [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1]]
-    timed = bool(search.since or search.until)
-    query = _expression(search)
+def find_hits(
+    db: sqlite3.Connection, search: Search, row: SessionRow | None, numbers: Sequence[int] | None
+) -> list[Hit]:
+    """The hits in the session `row`, or in all sessions, the newest first. With `numbers`, only those in sessions with
+    these numbers."""
+    among = None if numbers is None else str([*numbers])
+    if row is None:
+        ranges = _everywhere(db, among)
+    else:
+        is_asked = numbers is None or row.no in numbers
+        ranges = [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1] if is_asked]
     hits: list[Hit] = []
     for low, high, heir in ranges:
-        rows = _in_time(db, search, query, low, high) if timed else db.execute(_FIND, (query, low, high))
-        with closing(rows):
+        find = partial(_rows, db, _expression(search), None if heir else among)
+        timed = bool(search.since or search.until)
+        with closing(_in_time(db, search, find, low, high) if timed else find(low, high)) as rows:
             for key, owner, raw, stored, before in rows:
                 if search.limit is not None and len(hits) >= search.limit:
                     return hits
@@ -59,6 +70,14 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
                     for record in _found(db, search, session, key & 0xFFFFFFFF, raw, (before, stored)):
                         hits.append(search.hit(session, record, *role_and_text(record)))
     return hits
+
+
+def _rows(db: sqlite3.Connection, query: str, among: str | None, low: int, high: int) -> sqlite3.Cursor:
+    """The rows of the index in a range of ids that match a query, the highest id first. `among` are the numbers of the
+    sessions that own them, as JSON; None: any."""
+    if among is None:
+        return db.execute(_FIND.format(""), (query, low, high))
+    return db.execute(_FIND.format(f"and search.rowid >> 32 in {_ASKED}"), (query, low, high, among))
 
 
 def _found(
@@ -74,14 +93,14 @@ def _found(
 
 
 def _in_time(
-    db: sqlite3.Connection, search: Search, query: str, low: int, high: int
+    db: sqlite3.Connection, search: Search, find: Callable[[int, int], sqlite3.Cursor], low: int, high: int
 ) -> Generator[tuple[int, str | None, bytes, bytes, bytes | None]]:
     """The rows in a range of ids whose times match. After many consecutive rows that do not match, jumps to the next
     that may."""
     begin, patience = newest_in_time(db, low, high, search.since, search.until), _PATIENCE
     while begin is not None:
         passed = 0
-        with closing(db.execute(_FIND, (query, low, begin))) as rows:
+        with closing(find(low, begin)) as rows:
             begin = None
             for key, owner, raw, stored, before in rows:
                 if search.fits_time(_time_of(raw)):
@@ -125,13 +144,14 @@ def _term_query(term: Term) -> str:
     return f"word : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
 
 
-def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
-    """The whole index as ranges of ids, the newest session first. The records that forks read of a deleted session come
-    after the oldest of these forks, with the id of that fork."""
-    forks = list(starmap(SessionRow, db.execute(_RESTING)))
+def _everywhere(db: sqlite3.Connection, among: str | None) -> list[tuple[int, int, str]]:
+    """The whole index as ranges of ids, the newest session first. The records that forks read of a session that is
+    deleted, or not `among` those asked for, come after the oldest of these forks, with the id of that fork."""
+    rows = db.execute(_RESTING) if among is None else db.execute(_RESTING_AMONG, (among, among))
+    forks = list(starmap(SessionRow, rows))
     if not forks:
         return [(0, _MOST, "")]
-    deleted = {no for (no,) in db.execute(_DELETED)}
+    hidden = {no for (no,) in (db.execute(_DELETED) if among is None else db.execute(_OTHERS, (among,)))}
     found: dict[str, list[Segment]] = {}
     for fork in forks:
         with suppress(CorruptRecord):  # reading the session reports it
@@ -141,7 +161,7 @@ def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
     for fork in reversed(forks):
         name = fork.id or ""
         begin = begins.get(name, _MOST)
-        shared = [each._replace(first=max(each.first, begin)) for each in found.get(name, ()) if each.key in deleted]
+        shared = [each._replace(first=max(each.first, begin)) for each in found.get(name, ()) if each.key in hidden]
         ranges.append((record_id(fork.no, 0), high, ""))
         ranges += [(*_ids(each), name) for each in reversed(shared) if each.first <= each.last]
         high = record_id(fork.no, 0) - 1

@@ -31,7 +31,7 @@ from ...log.store import (
 from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
-from ..labels import labelled
+from ..labels import KnownLabels, labels_given
 from ..leases import FolderLocks
 from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
@@ -42,6 +42,7 @@ from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
 from .key_slot import SqliteKeySlot
+from .labels import note_labels, numbers, renew_if_wrong
 from .packs import pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
@@ -57,7 +58,8 @@ BLOB_FILE_BYTES = 64 * 1024
 """Blobs of this size or more are files. Below 50 to 100 kB, SQLite is faster than files."""
 
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
-    from sessions where id is not null order by updated desc, no desc"""
+    from sessions where id is not null {} order by updated desc, no desc"""
+_AMONG = "and no in (select value from json_each(?))"
 
 _UNPACKED = """select sessions.id from sessions join records on records.id = sessions.no << 32 | sessions.records
     where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
@@ -85,6 +87,8 @@ class SqliteStore(BaseStore):
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
         self._indexed: tuple[int, int, int] | None = None
+        self._labels = KnownLabels()
+        self._asked: tuple[tuple[int, int, int], Mapping[str, str], list[int]] = (0, 0, 0), {}, []
         self._database = Database(real, durability=durability, read_only=read_only)
         self._reader = Reader(self._database)
         self.key_slot = SqliteKeySlot(self._database, opened_by_key=sealed)
@@ -140,12 +144,27 @@ class SqliteStore(BaseStore):
             return find(db, session_id).info()
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        if where:
-            return labelled(self, self.sessions(), where)[:limit]
+        among = self._with_labels(labels_given(where, "where")) if where else None
+        query, values = _LIST.format(_AMONG if where else ""), [] if among is None else [str(among)]
         with self._database.reading() as db:
             # `limit -1` would sort in another way and take twice as long.
-            found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
+            found = db.execute(query, values) if limit is None else db.execute(f"{query} limit ?", (*values, limit))
             return list(starmap(SessionInfo, found))
+
+    def _with_labels(self, where: Mapping[str, str]) -> list[int]:
+        """The numbers of the sessions with these labels; cached until something is written. The index is brought up to
+        date first, if that is possible."""
+        with self._database.reading() as db:
+            if self._asked[:2] == (self._state(db), where):
+                return self._asked[2]
+        if not self._database.read_only:
+            with suppress(StoreError):  # the disk is full, or others keep writing: the notes can still be read
+                note_labels(self._database, self)
+        with self._database.reading() as db:
+            state = self._state(db)
+            found = numbers(db, self, self._labels, where)
+        self._asked = state, dict(where), found
+        return found
 
     def usages(self) -> dict[str, Bills]:
         with self._database.reading() as db:
@@ -206,6 +225,7 @@ class SqliteStore(BaseStore):
     def _search(self, search: Search) -> list[Hit]:
         """The hits of a search. New records are indexed first, which takes about 0.1 ms for each. If that is
         impossible, as in a store that is open for reading only, every record is read."""
+        among = self._with_labels(search.where) if search.where else None
         with self._database.reading() as db:
             row = None if search.session is None else find(db, search.session)
             behind = self._index_is_behind(db)
@@ -218,7 +238,7 @@ class SqliteStore(BaseStore):
                 return super()._search(search)
         with self._database.reading() as db:
             try:
-                return find_hits(db, search, row)
+                return find_hits(db, search, row, among)
             except sqlite3.DatabaseError:
                 pass  # the index is damaged; if the records are damaged as well, reading reports it
         return super()._search(search)
@@ -258,6 +278,7 @@ class SqliteStore(BaseStore):
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             rewrite(db, session_id, records, blobs)
+            self._labels.clear()
         with self._database.writing():  # after the commit; nobody may put one of them meanwhile
             self._files.remove(filter(is_blob_name, blobs))
         compact(self._database)
@@ -270,6 +291,7 @@ class SqliteStore(BaseStore):
             check_unchanged(self.read, session_id, was)
             if instead:
                 rewrite(db, session_id, instead, ())
+                self._labels.clear()
             return pack(db, intact(db, session_id))
 
     def unpacked(self) -> frozenset[str]:
@@ -322,7 +344,7 @@ class SqliteStore(BaseStore):
             return [Problem(session_id or "", 0, f"sqlite: {error.__cause__ or error}")]
         if session_id is None and not problems and not self._database.read_only:
             with self._database.writing() as db:
-                problems += renew_if_damaged(db)
+                problems += renew_if_damaged(db) + renew_if_wrong(db, self)
         return problems
 
     def close(self) -> None:

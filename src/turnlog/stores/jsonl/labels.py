@@ -1,0 +1,82 @@
+"""The index of labels in a JSONL store: the file `labels.json`, which is written when somebody asks for labels.
+
+Its first line is the checksum of the second, which has, for each log, its labels as of a record, with the sum of that
+record. Everything in it is derived from the notes in the logs: a file that is missing, damaged or old only costs time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from ..._platform.msgspec_init import ready
+from ...errors import CorruptRecord, SessionNotFound, StoreError
+from ...log.messages import sha256_hex
+from ..folders import write_whole
+from ..labels import encoded_labels, newest_labels
+from ..records import kind_finder
+from .files import Card, LogFolder
+from .lines import Tail
+from .reading import read_records, segments_of
+
+FILE = "labels.json"
+
+
+@ready
+class Entry(Struct, frozen=True, array_like=True):
+    """The labels of a log when it had this many records and this sum, as `encoded_labels` writes them. `order` is that
+    of the log's card."""
+
+    order: int
+    records: int
+    sum: str
+    labels: str
+
+
+_DECODER = msgspec.json.Decoder(dict[str, Entry])
+
+
+def read_entries(folder: LogFolder) -> dict[str, Entry]:
+    """The entries by stem; none if the file is missing or damaged."""
+    with suppress(OSError, msgspec.MsgspecError, UnicodeError):
+        total, _, held = (folder.path / FILE).read_text("ascii").partition("\n")
+        if total == sha256_hex(held.encode()):
+            return _DECODER.decode(held)
+    return {}
+
+
+def write_entries(folder: LogFolder, entries: Mapping[str, Entry]) -> None:
+    """Write the file. Its content can be derived again, so that an error is none."""
+    held = msgspec.json.encode(entries).decode("ascii")
+    with suppress(StoreError, OSError):
+        write_whole(folder.path / FILE, f"{sha256_hex(held.encode())}\n{held}".encode())
+
+
+def forget(folder: LogFolder, stem: str = "") -> None:
+    """Remove the entry of a session that is deleted; or the whole file, because records are rewritten."""
+    entries = read_entries(folder) if stem else {}
+    if entries and entries.pop(stem, None) is None:
+        return
+    (folder.path / FILE).unlink(missing_ok=True)  # first: it must go even if the disk is full
+    if entries:
+        write_entries(folder, entries)
+
+
+def entry_now(folder: LogFolder, stem: str, card: Card, tail: Tail, known: Entry | None) -> Entry | None:
+    """The entry of a log that ends in this way: `known` if it still holds, or else what the log says. None if the log
+    cannot be read."""
+    if known is not None and (known.order, known.records, known.sum) == (card.order, tail.records, tail.sum):
+        return known
+    first, labels = 1, "{}"
+    if known is not None and known.order == card.order and card.parent_records <= known.records < tail.records:
+        first, labels = known.records + 1, known.labels
+    try:
+        segments = segments_of(folder, stem, card, tail.records)
+        notes = read_records(folder, segments, first, tail.records, reverse=True, may_be=kind_finder(("note",)))
+        newer = newest_labels(notes)
+    except (SessionNotFound, CorruptRecord, FileNotFoundError):
+        return None
+    return Entry(card.order, tail.records, tail.sum, labels if newer is None else encoded_labels(newer))
