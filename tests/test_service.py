@@ -41,10 +41,11 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
 async def call(service: ModuleType, path: str, text: str | None = None, *, user: str = "ann", cut: int = 0) -> str:
     """The body of an answer; with `cut`, the browser goes away after so many pieces of it."""
     body = b"" if text is None else json.dumps({"text": text}).encode()
+    path, _, query = path.partition("?")
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
-        "method": "GET" if text is None else "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
-        "root_path": "", "scheme": "http", "headers": [(b"x-user", user.encode())],
+        "method": "GET" if text is None else "POST", "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": [(b"x-user", user.encode())],
     }  # fmt: skip
     told, pieces, gone = False, list[bytes](), asyncio.Event()
 
@@ -120,3 +121,12 @@ def test_a_browser_that_goes_away_cancels_its_answer(service: ModuleType) -> Non
         assert said(await call(service, "/chats/trip", "again")) == "You said: again"
 
     asyncio.run(main())
+
+
+def test_nobody_finds_what_another_said(service: ModuleType) -> None:
+    """A search of the page that shows one user what another told the service."""
+    asyncio.run(call(service, "/chats/trip", "I have a cough.", user="ann"))
+    asyncio.run(call(service, "/chats/trip", "My doctor heard a cough.", user="bob"))
+    found = {user: asyncio.run(call(service, "/find?q=cough", user=user)) for user in ("ann", "bob", "cy")}
+    assert "I have a cough." in found["ann"] and "doctor" not in found["ann"]
+    assert "doctor" in found["bob"] and "I have a cough." not in found["bob"] and found["cy"] == "[]"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from turnlog import agent
 from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, Store
 from turnlog.memory import Recalled, quoted, recall
+from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import MemoryStore, open_store
 
 SAID = {
@@ -122,3 +125,77 @@ def test_the_tool_is_declared_as_each_provider_has_it(provider: str) -> None:
     """A declaration that a provider refuses."""
     declared = str(turnlog.recall_tool(provider))
     assert "recall" in declared and "query" in declared
+
+
+def _told(session: turnlog.Session, **options: Any) -> tuple[str, str]:
+    """The outcome and text of an answer to a call of the ready tool."""
+    call = ToolCall(f"c{len(session.history())}", "recall", {"query": "cough"})
+    session.add(Message("assistant", (call,)))
+    message = session.answer_recall(call, **options).message
+    assert message is not None
+    part = message.parts[0]
+    assert isinstance(part, ToolResult) and isinstance(part.parts[0], Text)
+    return part.outcome, part.parts[0].text
+
+
+@given(
+    st.lists(st.sampled_from(["", "ann", "bob"]), min_size=1, max_size=5),
+    st.sampled_from(["", "ann", "bob"]),
+    st.sampled_from(["user", "owner", ""]),
+)
+@settings(max_examples=60)
+def test_a_model_is_told_of_its_own_owner_alone(owners: list[str], own: str, label: str) -> None:
+    """In a store that users share, one user's model is told what another user said of an illness."""
+    store, name, said = MemoryStore(), label or "user", turnlog.Settings(owner=label)
+    for n, owner in enumerate(owners):
+        with turnlog.open(f"s{n}", store=store, settings=said, labels={name: owner, "team": "x"}) as session:
+            session.user(f"{n}: I, {owner or 'nobody'}, have a cough.")
+    with turnlog.open("now", store=store, settings=said, labels={name: own}) as session:
+        for options, wanted in (
+            ({}, {n for n, owner in enumerate(owners) if owner == own or not label}),
+            ({"where": {}}, {*range(len(owners))}),
+            ({"where": {name: "ann"}}, {n for n, owner in enumerate(owners) if owner == "ann"}),
+        ):
+            outcome, text = _told(session, **options)
+            assert (outcome, {n for n in range(len(owners)) if f"session s{n}," in text}) == ("ok", wanted)
+        assert "session s" not in _told(session, where={"team": "y"})[1]
+        with pytest.raises(InputError, match="where must be a dict"):
+            _told(session, where="user")
+
+
+def test_an_owner_behind_a_mark_sees_nobody() -> None:
+    """A label that was a secret made everybody with such a label one owner, once a session is opened again."""
+    store, said = MemoryStore(), turnlog.Settings(redact_patterns={"staff": "EMP-[0-9]{6}"})
+    for n in range(2):
+        turnlog.open(f"s{n}", store=store, settings=said, labels={"user": f"EMP-00000{n}"}).user("I have a cough.")
+    with turnlog.open("s2", store=store, settings=said, labels={"user": "EMP-000000"}) as session:
+        outcome, text = _told(session)
+        assert (outcome, "cough" in text, "EMP" in text) == ("failed", False, False)
+    for options in (said, turnlog.Settings(redact=False)):
+        with turnlog.open("s2", store=store, settings=options) as session:
+            outcome, text = _told(session)
+            assert (outcome, "cough" in text) == ("failed", False) and "label 'user'" in text
+
+
+def test_the_loop_asks_for_the_owners_sessions_alone() -> None:
+    """`turnlog.run` and the chat, which answer the tool by themselves, with passages of everybody."""
+    store, target = MemoryStore(), turnlog.target("openai-chat", DEMO_MODEL)
+    for user in ("ann", "bob"):
+        with turnlog.open(user, store=store, labels={"user": user}) as session:
+            session.user(f"I, {user}, have a cough.")
+    runner = ScriptedRunner([ToolCall("c", "recall", {"query": "cough"}), "Ah."])
+    with turnlog.open("now", store=store, target=target, labels={"user": "ann"}) as session:
+        agent.run(session, "What did I say?", runner, tools=[turnlog.session.RECALL])
+        results = [part for one in session.history() if one.message for part in one.message.parts]
+        told = str([part.parts for part in results if isinstance(part, ToolResult)])
+    assert "session ann, record" in told and "session bob" not in told and "I, bob" not in told
+
+
+def test_the_declaration_says_which_sessions_are_searched() -> None:
+    """A model that is told of all sessions believes that nothing was ever said; or reads a user's name."""
+    whole = turnlog.recall_tool("openai-chat")["function"]
+    some = turnlog.recall_tool("openai-chat", where={"user": "ann@example.com"})["function"]
+    assert turnlog.recall_tool("openai-chat", where={})["function"] == whole
+    assert "all earlier sessions" in whole["description"]
+    assert "all earlier sessions" not in some["description"] and "ann" not in str(some)
+    assert {**some, "description": whole["description"]} == whole

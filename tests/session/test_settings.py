@@ -26,7 +26,7 @@ from turnlog.cli.config import _plain, _toml
 from turnlog.config.settings import Settings, keys
 from turnlog.errors import InputError
 from turnlog.log.budget import Budget
-from turnlog.log.messages import text_of
+from turnlog.log.messages import ToolCall, text_of
 from turnlog.log.records import Note, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
@@ -149,6 +149,18 @@ def _opened(settings: Settings, folder: Path) -> object:
             return sorted(info.id for info in store.sessions())
 
 
+def _recalled(settings: Settings, folder: Path) -> object:
+    """The sessions of which a model is told that asks for a word in all of them."""
+    store = MemoryStore()
+    for name, labels in (("s0", {"user": "ann"}), ("s1", {"user": "bob", "team": "x"}), ("s2", {"user": "cy"})):
+        turnlog.open(name, store=store, labels=labels).user("I have a cough.")
+    with turnlog.open("s", store=store, settings=settings, labels={"user": "ann", "team": "x"}) as session:
+        call = ToolCall("c", "recall", {"query": "cough"})
+        session.add(turnlog.Message("assistant", (call,)))
+        told = repr(session.answer_recall(call).raw)
+    return [name for name in ("s0", "s1", "s2") if f"session {name}, record" in told]
+
+
 _TWO = timedelta(days=2) - timedelta(hours=1)
 _AIM = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
 _AIM_CHAT = {"provider": "openai-chat", "model": "gpt-4o"}
@@ -195,6 +207,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Pat
     "durability": ({}, {"durability": "full"}, _session(_synchronous), 1, 2),
     "key": ({}, {"key": "env:TEST_KEY"}, _in_the_clear, True, False),
     "save_history": ({}, {"save_history": False}, _stored, {"turnlog.db"}, set()),
+    "owner": ({}, {"owner": "team"}, _recalled, ["s0"], ["s1"]),
     "provider": (
         {**_AIM, "provider": "openai-chat"},
         _AIM,
@@ -318,6 +331,7 @@ SPELLED: dict[str, tuple[tuple[str, str], ...]] = {
     "checkpoint": (("3", "3"), ("inf", "inf")),
     "source": (('"interactive"', "interactive"), ('"non-interactive"', "non-interactive")),
     "save_history": (("false", "off"), ("true", "1")),
+    "owner": (('"team"', "team"), ('"staff"', "staff")),
     "budget": (("5000", "5000"), ("{max_tokens = 7, goal = 0.3}", "{max_tokens = 7, goal = 0.3}")),
     "strategy": (('"mask"', "mask"), ('"sliding"', "sliding")),
     "summary_timeout": (("2", "2"), ('"1min"', "1min")),

@@ -206,6 +206,7 @@ _PLACE = Kind(
 _FLAG = Kind("true or false", _flag, _flag_of)
 _DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
 _PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
+_LABEL = Kind("the name of a label; empty if all sessions belong together", _text)
 _MODEL = Kind("a model's name, or empty", _text)
 _STRATEGY = Kind("the name of a preset, or empty; in a program also a Strategy", _or_a_strategy)
 _TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds_of)
@@ -245,6 +246,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     save_history: Annotated[
         bool, Key(_FLAG, "whether sessions are stored; if not, they live in memory and nothing of them is on disk")
     ] = True
+    owner: Annotated[
+        str,
+        Key(
+            _LABEL,
+            "the label that says whose a session is: a model recalls nothing of sessions with another value of it",
+            of_store=True,
+        ),
+    ] = "user"
     provider: Annotated[str, Key(_PROVIDER, "with `model`, the target of new sessions")] = ""
     model: Annotated[str, Key(_MODEL, "with `provider`, the target of new sessions")] = ""
     budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of new sessions")] = None

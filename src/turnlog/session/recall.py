@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..log.messages import Tool, ToolCall
 from ..log.store import Store
 from ..memory.recall import quoted, recall
+from ..redaction import has_mark
+from ..stores.labels import labels_given, labels_of
 from ..tokens.protocol import Counter
 from .read_back import declaration
 
@@ -33,14 +38,47 @@ RECALL = Tool(
 calls with `Session.answer_recall`."""
 
 
-def recall_tool(provider: str, model: str = "") -> dict[str, Any]:
-    """The declaration of `turnlog.session.RECALL` as a provider's request has it, an element of its `tools`."""
-    return declaration(RECALL, provider, model)
+_OF_SOME = "Search the earlier sessions that belong with this one"
 
 
-def recalled_for(store: Store, session_id: str, call: ToolCall, max_tokens: int, counter: Counter) -> tuple[str, bool]:
-    """The text that answers a call of `RECALL` in a session, and whether the call could be answered. Passages of the
-    session itself are left out. Raises InputError for a call of another tool."""
+def recall_tool(provider: str, model: str = "", *, where: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The declaration of `turnlog.session.RECALL` as a provider's request has it, an element of its `tools`. `where` is
+    what `Session.answer_recall` will be given: if it names labels, the declaration does not speak of all sessions. No
+    label is in it."""
+    if not labels_given(where or {}, "where"):
+        return declaration(RECALL, provider, model)
+    description = RECALL.description.replace("Search all earlier sessions", _OF_SOME)
+    return declaration(replace(RECALL, description=description), provider, model)
+
+
+def _of_owner(store: Store, session_id: str, owner: str) -> dict[str, str]:
+    """The labels of the sessions that a session may see: its own value of the label `owner`, or none of it; empty if no
+    label says whose a session is. Raises InputError if its value is a mark, which other owners may have as well."""
+    if not owner:
+        return {}
+    value = labels_of(store, session_id).get(owner, "")
+    if has_mark(value):
+        raise InputError(
+            f"earlier sessions cannot be searched: the label {owner!r}, which says whose this session is, was a secret,"
+            " and others have the same mark in its place"
+        )
+    return {owner: value}
+
+
+def recalled_for(
+    store: Store,
+    session_id: str,
+    call: ToolCall,
+    max_tokens: int,
+    counter: Counter,
+    *,
+    owner: str,
+    where: Mapping[str, str] | None,
+) -> tuple[str, bool]:
+    """The text that answers a call of `RECALL` in a session, and whether the call could be answered. The sessions
+    searched are those with the same value of the label `owner`; with `where`, those with these labels. The session
+    itself is left out. Raises InputError for a call of another tool."""
+    labels_given(where or {}, "where")
     if not isinstance(call, ToolCall):
         raise InputError(f"call must be a ToolCall, one of `Answer.tool_calls`, not {type(call).__name__}")
     if call.name != RECALL.name:
@@ -51,7 +89,8 @@ def recalled_for(store: Store, session_id: str, call: ToolCall, max_tokens: int,
     if not isinstance(query, str) or not query.strip():
         return "give `query`: a question, or a few words", False
     try:
-        found = recall(store, query, max_tokens=max_tokens, count=counter.text, without=session_id)
-    except InputError as error:  # a query without a word
+        where = _of_owner(store, session_id, owner) if where is None else where
+        found = recall(store, query, max_tokens=max_tokens, count=counter.text, without=session_id, where=where)
+    except InputError as error:  # a query without a word, or an owner who cannot be told from others
         return str(error), False
     return quoted(found), True

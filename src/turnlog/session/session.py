@@ -453,11 +453,15 @@ class Session:
         text, found = read_back_for(self._store, self.id, call)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 
-    def answer_recall(self, call: ToolCall, *, max_tokens: int = MAX_TOKENS) -> Record:
-        """Record the result of a model's call of `turnlog.session.RECALL`: passages of the store's other sessions, at
-        most `max_tokens` tokens, quoted as data; or a message about what is wrong with the call. Raises InputError for
-        a call of another tool."""
-        text, found = recalled_for(self._store, self.id, call, max_tokens, self._context.counter)
+    def answer_recall(
+        self, call: ToolCall, *, max_tokens: int = MAX_TOKENS, where: Mapping[str, str] | None = None
+    ) -> Record:
+        """Record the result of a model's call of `turnlog.session.RECALL`: passages of other sessions, at most
+        `max_tokens` tokens, quoted as data; or a message about what is wrong with the call. The sessions searched are
+        those of the same owner (see the setting `owner`); with `where`, those with these labels instead, and with `{}`
+        all sessions of the store. Raises InputError for a call of another tool."""
+        counter, owner = self._context.counter, self._settings.owner
+        text, found = recalled_for(self._store, self.id, call, max_tokens, counter, owner=owner, where=where)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 
     def explain(self, also: Mapping[int, Decision] | None = None, target: Target | None = None) -> Explanation:
