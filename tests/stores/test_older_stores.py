@@ -97,6 +97,27 @@ def test_an_index_of_labels_notices_what_it_was_not_told(tmp_path: Path) -> None
             assert db.execute("select * from labelled").fetchall() == []
 
 
+def test_a_damaged_index_of_labels_is_done_without(tmp_path: Path) -> None:
+    """A bad page under an index, which can be derived, keeps all users from their sessions."""
+    path = tmp_path / "s.db"
+    with closing(SqliteStore(path)) as store:
+        for user in ("ann", "bob"):
+            store.create(user)
+            store.append(user, [Draft(Note("labels", "", {"user": user})), said("go")])
+        assert len(store.sessions(where={"user": "ann"})) == 1
+    with closing(sqlite3.connect(path)) as db:
+        size = db.execute("pragma page_size").fetchone()[0]
+        page = db.execute("select rootpage from sqlite_master where name = 'labelled'").fetchone()[0]
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    for read_only in (True, False):
+        with closing(SqliteStore(path, read_only=read_only)) as store:
+            assert [info.id for info in store.sessions(where={"user": "ann"})] == ["ann"]
+            assert [hit.session for hit in store.search("go", where={"user": "bob"})] == ["bob"]
+            assert store.verify() != []
+
+
 def test_upgrades_are_only_added_to() -> None:
     """A step that is edited, or a condition that stands in one: stores that took it before are others than those that
     take it now, and no step leads from the one to the other."""

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -283,6 +284,39 @@ def test_labels_of_any_spelling_are_found(store: PostgresStore) -> None:
     assert found == [["f0"], ["s1"], ["s2"], ["s3"], ["s4"], ["s5"]]
     assert [info.id for info in store.sessions(where={"user": "bob", "project": "p"})] == ["s0"]
     assert len(store.sessions(where={"project": "p"}, limit=3)) == 3
+
+
+def test_labels_are_found_in_a_store_of_an_older_turnlog(place: str, postgres: PostgresServer) -> None:
+    """A store made before there was an index of labels, in which users lose their sessions or get those of others; or
+    one that cannot be read before it is upgraded."""
+    with closing(open_store(place)) as store:
+        for n, user in enumerate(("ann", "bob")):
+            with turnlog.open(f"s{n}", store=store, labels={"user": user}) as session:
+                session.user("cough")
+    postgres.run("drop table turnlog_labels", "update turnlog_version set version = 1", url=place)
+    for read_only in (True, False):
+        with closing(open_store(place, read_only=read_only)) as store:
+            assert [info.id for info in store.sessions(where={"user": "ann"})] == ["s0"]
+            assert [hit.session for hit in store.search("cough", where={"user": "bob"})] == ["s1"]
+            assert store.verify() == []
+        assert postgres.run("select version from turnlog_version", url=place) == [(1 if read_only else 2,)]
+
+
+def test_an_index_of_labels_notices_what_it_was_not_told(
+    store: PostgresStore, place: str, postgres: PostgresServer
+) -> None:
+    """An entry that was damaged, or is older than what another process appended, shows a user what another said."""
+    with turnlog.open("s", store=store, labels={"user": "ann"}) as session:
+        session.user("cough")
+    assert len(store.sessions(where={"user": "ann"})) == 1
+    with closing(open_store(place)) as other, turnlog.open("s", store=other, labels={"user": "bob"}) as session:
+        session.user("cough")
+    assert store.sessions(where={"user": "ann"}) == [] and len(store.sessions(where={"user": "bob"})) == 1
+    postgres.run("update turnlog_labels set labels = replace(labels, 'bob', 'ann')", url=place)
+    assert ["index of labels was damaged" in problem.what for problem in store.verify()] == [True]
+    assert store.sessions(where={"user": "ann"}) == [] and store.verify() == []
+    store.delete("s")
+    assert postgres.run("select * from turnlog_labels", url=place) == []
 
 
 # -- connections -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ notes: SQLite and PostgreSQL in a table, a folder of files in a file, all others
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Note, Record
 from ..log.store import RecordStore, SessionInfo
+from .session_rows import SessionRow
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -64,6 +65,14 @@ def decoded_labels(text: str) -> Mapping[str, str]:
     """The labels that `encoded_labels` wrote. Raises ValueError."""
     found: dict[str, str] = json.loads(text)
     return found
+
+
+def entries_of(store: RecordStore, rows: Iterable[SessionRow]) -> Iterator[tuple[int, int, bytes, str]]:
+    """The entries of an index in a database: number of the session, number and checksum of its last record, labels.
+    Sessions whose labels cannot be read have none. If a note is appended meanwhile, the entry does not hold."""
+    for row in rows:
+        with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
+            yield row.no, row.records, row.head, encoded_labels(labels_of(store, row.id or ""))
 
 
 class KnownLabels:

@@ -7,12 +7,14 @@ turnlog appends or rewrites meanwhile are noticed, although it does not know the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 
-from ...errors import CorruptRecord, SessionNotFound
+from ...errors import StoreError
 from ...log.store import Problem, RecordStore
-from ..labels import KnownLabels, decoded_labels, encoded_labels, has_labels, labels_of
+from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of
 from ..session_rows import COLUMNS, SessionRow
 from .database import Database
 from .rows import row_of
@@ -30,8 +32,8 @@ _COLUMNS = ", ".join(f"s.{name}" for name in COLUMNS.split(", "))
 _BEHIND = f"""select {_COLUMNS} from turnlog_sessions as s left join turnlog_labels as entry on entry.no = s.no
     where s.id is not null and (entry.no is null or entry.records > s.records
         or entry.head is distinct from {_SUM} or (entry.records < s.records and {_NEWER}))
-    order by s.no limit %s"""
-_ALL = f"select {COLUMNS} from turnlog_sessions where id is not null order by no limit %s"
+    order by s.no"""
+_ALL = f"select {COLUMNS} from turnlog_sessions where id is not null order by no"
 _FOUND = """select no from turnlog_labels
     where labels = any(%s) and no in (select no from turnlog_sessions where id is not null)"""
 _ENTRIES = """select entry.no, id, labels from turnlog_labels as entry join turnlog_sessions as s on s.no = entry.no
@@ -40,38 +42,39 @@ _NOTE = """insert into turnlog_labels (no, records, head, labels) values (%s, %s
     on conflict (no) do update set records = excluded.records, head = excluded.head, labels = excluded.labels"""
 
 
-def note_labels(database: Database, store: RecordStore) -> None:
-    """Note the labels of all sessions that have other ones now. Those that cannot be read are left out. Several
-    processes may do so at once."""
-    unreadable = 0
-    while len(rows := database.read(partial(_behind, limit=unreadable + _BATCH))) > unreadable:
-        noted = []
-        for row in rows:
-            try:
-                noted.append((row.no, row.records, row.head, encoded_labels(labels_of(store, row.id or ""))))
-            except (CorruptRecord, SessionNotFound):
-                continue
-        if not noted:
-            return
-        unreadable = len(rows) - len(noted)
-        database.write(partial(_note, entries=noted), repeatable=True)
+def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
+    """The numbers of the sessions with these labels. The index is brought up to date first; what it still does not
+    have, as in a store that is open for reading only, is read."""
+    rest = database.read(_behind)
+    if rest and not database.read_only:
+        with suppress(StoreError):  # the user may only read these tables, or the server is in trouble
+            _note(database, store, rest)
+        rest = database.read(_behind)
+    found = set(known.matching(store, [(row.no, row.info()) for row in rest], where))
+    return sorted(found | (database.read(partial(_found, where=where)) - {row.no for row in rest}))
 
 
-def numbers(db: Db, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. Those that the index does not have, as in a store that is open for
-    reading only, are read."""
-    rest = {row.no: row.info() for row in _behind(db, None)}
-    found = set(known.matching(store, rest.items(), where))
-    if _has_index(db):
-        kept = [labels for (labels,) in db.execute("select distinct labels from turnlog_labels")]
-        asked = [labels for labels in kept if has_labels(decoded_labels(labels), where)]
-        found |= {no for (no,) in db.execute(_FOUND, (asked,))} - rest.keys()
-    return sorted(found)
+def _found(db: Db, where: Mapping[str, str]) -> set[int]:
+    if not _has_index(db):
+        return set()
+    kept = [labels for (labels,) in db.execute("select distinct labels from turnlog_labels")]
+    asked = [labels for labels in kept if has_labels(decoded_labels(labels), where)]
+    return {no for (no,) in db.execute(_FOUND, (asked,))}
+
+
+def _note(database: Database, store: RecordStore, rows: Iterable[SessionRow]) -> None:
+    entries = entries_of(store, rows)
+    while some := list(islice(entries, _BATCH)):
+        database.write(partial(_insert, entries=some), repeatable=True)
+
+
+def _insert(db: Db, entries: Sequence[tuple[int, int, bytes, str]]) -> None:
+    db.cursor().executemany(_NOTE, entries)
 
 
 def renew_if_wrong(db: Db, store: RecordStore) -> list[Problem]:
     """Compare the index with the notes. If they differ, empty it."""
-    behind = {row.no for row in _behind(db, None)}
+    behind = {row.no for row in _behind(db)}
     for no, name, labels in db.execute(_ENTRIES).fetchall():
         if no not in behind and labels != encoded_labels(labels_of(store, name)):
             db.execute("delete from turnlog_labels")
@@ -80,13 +83,9 @@ def renew_if_wrong(db: Db, store: RecordStore) -> list[Problem]:
     return []
 
 
-def _behind(db: Db, limit: int | None) -> list[SessionRow]:
-    """The sessions whose labels the index does not have; None: no limit."""
-    return list(map(row_of, db.execute(_BEHIND if _has_index(db) else _ALL, (limit,), binary=True).fetchall()))
-
-
-def _note(db: Db, entries: Sequence[tuple[int, int, bytes, str]]) -> None:
-    db.cursor().executemany(_NOTE, entries)
+def _behind(db: Db) -> list[SessionRow]:
+    """The sessions whose labels the index does not have."""
+    return list(map(row_of, db.execute(_BEHIND if _has_index(db) else _ALL, binary=True).fetchall()))
 
 
 def _has_index(db: Db) -> bool:

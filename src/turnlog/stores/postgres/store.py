@@ -35,7 +35,7 @@ from .address import Address
 from .append import Appender
 from .database import Database
 from .key_slot import PostgresKeySlot
-from .labels import note_labels, numbers, renew_if_wrong
+from .labels import numbers, renew_if_wrong
 from .leases import ServerLocks
 from .reading import Reader, mended
 from .retention import inventory, sweep, used_bytes
@@ -157,18 +157,11 @@ class PostgresStore(BaseStore):
         return self._database.read(partial(find, session_id=session_id)).info()
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        among = self._with_labels(labels_given(where, "where")) if where else None
+        among = numbers(self._database, self, self._labels, labels_given(where, "where")) if where else None
         query = _LIST.format("" if among is None else "and no = any(%s)")
         values = (limit,) if among is None else (among, limit)
         found = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())
         return [row_of(each).info() for each in found]
-
-    def _with_labels(self, where: Mapping[str, str]) -> list[int]:
-        """The numbers of the sessions with these labels. The index is brought up to date first, if that is possible."""
-        if not self._database.read_only:
-            with suppress(StoreError):  # the notes can still be read
-                note_labels(self._database, self)
-        return self._database.read(partial(numbers, store=self, known=self._labels, where=where))
 
     def rename(self, session_id: str, title: str) -> None:
         self._database.write(

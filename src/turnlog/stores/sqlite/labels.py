@@ -8,12 +8,13 @@ appends or rewrites meanwhile are noticed, although it does not know the table.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import islice
 
-from ...errors import CorruptRecord
+from ...errors import CorruptRecord, StoreError
 from ...log.store import Problem, RecordStore
-from ..labels import KnownLabels, decoded_labels, encoded_labels, has_labels, labels_of
+from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of
 from ..session_rows import COLUMNS, SessionRow
 from .database import Database
 from .schema import INDEXED, LABELS_VERSION, RARE, version_of
@@ -29,44 +30,44 @@ _NEWER = f"""exists (select 1 from records {INDEXED} where kind = 'note' {RARE}
 _COLUMNS = ", ".join(f"s.{name}" for name in COLUMNS.split(", "))
 _BEHIND = f"""select {_COLUMNS} from sessions as s left join labelled as entry on entry.no = s.no
     where s.id is not null and (entry.no is null or entry.records > s.records or entry.head is not {_SUM}
-        or (entry.records < s.records and {_NEWER})) order by s.no limit ?"""
-_ALL = f"select {COLUMNS} from sessions where id is not null order by no limit ?"
+        or (entry.records < s.records and {_NEWER})) order by s.no"""
+_ALL = f"select {COLUMNS} from sessions where id is not null order by no"
 _ENTRIES = "select no, labels from labelled where no in (select no from sessions where id is not null)"
 _NOTE = "insert or replace into labelled (no, records, head, labels) values (?, ?, ?, ?)"
 
 
-def note_labels(database: Database, store: RecordStore) -> None:
-    """Note the labels of all sessions that have other ones now. Those that cannot be read are left out. Several
-    processes may do so at once."""
-    unreadable = 0
-    while True:
+def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
+    """The numbers of the sessions with these labels. The index is brought up to date first; what it still does not
+    have, as in a store that is open for reading only, is read."""
+    try:
+        rest, found = _by_index(database, store, where)
+    except CorruptRecord:  # the index is damaged; if the records are damaged as well, reading reports it
         with database.reading() as db:
-            if len(_behind(db, unreadable + 1)) <= unreadable:
-                return
+            rest, found = _rows(db, _ALL), set()
+    return sorted(found.union(known.matching(store, [(row.no, row.info()) for row in rest], where)))
+
+
+def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) -> tuple[list[SessionRow], set[int]]:
+    """The sessions that the index does not have, and the numbers of those others that have these labels."""
+    with database.reading() as db:
+        if version_of(db) < LABELS_VERSION:
+            return _rows(db, _ALL), set()
+        rest = _rows(db, _BEHIND)
+    if rest and not database.read_only:
+        with suppress(StoreError):  # the disk is full, or others keep writing
+            _note(database, store, rest)
+    with database.reading() as db:
+        rest = _rows(db, _BEHIND) if rest else rest
+        unknown = {row.no for row in rest}
+        entries = db.execute(_ENTRIES).fetchall()
+    return rest, {no for no, labels in entries if no not in unknown and _has(labels, where)}
+
+
+def _note(database: Database, store: RecordStore, rows: Iterable[SessionRow]) -> None:
+    entries = entries_of(store, rows)
+    while some := list(islice(entries, _BATCH)):
         with database.writing() as db:
-            unreadable = 0
-            rows = _behind(db, _BATCH)
-            for row in rows:
-                try:
-                    labels = encoded_labels(labels_of(store, row.id or ""))
-                except CorruptRecord:
-                    unreadable += 1
-                else:
-                    db.execute(_NOTE, (row.no, row.records, row.head, labels))
-        if unreadable == len(rows) or len(rows) < _BATCH:
-            return
-
-
-def numbers(db: sqlite3.Connection, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. Those that the index does not have, as in a store that is open for
-    reading only, are read."""
-    rest = {row.no: row.info() for row in _behind(db, -1)}
-    found = set(known.matching(store, rest.items(), where))
-    if version_of(db) >= LABELS_VERSION:
-        for no, labels in db.execute(_ENTRIES):
-            if no not in rest and _has(labels, where):
-                found.add(no)
-    return sorted(found)
+            db.executemany(_NOTE, some)
 
 
 def reset(db: sqlite3.Connection) -> None:
@@ -77,7 +78,7 @@ def reset(db: sqlite3.Connection) -> None:
 
 def renew_if_wrong(db: sqlite3.Connection, store: RecordStore) -> list[Problem]:
     """Compare the index with the notes. If they differ, empty it."""
-    behind = {row.no for row in _behind(db, -1)}
+    behind = {row.no for row in _rows(db, _BEHIND)}
     for no, labels in db.execute(_ENTRIES).fetchall():
         name = db.execute("select id from sessions where no = ?", (no,)).fetchone()[0]
         if no not in behind and labels != encoded_labels(labels_of(store, name)):
@@ -87,10 +88,8 @@ def renew_if_wrong(db: sqlite3.Connection, store: RecordStore) -> list[Problem]:
     return []
 
 
-def _behind(db: sqlite3.Connection, limit: int) -> list[SessionRow]:
-    """The sessions whose labels the index does not have; -1: no limit."""
-    rows = db.execute(_BEHIND if version_of(db) >= LABELS_VERSION else _ALL, (limit,))
-    return list(map(SessionRow._make, rows.fetchall()))
+def _rows(db: sqlite3.Connection, query: str) -> list[SessionRow]:
+    return list(map(SessionRow._make, db.execute(query).fetchall()))
 
 
 def _has(labels: str, where: Mapping[str, str]) -> bool:

@@ -42,7 +42,7 @@ from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
 from .key_slot import SqliteKeySlot
-from .labels import note_labels, numbers, renew_if_wrong
+from .labels import numbers, renew_if_wrong
 from .packs import pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
@@ -152,17 +152,12 @@ class SqliteStore(BaseStore):
             return list(starmap(SessionInfo, found))
 
     def _with_labels(self, where: Mapping[str, str]) -> list[int]:
-        """The numbers of the sessions with these labels; cached until something is written. The index is brought up to
-        date first, if that is possible."""
+        """The numbers of the sessions with these labels; cached until something is written."""
         with self._database.reading() as db:
-            if self._asked[:2] == (self._state(db), where):
-                return self._asked[2]
-        if not self._database.read_only:
-            with suppress(StoreError):  # the disk is full, or others keep writing: the notes can still be read
-                note_labels(self._database, self)
-        with self._database.reading() as db:
-            state = self._state(db)
-            found = numbers(db, self, self._labels, where)
+            state = self._state(db)  # first, so that labels set in between are noticed the next time
+        if self._asked[:2] == (state, where):
+            return self._asked[2]
+        found = numbers(self._database, self, self._labels, where)
         self._asked = state, dict(where), found
         return found
 
