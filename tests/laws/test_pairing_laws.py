@@ -7,12 +7,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import turnlog
 from judging import TARGETS, numbered
+from turnlog.errors import BudgetError, InputError
 from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
@@ -21,9 +24,11 @@ from turnlog.providers import provider
 from turnlog.requests.build import build
 from turnlog.requests.request import Request
 from turnlog.requests.translate import plan
+from turnlog.session.session import Session
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
 from turnlog.summarize.reading import Note, read, texts_of
+from turnlog.view.fold import select
 from turnlog.view.tool_calls import calls_of
 from turnlog.view.types import Shown
 
@@ -216,6 +221,129 @@ def test_a_summary_reads_a_result_with_its_own_call(messages: list[Message]) -> 
         assert isinstance(result, ToolResult)
         if at > (i, j):
             assert calls[result.parts[0]].asked is messages[i].parts[j]
+
+
+class Life:
+    """A session whose calls leave the view, and what belongs to what in it.
+
+    `calls` are the calls on record with their numbers, oldest first. `own` are the texts of the results of each call,
+    `early` those of results whose call may follow. Such results of earlier turns are `older`: a call may show them
+    (`may`) if the user's message in between is taken back.
+    """
+
+    def __init__(self, aim: Target, budget: int | None) -> None:
+        self.store = MemoryStore()
+        self.session = turnlog.open("s", store=self.store, target=aim, budget=budget)
+        self.calls: list[tuple[ToolCall, int]] = []
+        self.own: dict[int, list[str]] = {}
+        self.may: dict[int, list[str]] = {}
+        self.early: dict[tuple[str, str], str] = {}
+        self.older: dict[tuple[str, str], list[str]] = {}
+        self.n = 0
+
+    def step(self, kind: str, number: int) -> None:
+        """One step; `number` picks what it is about. What is refused with a reason changes nothing."""
+        self.n += 1
+        with suppress(InputError, BudgetError):
+            self._step(kind, number)
+
+    def _step(self, kind: str, number: int) -> None:
+        session, key = self.session, (("c1", "c2")[number % 2], ("read", "delete")[number // 2 % 2])
+        match kind:
+            case "word":
+                session.user(f"Word {self.n}. " * (1, 300)[number % 2])
+                for said, text in self.early.items():
+                    self.older.setdefault(said, []).append(text)
+                self.early.clear()
+            case "answer":
+                session.assistant(f"Answer {self.n}. " * (1, 300)[number % 2])
+            case "call":
+                call = ToolCall(*key, {"k": self.n})
+                session.add(Message("assistant", (call,)))
+                self.calls.append((call, self.n))
+                self.may[self.n] = [*self.older.get(key, [])]
+                self.own[self.n] = [self.early.pop(key)] if key in self.early else []
+            case "result":
+                self._result(key, by_id=number % 3 == 0)
+            case "clear":
+                session.clear()
+            case "rewind":
+                session.rewind(turns=1 + number % 2)
+            case "compact":
+                session.compact(keep=1 + number % 3)
+            case "undo":
+                session.undo()
+            case "request":
+                session.request()
+            case "open anew":
+                session.close()
+                self.session = turnlog.open("s", store=self.store)
+
+    def _result(self, key: tuple[str, str], *, by_id: bool) -> None:
+        text = f"<r{self.n}>"
+        newest = next((made for made in reversed(self.calls) if (made[0].id, made[0].name) == key), None)
+        if newest is not None and by_id:
+            self.session.tool_result(newest[0], text)
+        else:
+            self.session.add(Message("user", (ToolResult(*key, (Text(text),)),)))
+        if newest is not None:
+            self.own[newest[1]].append(text)
+        else:
+            self.early[key] = text
+
+
+STEPS = ("word", "answer", "call", "call", "call", "result", "result", "result", "clear", "rewind", "compact", "undo")
+LIVES = st.lists(st.tuples(st.sampled_from((*STEPS, "request", "open anew")), st.integers(0, 11)), max_size=20)
+GONE = [("word", 0), ("call", 0), ("clear", 0), ("word", 0), ("result", 0), ("call", 0)]
+
+
+@given(steps=LIVES, aim=st.sampled_from(TARGETS), budget=st.sampled_from((None, 6_000)))
+@example(steps=GONE, aim=TARGETS[0], budget=None)
+@example(steps=[*GONE[:2], ("rewind", 0), *GONE[3:]], aim=TARGETS[-1], budget=None)
+@example(steps=[*GONE[:2], *[("word", 0)] * 4, ("compact", 1), *GONE[3:]], aim=TARGETS[0], budget=None)
+@example(  # the newer call is gone, and the older one of its id waits
+    steps=[*GONE[:2], ("word", 0), ("call", 0), ("rewind", 0), ("result", 0)], aim=TARGETS[0], budget=None
+)
+@example(steps=[*GONE[:4], ("result", 0), ("undo", 0)], aim=TARGETS[0], budget=None)
+def test_a_result_is_of_no_other_call_when_its_own_has_left(
+    steps: list[tuple[str, int]], aim: Target, budget: int | None
+) -> None:
+    """After clear(), rewind() or a compaction, a late result of a call that was gone was shown with another call of the
+    same id; or what a session showed was not what it showed when it was opened again, or what the log says."""
+    life = Life(aim, budget)
+    life.session.user("Begin.")
+    for kind, number in steps:
+        life.step(kind, number)
+    life.session.user("Go on.")
+    try:
+        made = life.session.request()
+    except BudgetError:
+        return
+    again = Session(life.store, life.store.info("s")).request()
+    assert (made.json(), made.edits, made.losses) == (again.json(), again.edits, again.losses)
+
+    sent = {k: text for k, text in sent_pairs(aim, made).items() if text.startswith("<r")}
+    assert all(text in life.own[k] + life.may[k] for k, text in sent.items())
+    shown = select(list(life.store.read("s")))[0]
+    whole = sent_pairs(aim, build(plan(Configuration(), aim), shown, life.store.get_blob))
+    assert {k: text for k, text in whole.items() if text.startswith("<r")} == sent
+    texts = {text for _, text in _results([one.message for one in shown])}
+    assert sent.keys() >= {k for k in whole if texts.intersection(life.own[k])}
+
+
+def test_a_result_names_the_call_that_a_long_session_has_no_longer_in_memory() -> None:
+    """In a session that is too long for its memory, a late result was shown with a later call of the same id."""
+    life = Life(TARGETS[0], None)
+    life.session.configure(budget=6_000)
+    between = [("word", 0), ("answer", 0)] * 90 + [("word", 1), ("answer", 1)] * 20
+    for kind, number in [("word", 0), ("call", 0), *between, ("word", 0), ("result", 0), ("call", 0)]:
+        life.step(kind, number)
+    made = life.session.request()
+    told = [(edit.kind, edit.detail) for edit in made.edits if edit.kind in ("orphan", "moved")]
+    assert told == [("orphan", "result of 'c1' left out: its call, in record 4, is not shown")]
+    assert not any(text.startswith("<r") for text in sent_pairs(TARGETS[0], made).values())
+    again = Session(life.store, life.store.info("s")).request()
+    assert (made.json(), made.edits, made.losses) == (again.json(), again.edits, again.losses)
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[At, str]]:

@@ -131,7 +131,8 @@ class ToolResult(
     """The answer to a tool call: parts and outcome.
 
     `call_id` and `name` are those of the call (`name` is empty if the provider does not report it). `synthetic` marks a
-    result that no tool produced.
+    result that no tool produced. `call_record` is the number of the record with its call, if that call had left the
+    conversation when the result was recorded; else 0.
     """
 
     call_id: str
@@ -141,6 +142,7 @@ class ToolResult(
     kind: str = "function"
     synthetic: bool = False
     form: Form | None = None
+    call_record: int = 0
 
 
 class Opaque(

@@ -182,7 +182,7 @@ class Memory:
             return
         if message.role == "user" and is_output(message) and self._answer is not None:
             answer, output = with_calls([self._answer, Shown(message, (n,))])
-            self._pairing.see(answer.message)
+            self._pairing.see(answer)
             for j, part in enumerate(answer.message.parts):
                 if isinstance(part, ToolCall):
                     self._call(answer.records[0], j, part)
@@ -190,7 +190,7 @@ class Memory:
         elif message.role == "user":
             self._spoken.append((n, message))
         self._answer = Shown(message, (n,)) if message.role == "assistant" else None
-        self._pairing.see(message)
+        self._pairing.see(Shown(message, (n,)))
         for j, part in enumerate(message.parts):
             if isinstance(part, Text):
                 self._text(n, part.text, message.role)

@@ -221,7 +221,7 @@ def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
             task, ahead = len(oldest), not _is_own_word(record)
         elif task and (record.message or _NOTHING).role == "assistant":
             ahead = False
-        pairing.see(record.message or _NOTHING)
+        pairing.see(_whole(record))
         whole = len(oldest) if not pairing.open else whole
     return oldest[: max(task, whole)] or oldest
 
@@ -243,7 +243,7 @@ def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Rec
     results come after a user message."""
     pairing, wanted = Pairing(), list[ToolResult]()
     for record in newest:
-        pairing.see(record.message or _NOTHING)
+        pairing.see(_whole(record))
         wanted += pairing.orphaned
     before: list[Record] = []
     found = 0  # so many of them belong to the newest
@@ -259,6 +259,11 @@ def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Rec
         elif not wanted:
             break
     return before[:found][::-1]
+
+
+def _whole(record: Record) -> Shown:
+    """What a record says, for pairing: an empty message if it has none."""
+    return Shown(record.message or _NOTHING, (record.n,))
 
 
 def _pinned(log: _Log, decisions: Mapping[int, Decision], gap: tuple[int, int]) -> list[Record]:
@@ -285,7 +290,7 @@ def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
         block.insert(0, record)
     pairing = Pairing()
     for record in block:
-        pairing.see(record.message or _NOTHING)
+        pairing.see(_whole(record))
     for record in log.read_all(n + 1, min(gap[1], n + _RESULTS_WITHIN)):
         if (shown := log.shown(record)) is None:
             continue
@@ -293,7 +298,7 @@ def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
         if starts and not pairing.open:
             break
         block.append(record)
-        pairing.see(record.message or _NOTHING)
+        pairing.see(_whole(record))
     return block
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from .._platform.units import an
 from ..errors import Conflict, InputError, TurnlogError
-from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction
+from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction, unchanged
 from ..log.records import Binding, Body, Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ..log.store import Draft, Store
 from ..log.usage import Count, Usage
@@ -25,6 +25,7 @@ from ..requests.request import Request
 from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
+from ..view.repair.pairing import may_answer
 from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
 from .caches import doubt
 from .checkpoint import Checkpoints
@@ -114,7 +115,7 @@ class Journal:
 
     def _put(self, bodies: Sequence[Body], *, expected: int | None) -> tuple[Record, ...]:
         self._check()
-        drafts = [Draft(body) for body in self._counted([admitted(body) for body in bodies])]
+        drafts = [Draft(body) for body in self._counted([*self._belonging([admitted(body) for body in bodies])])]
         with self._context.lock:
             records = self._store.append(self._id, drafts, expected=expected)
             self._context.take(records)
@@ -225,6 +226,38 @@ class Journal:
             for record in self._store.read(self._id, reverse=True):
                 if record.message is not None:
                     yield record.n, record.message
+
+    def _belonging(self, bodies: Sequence[Body]) -> Iterator[Body]:
+        """The bodies; each result whose call has left the conversation names the record of that call."""
+        said: list[Message] = []
+        for body in bodies:
+            if isinstance(body, (MessageRecord, PartialAnswer)):
+                said.append(body.message)
+            if isinstance(body, MessageRecord):
+                parts = tuple(self._of_call(part, said) for part in body.message.parts)
+                if not unchanged(parts, body.message.parts):
+                    message = msgspec.structs.replace(body.message, parts=parts)
+                    body = msgspec.structs.replace(body, message=message)
+            yield body
+
+    def _of_call(self, part: Part, said: Sequence[Message]) -> Part:
+        """A part of the last of these messages, which are about to be recorded; a result with its `call_record`."""
+        if not isinstance(part, ToolResult):
+            return part
+        n = 0 if any(_calls_for(part, message) for message in said) else self._left_call(part)
+        return part if part.call_record == n else msgspec.structs.replace(part, call_record=n)
+
+    def _left_call(self, result: ToolResult) -> int:
+        """The number of the newest record with a call that a result may belong to, if that record is not in memory; 0
+        if it is, or if there is none."""
+        with self._context.lock:
+            self._context.refresh()
+            at_hand = (one.records[0] for one in self._context.newest() if _calls_for(result, one.message))
+            n = next(at_hand, 0)
+            if not self._context.hides_after(n):
+                return 0
+        newer = self._store.read(self._id, first=n + 1, reverse=True)
+        return next((r.n for r in newer if r.message is not None and _calls_for(result, r.message)), 0)
 
     def _counted(self, bodies: Sequence[Body]) -> Iterator[Body]:
         """The bodies, messages with their tokens: counted once, when they are recorded."""
@@ -383,6 +416,13 @@ def _says_anything(reply: Reply) -> bool:
 def _asked(request: Target | Request) -> tuple[Target, int]:
     """The target of a request, and `Request.compacts`."""
     return (request.target, request.compacts) if isinstance(request, Request) else (request, 0)
+
+
+def _calls_for(result: ToolResult, message: Message) -> bool:
+    """Whether a message has a call that a result may belong to."""
+    return message.role == "assistant" and any(
+        isinstance(part, ToolCall) and may_answer(result, part) for part in message.parts
+    )
 
 
 def _is_named_as(part: ToolCall, call: ToolCall) -> bool:

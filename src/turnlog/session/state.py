@@ -27,7 +27,7 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
-from ..view.decisions import lasting, stand_in_sizes, told
+from ..view.decisions import HIDING, lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.tool_calls import Standing, fate_after
@@ -396,6 +396,11 @@ class Context:
         """The decision that this version of turnlog shows some records otherwise than the one that made the
         configuration in force; None if there is nothing to say."""
         return version_decision(self.configuration, self.decisions, self.items, self._curation.is_curated)
+
+    def hides_after(self, n: int) -> bool:
+        """Whether records after record `n` may be on record and not in memory: hidden by decisions, or in the gap."""
+        hidden = any(made.action in HIDING and made.last > n for made in self.decisions.values())
+        return hidden or (self.gap is not None and self.gap[1] > n)
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""

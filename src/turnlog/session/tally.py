@@ -31,7 +31,7 @@ class Tally:
         self.turns += starts_turn(item.shown)
         self.images += images_in(message)
         self.media += media_parts(message)
-        self.pairing.see(message)
+        self.pairing.see(item.shown)
 
     def is_over_caps(self, strategy: Strategy) -> bool:
         """Whether there are more turns or images than a strategy shows."""

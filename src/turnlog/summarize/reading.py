@@ -112,7 +112,7 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
     said: list[Said] = []
     pairing, calls = Pairing(), dict[At, int]()
     for one in found:
-        pairing.see(one.message)
+        pairing.see(one)
         record = one.records[0] if one.records else 0
         speaker: Who = "assistant" if one.message.role == "assistant" else "user"
         places = [j for j, part in enumerate(one.message.parts) if _has_text(part)]

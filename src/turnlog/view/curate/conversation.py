@@ -157,7 +157,7 @@ class Curator:
         """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
         decision changed is not curated."""
         message = shown.message
-        self._pairing.see(message)
+        self._pairing.see(shown)
         if message.role == "assistant":
             for part in message.parts:
                 if isinstance(part, ToolCall):

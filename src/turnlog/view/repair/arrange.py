@@ -301,7 +301,10 @@ class _Arranger:
             detail = f"second result of call {result.call_id!r} left out"
             self.edits.append(Edit("duplicate", detail, records))
         else:
-            detail = f"result of {result.call_id!r} left out: no call before it has that id and name"
+            reason = "no call before it has that id and name"
+            if result.call_record:
+                reason = f"its call, in record {result.call_record}, is not shown"
+            detail = f"result of {result.call_id!r} left out: {reason}"
             self.edits.append(Edit("orphan", detail, records))
 
 

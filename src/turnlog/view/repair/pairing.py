@@ -4,7 +4,8 @@ Ids are not unique in real logs, so a result belongs to the newest message befor
 It answers the first call there that has no result; if all have one, it is a further result of the last of them, and no
 older call is considered. Names count only where both the call and the result have one. Results without an id (some
 providers send none) are matched by name alone. A result that was recorded before its call, in the same turn, answers
-that call unless another result comes after the call.
+that call unless another result comes after the call. A result whose `call_record` is known belongs to a call of that
+record and to no other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ...log.messages import Message, ToolCall, ToolResult, tool_called
+from ...log.messages import ToolCall, ToolResult, tool_called
 from ..types import Shown
 from .clean import is_sent_as
 
@@ -34,11 +35,12 @@ class Pairs(Struct, frozen=True, gc=False):
 
 
 class _Call(Struct, eq=False):
-    """A call of the view, and where its result is. `synthetic`: no tool made the result; `early`: the result was
-    recorded before the call."""
+    """A call of the view, the records that its message shows, and where its result is. `synthetic`: no tool made the
+    result; `early`: the result was recorded before the call."""
 
     at: At
     call: ToolCall
+    records: tuple[int, ...] = ()
     result: At | None = None
     synthetic: bool = False
     early: bool = False
@@ -68,15 +70,16 @@ class Pairing:
         """The calls that have no result so far."""
         return [(at, known.call) for at, known in self._waiting.items()]
 
-    def see(self, message: Message) -> None:
+    def see(self, shown: Shown) -> None:
         """Take the next message of the view."""
+        message = shown.message
         i, self.seen = self.seen, self.seen + 1
         self.orphaned, self.answered = [], {}
         if message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts):
             self._early.clear()  # later turns may use the same ids again
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
-                self._asked((i, j), part)
+                self._asked(_Call((i, j), part, shown.records))
             elif isinstance(part, ToolResult):
                 self._take((i, j), part)
 
@@ -85,9 +88,9 @@ class Pairing:
         early = frozenset(call_id for call_id, results in self._early.items() if results)
         return Pairs(dict(self._answers), frozenset(self._orphans), dict(self._duplicates), tuple(self._waiting), early)
 
-    def _asked(self, at: At, call: ToolCall) -> None:
+    def _asked(self, known: _Call) -> None:
         """Take a call. A result that was recorded before it answers it."""
-        known = _Call(at, call)
+        at, call = known.at, known.call
         for call_id in {call.id, ""}:
             newest = self._newest.setdefault(call_id, {})
             same = newest.get((call.name, tool_called(call)), [])
@@ -119,7 +122,7 @@ class Pairing:
         else:
             self._orphans.add(at)
             self.orphaned.append(result)
-            if result.call_id:
+            if result.call_id and not result.call_record:
                 self._early.setdefault(result.call_id, {})[result.name] = at, result
 
     def _pair(self, known: _Call, at: At, result: ToolResult) -> None:
@@ -132,6 +135,8 @@ class Pairing:
         without a name."""
         found = self._newest.get(result.call_id, {}).values()
         fitting = [calls for calls in found if may_answer(result, calls[0].call)]
+        if result.call_record:
+            fitting = [calls for calls in fitting if result.call_record in calls[0].records]
         newest = max((calls[0].at[0] for calls in fitting), default=0)
         calls = [known for calls in fitting for known in calls if known.at[0] == newest]
         return sorted(calls, key=lambda known: (bool(result.name) and _is_nameless(known.call), known.at))
@@ -141,7 +146,7 @@ def pair(view: Sequence[Shown]) -> Pairs:
     """Pair all calls and results of a view."""
     pairing = Pairing()
     for shown in view:
-        pairing.see(shown.message)
+        pairing.see(shown)
     return pairing.pairs()
 
 
