@@ -321,10 +321,10 @@ def no_store(place: object) -> StoreError:
 
 
 def text_given(name: str, value: Any) -> str:
-    """`value`, if it is text; else InputError, which names the argument."""
+    """`value`, if it is text, as a plain `str`; else InputError, which names the argument."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
-    return value
+    return str.__str__(value)
 
 
 def flag_given(name: str, value: Any) -> bool:

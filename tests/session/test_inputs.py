@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
@@ -469,3 +469,55 @@ def test_a_server_of_another_gets_the_settings_that_it_was_given(provider: str, 
         assert turnlog.repair(made.body, provider, model=target.model).body.items() >= (
             settings.items() if target.model == "llama-4" else set()
         )
+
+
+class Markup(str):
+    """Text of a class of its own, as markupsafe's and Django's, whose `str()` gives the object itself."""
+
+    def __str__(self) -> str:
+        return self
+
+
+class Number(float):
+    """A number of a class of its own, as numpy's."""
+
+
+@settings(max_examples=30)
+@given(text=st.text().map("word {}".format), number=st.floats(allow_nan=False, allow_infinity=False))
+def test_text_of_a_subclass_is_the_same_text(text: str, number: float) -> None:
+    """A tool whose result was `Markup` had run and ended the run with an InputError."""
+
+    def logged(kind: type[str], amount: type[float]) -> list[Any]:
+        said = kind(text)
+        call = ToolCall("c", kind("f"), {kind("a"): [said, amount(number)]})
+        with turnlog.open(kind("trip"), store=MemoryStore(), target=CHAT) as session:
+            session.system(said)
+            session.system(said, replace=True)
+            asked = session.user([said, Text(said)])
+            session.add(Message("assistant", (Text(said), call), name=kind("ann")))
+            session.tool_result(kind("c"), said)
+            session.extend([{kind("role"): kind("user"), "content": kind(f"-{text}")}])
+            session.note(kind("topic"), said, {said: [said, amount(number)]})
+            session.label({kind("user"): said})
+            session.configure(temperature=amount(0.5), tools=[turnlog.Tool(kind("f"), said, {"type": kind("object")})])
+            session.pin(asked.n, reason=said)
+            return [session.id, *(record.body for record in session.history()), session.request().body]
+
+    assert logged(Markup, Number) == logged(str, float)
+    assert type(logged(Markup, Number)[0]) is str
+
+
+@pytest.mark.parametrize(
+    "read", [turnlog.check, turnlog.count, lambda body: turnlog.repair(body).body], ids=["check", "count", "repair"]
+)
+def test_a_body_with_text_of_a_subclass_is_read(read: Callable[[dict[str, Any]], Any]) -> None:
+    """A template that was filled in was no text to a schema that asks for the exact type."""
+
+    def body(kind: type[str], amount: type[float]) -> dict[str, Any]:
+        said = [
+            {"role": "user", "content": kind("hi")},
+            {"role": "user", "content": [{"type": "text", "text": kind("x")}]},
+        ]
+        return {"model": kind("gpt-4o"), "messages": said, "temperature": amount(0.5)}
+
+    assert read(body(Markup, Number)) == read(body(str, float))

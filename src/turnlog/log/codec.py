@@ -18,7 +18,7 @@ import msgspec
 
 from .._platform.msgspec_init import ready
 from ..errors import CorruptRecord, InputError
-from .messages import Message, Part, Text, ToolResult, Unknown
+from .messages import Message, Part, Text, ToolResult, Unknown, bare
 from .records import Body, MessageRecord, Record, UnknownRecord
 
 FORMAT_VERSION = 1
@@ -58,8 +58,15 @@ class _Loose(msgspec.Struct, frozen=True):
     live: bool = False
 
 
+def _bare(value: Any) -> Any:
+    made = bare(value)
+    if made is value:
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    return made
+
+
 _decoder = msgspec.json.Decoder(_Envelope)
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(enc_hook=_bare)
 
 
 def _tags(union: Any) -> frozenset[str]:
@@ -98,7 +105,7 @@ def _encode(envelope: _Envelope) -> bytes:
             return encoded
     except UnicodeEncodeError:  # a lone surrogate
         pass
-    marked = _mark(msgspec.to_builtins(envelope))
+    marked = _mark(msgspec.to_builtins(envelope, enc_hook=_bare))
     try:
         return _encoder.encode(marked)
     except UnicodeEncodeError:

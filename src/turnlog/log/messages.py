@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, Literal
 
@@ -319,6 +319,22 @@ def is_finite_json(value: Any) -> bool:
         elif isinstance(item, (list, tuple)):
             stack.extend(item)
     return True
+
+
+_BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+)
+
+
+def bare(value: Any) -> Any:
+    """A value of a subclass of `str`, `int` or `float`, such as `markupsafe.Markup` or `numpy.float64`, as a value of
+    that type; any other value as it is."""
+    for kind, made in _BARE:
+        if isinstance(value, kind):
+            return value if type(value) in (kind, bool) else made(value)
+    return value
 
 
 def sha256_hex(data: bytes) -> str:

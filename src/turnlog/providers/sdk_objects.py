@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import FormatError
-from ..log.messages import nested_deeper
+from ..log.messages import bare, nested_deeper
 
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -121,8 +121,10 @@ def _plain_keys(holder: Mapping[str, Any], path: str, depth: int) -> Mapping[str
 
 def _plain_value(value: Any, path: str, depth: int) -> Any:
     """A value of a body with its SDK objects as dicts; the value itself if it has none."""
-    if type(value) in _SCALARS or depth > _DEEPEST or isinstance(value, (str, int, float)):
+    if type(value) in _SCALARS or depth > _DEEPEST:
         return value
+    if isinstance(value, (str, int, float)):
+        return bare(value)
     if isinstance(value, Mapping):
         return _plain_keys(value, path, depth + 1)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
