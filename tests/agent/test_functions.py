@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import itertools
+import math
+import sys
+import threading
+from collections import UserDict, UserList, UserString, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from io import StringIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -336,6 +346,64 @@ class Reason(Exception):
     """An object with a text of its own."""
 
 
+class Inner:
+    """A class without a text of its own, whose functions have names with dots and brackets."""
+
+    @classmethod
+    def make(cls) -> Inner:
+        """Make one."""
+        return cls()
+
+    def closure(self) -> Callable[[], Any]:
+        """A function whose name holds `<locals>`."""
+
+        def called() -> Inner:
+            return self
+
+        return called
+
+
+class Amount(float):
+    """A number of a class of its own, as numpy's."""
+
+
+class Count(int):
+    """A whole number of a class of its own."""
+
+
+class Raising:
+    """An object whose text cannot be made."""
+
+    def __str__(self) -> str:
+        return str(1 / 0)
+
+
+class Broken:
+    """An object whose own JSON cannot be made."""
+
+    def model_dump(self, mode: str) -> Any:
+        """Fail."""
+        raise OSError("gone")
+
+
+class Column(list[Any]):
+    """A column of values, as numpy's."""
+
+    def __init__(self, *values: Any) -> None:
+        super().__init__(values)
+
+
+class Array:
+    """Numbers behind an object, as numpy's, whose text leaves out most of them."""
+
+    def tolist(self) -> list[float]:
+        """All of them."""
+        return [Amount(0.5), 2]
+
+    def __repr__(self) -> str:
+        return "[0.5 ...]"
+
+
 def itself() -> list[Any]:
     """A list that contains itself twice."""
     made: list[Any] = []
@@ -356,6 +424,30 @@ def itself() -> list[Any]:
         ({"image": bytearray(b"png")}, "bytearray"),
         (itself(), "a value that contains itself, or is nested too deeply"),
         ([Text("a"), object()], "an object of type object"),
+        (Inner, "an object of type type"),
+        (Inner.make, "an object of type method"),
+        (Inner().closure(), "an object of type function"),
+        ({"f": Inner().closure()}, "an object of type function"),
+        ([lambda: 1], "an object of type function"),
+        (partial(print), "an object of type partial"),
+        (print, "an object of type builtin_function_or_method"),
+        (asyncio, "an object of type module"),
+        ((one for one in "ab"), "an object of type generator"),
+        (itertools.count(1), "an object of type count"),
+        (StringIO("a"), "an object of type StringIO"),
+        (sys.stdout.buffer, "an object of type "),
+        (threading.Lock(), "an object of type lock"),
+        (KeyError(Inner()), "an object of type KeyError"),
+        (Amount(math.nan), "the number nan"),
+        ({Amount(math.inf): 1}, "the number inf"),
+        (Decimal("NaN"), "the number NaN"),
+        ([Decimal("-Infinity")], "the number -Infinity"),
+        (deque([math.nan]), "the number nan"),
+        ({1: "a", "1": "b"}, "a dict with two keys that are both '1' in JSON"),
+        ([10**5000], r"a list, whose text cannot be made \(ValueError: Exceeds the limit"),
+        (Raising(), r"a Raising, whose text cannot be made \(ZeroDivisionError: division by zero\)"),
+        ([Model(x=Raising())], r"a list, whose text cannot be made \(ZeroDivisionError"),
+        (Broken(), r"a Broken, whose text cannot be made \(OSError: gone\)"),
     ],
 )
 def test_what_cannot_be_told_to_a_model_is_refused(value: Any, says: str) -> None:
@@ -371,6 +463,23 @@ def test_what_cannot_be_told_to_a_model_is_refused(value: Any, says: str) -> Non
         ({"at": datetime(2026, 1, 2, tzinfo=UTC), "path": Path("a/b")}, '{"at":"2026-01-02T00:00:00Z","path":"a/b"}'),
         (["half \ud800"], '["half \ud800"]'),
         ("<p> at 0x1f>", "<p> at 0x1f>"),
+        (Amount(3.5), "3.5"),
+        (Count(7), "7"),
+        ({"x": Amount(0.5), Count(2): [Count(3)]}, '{"x":0.5,"2":[3]}'),
+        (Span(Count(1), Amount(2)), '{"first":1,"last":2.0}'),  # type: ignore[arg-type]
+        (Decimal("1.50"), '"1.50"'),
+        (deque([1, deque([2])]), "[1,[2]]"),
+        (range(3), "[0,1,2]"),
+        ({"a": 1, "b": 2}.keys(), '["a","b"]'),
+        ({"a": 1}.values(), "[1]"),
+        ({"a": 1}.items(), '[["a",1]]'),
+        (MappingProxyType({"a": range(1)}), '{"a":[0]}'),
+        (UserDict({"a": UserList([1])}), '{"a":[1]}'),
+        (UserString("as it is"), '"as it is"'),
+        (Column(Amount(1), "a"), '[1.0,"a"]'),
+        (Array(), "[0.5,2]"),
+        ({(1, "a"): 1, None: 2, True: 3}, '{"[1,\\"a\\"]":1,"null":2,"true":3}'),
+        (10**400, "1" + "0" * 400),
     ],
 )
 def test_what_has_a_text_of_its_own_is_told(value: Any, content: str) -> None:

@@ -5,22 +5,34 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections import UserString, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from decimal import Decimal
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, overload
 
 import msgspec
 
-from ..errors import InputError, flag_given, is_async, kind_given, number_given, text_given
-from ..log.messages import Media, Opaque, Text, Tool, ToolCall, compact_json
+from .._platform.units import an
+from ..errors import InputError, described, flag_given, is_async, kind_given, number_given, text_given
+from ..log.messages import Media, Opaque, Text, Tool, ToolCall, bare, compact_json
 from ..session.arguments import InvalidArguments
 from ..session.inputs import Content
-from .docstrings import described
+from .docstrings import described as documented
 from .parameters import Parameters, routine_of
 
 _PARTS = (Text, Media, Opaque)
 _BYTES = (bytes, bytearray, memoryview)
-_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
-"""How Python writes an object that has no text of its own."""
+_UNTOUCHED = (*_BYTES, Decimal)
+_NO_CONTENT = (
+    *(type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, partial),
+    *(Iterator, AsyncIterator, Awaitable),
+)
+"""Types whose text is a name or an address, not what they hold: code, and what has yet to be read or awaited."""
+_OF_OBJECT: Any = (object.__str__, object.__repr__)
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
+"""How Python writes an object that has no text of its own, inside the text of another."""
 
 
 class FunctionTool:
@@ -53,7 +65,7 @@ class FunctionTool:
         self.name = text_given("name", name) or getattr(function, "__name__", "")
         if not self.name.isidentifier():
             raise InputError(f"the tool {function!r} has no name: give it one with turnlog.agent.tool(name=...)")
-        text, descriptions = described(routine_of(function))
+        text, descriptions = documented(routine_of(function))
         self._parameters = Parameters(function, self.name, descriptions)
         description = text_given("description", description) or text
         on_demand = flag_given("on_demand", on_demand)
@@ -130,51 +142,80 @@ async def called_in_thread(function: Callable[..., Any], /, *args: Any, **argume
 
 def content_of(value: Any) -> Content:
     """What a tool returned, as the content of a result: text and parts as they are, None as no text, anything else as
-    JSON. Raises InputError for a value that cannot be told to a model: bytes, NaN, a value that contains itself, an
-    object without a text of its own."""
-    if value is None:
-        return ""
-    if isinstance(value, (str, *_PARTS)):
-        return value
-    if isinstance(value, (list, tuple)) and any(isinstance(one, _PARTS) for one in value):
-        return [one if isinstance(one, (str, *_PARTS)) else _json(one) for one in value]
-    return _json(value)
-
-
-def _json(value: Any) -> str:
+    JSON. Raises InputError for a value that cannot be told to a model: bytes, NaN, a value that contains itself, a
+    function, a file, an object without a text of its own, or one whose text cannot be made."""
     try:
-        plain = msgspec.to_builtins(value, builtin_types=_BYTES, enc_hook=_plain)
-        _check_tellable(plain)
-        return msgspec.json.encode(value, enc_hook=_plain).decode()
+        if value is None:
+            return ""
+        if isinstance(value, _PARTS):
+            return value
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, (list, tuple)) and any(isinstance(one, _PARTS) for one in value):
+            return [one if isinstance(one, _PARTS) else _json(one, bare_text=True) for one in value]
+        return _json(value)
     except RecursionError as error:
         raise _untold("a value that contains itself, or is nested too deeply,") from error
+    except InputError:
+        raise
+    except Exception as error:  # of the value's own code, or Python's limit on digits: the tool itself has run
+        raise _untold(f"{an(type(value).__name__)}, whose text cannot be made ({described(error)}),") from error
+
+
+def _json(value: Any, *, bare_text: bool = False) -> str:
+    if bare_text and isinstance(value, str):
+        return str.__str__(value)
+    plain = _tellable(msgspec.to_builtins(value, builtin_types=_UNTOUCHED, enc_hook=_plain))
+    try:
+        return msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # half a character: it is replaced when it is sent
         return compact_json(plain)
 
 
 def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)  # of pydantic
-    if dump is not None:
-        return dump(mode="json")
-    text = str(value)
-    if _ADDRESS.search(text):
-        raise _untold(f"an object of type {type(value).__name__}, which has no text of its own,")
-    return text
+    """A value of a type that msgspec does not know, by types that it knows: as JSON where it has such a form, else as
+    its text."""
+    kind = type(value)
+    if isinstance(value, (str, int, float)):
+        return bare(value)
+    if hasattr(kind, "model_dump"):  # of pydantic
+        return value.model_dump(mode="json")
+    if hasattr(kind, "tolist"):  # of numpy and array
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (Sequence, Set, ValuesView, deque)) and not isinstance(value, UserString):
+        return list(value)
+    has_text = (kind.__str__, kind.__repr__) != _OF_OBJECT and not isinstance(value, _NO_CONTENT)
+    text = str(value) if has_text else ""
+    if not has_text or _ADDRESS.search(text):
+        raise _untold(f"an object of type {kind.__name__}, which has no text of its own,")
+    return str.__str__(text)
 
 
-def _check_tellable(value: Any) -> None:
-    """Raises InputError for bytes, and for numbers that JSON does not have."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            stack += [*item, *item.values()]
-        elif isinstance(item, (list, tuple, set, frozenset)):
-            stack += item
-        elif isinstance(item, _BYTES):
-            raise _untold(f"{type(item).__name__} (decode text; for media return session.media(data, mime))")
-        elif isinstance(item, float) and not math.isfinite(item):
-            raise _untold(f"the number {item}, which JSON does not have,")
+def _tellable(value: Any) -> Any:
+    """A value of plain types as JSON has it. Raises InputError for bytes, for numbers that JSON does not have, and for
+    a dict of which two keys would become one."""
+    if isinstance(value, dict):
+        told: dict[str, Any] = {}
+        for key, item in value.items():
+            name = key if isinstance(key, str) else _name(_tellable(key))
+            if name in told:
+                raise _untold(f"a dict with two keys that are both {name!r:.100} in JSON")
+            told[name] = _tellable(item)
+        return told
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_tellable(item) for item in value]
+    if isinstance(value, _BYTES):
+        raise _untold(f"{type(value).__name__} (decode text; for media return session.media(data, mime))")
+    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
+        raise _untold(f"the number {value}, which JSON does not have,")
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _name(key: Any) -> str:
+    """The text of a key that is none."""
+    return key if isinstance(key, str) else msgspec.json.encode(key).decode()
 
 
 def _untold(what: str) -> InputError:
