@@ -163,12 +163,16 @@ def test_a_value_that_cannot_be_told_is_a_failure_that_is_told(store: MemoryStor
         """Show."""
         return [turnlog.Text(5)]  # type: ignore[arg-type]
 
-    names = ("look", "measure", "show")
+    def write() -> int:
+        """Write."""
+        return 10**5000  # more digits than Python writes
+
+    names = ("look", "measure", "show", "write")
     runner = ScriptedRunner([[ToolCall(name, name, {}) for name in names], "I see."])
     with opened(store) as session:
         warnings: list[str] = []
         session.on_event(lambda event: warnings.append(event.text) if event.kind == "warning" else None)
-        assert turnlog.run(session, "Go.", runner, tools=[look, measure, show]).text == "I see."
+        assert turnlog.run(session, "Go.", runner, tools=[look, measure, show, write]).text == "I see."
         told = [record.message.parts[0] for record in session.log.records() if record.message is not None]
         given = {part.name: part for part in told if isinstance(part, ToolResult)}
         assert {(given[name].outcome, given[name].synthetic) for name in names} == {("failed", False)}
@@ -177,6 +181,7 @@ def test_a_value_that_cannot_be_told_is_a_failure_that_is_told(store: MemoryStor
         said = "The tool ran, but its result cannot be shown:"
         assert shown["look"] == f"{said} an object of type object, which has no text of its own, {advice}"
         assert shown["measure"] == f"{said} the number nan, which JSON does not have, {advice}"
+        assert shown["write"].startswith(f"{said} an int, whose text cannot be made (ValueError: Exceeds the limit")
         assert shown["show"].startswith(f"{said} this cannot be recorded as a MessageRecord")
         assert sorted(warnings) == [
             f"tool {name!r}, call {name!r}: {shown[name].removeprefix(f'{said} ')}" for name in names
@@ -527,6 +532,11 @@ def _wrong(question: Question) -> Any:
             {"tools": [agent.tool(needs_approval=True)(Shop().pay)], "approve": _wrong},
             "approve must return True, False",
         ),
+        ({"max_step": 1}, "'max_step' is no option of a run: did you mean 'max_steps'?"),
+        ({"aprove": "no"}, "'aprove' is no option of a run: did you mean 'approve'?"),
+        ({"temperature": 1}, "'temperature' is no option of a run: there are tools, approve, max_steps, max_seconds"),
+        ({"approve": True}, "approve must be a function that takes a turnlog.agent.Question .*, not True"),
+        ({"approve": "no", "max_steps": 1}, "approve must be a function .*, not 'no'"),
         ({"tools": [7]}, "a tool is a function, a turnlog.Tool or a declaration, not int"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
 
 from ..errors import InputError, kind_given, list_given, number_given
@@ -108,7 +109,7 @@ async def _run(
     kind_given("session", session, Session, "what turnlog.open returns: run(session, text, runner)")
     if not hasattr(runner, "stream") or not hasattr(runner, "aclose"):
         raise InputError(f"runner must be a runner, such as turnlog.runners.SdkRunner(), not {type(runner).__name__}")
-    approve = options.get("approve")
+    approve = _approver(options)
     limits = _limits(options)
     functions = _declared(session, options.get("tools", ()), approve)
     left = interrupted_turn(session)
@@ -148,6 +149,21 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
         names = {one.name for one in new}
         session.configure(tools=[*(one for one in stay if one.name not in names), *new])
     return functions
+
+
+def _approver(options: Options) -> Approve | None:
+    """Who is asked. Raises InputError for an option that a run does not have: a limit that is spelled wrong would be
+    none."""
+    for name in options:
+        if name not in Options.__annotations__:
+            near = get_close_matches(name, Options.__annotations__, 1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(Options.__annotations__)}"
+            raise InputError(f"{name!r} is no option of a run: {meant}")
+    approve = options.get("approve")
+    if approve is not None and not callable(approve):
+        said = "a function that takes a turnlog.agent.Question and returns True, False or a reason"
+        raise InputError(f"approve must be {said}, not {approve!r:.100}")
+    return approve
 
 
 def _limits(options: Options) -> Limits:
