@@ -269,6 +269,58 @@ def gists(parts: tuple[Part, ...]) -> list[Any]:
     return [(type(part).__name__, *contents(part)) for part in parts]
 
 
+BY_CONTENT = ("anthropic", "openai-chat", "openai-responses")
+"""The providers whose messages have their content under `content`."""
+
+NOT_READ: dict[str, tuple[Message, str]] = {
+    "texts as parts": (
+        {"role": "user", "parts": ["Pay the bill."]},
+        r"format of google, but parts\[0\]: expected an obj",
+    ),
+    "parts as text": ({"role": "user", "parts": "Pay"}, "format of google, but parts: expected an array or an object"),
+    "code": ({"role": "user", "parts": [{"executableCode": {"code": "1"}}]}, "in the format of google"),
+    "result of code": (
+        {"role": "user", "parts": [{"codeExecutionResult": {"output": "1"}}]},
+        "in the format of google",
+    ),
+    "code and a call": (
+        {"role": "user", "parts": [{"executableCode": {"code": "1"}}, {"functionCall": {"name": "f", "args": {}}}]},
+        "in the format of google",
+    ),
+    "text": ({"role": "user", "text": "HELLO"}, "it has no `content`, and {own} does not read text"),
+    "message": ({"role": "assistant", "message": "HELLO"}, "it has no `content`, and {own} does not read message"),
+    "blocks of Bedrock": ({"role": "user", "content": [{"text": "HELLO"}]}, "type"),
+    "calls of Bedrock": ({"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]}, "type"),
+    "a block of Bedrock": ({"text": "HELLO"}, "role"),
+}
+"""Messages of which a provider reads nothing, and what its error says."""
+
+
+@pytest.mark.parametrize("name", BY_CONTENT)
+@pytest.mark.parametrize("shape", sorted(NOT_READ))
+def test_a_message_with_its_content_elsewhere_is_refused(name: str, shape: str) -> None:
+    """`[blank message]` in place of what the user said, as its text was under another key."""
+    message, says = NOT_READ[shape]
+    with turnlog.open("s", store=":memory:", target=turnlog.target(name, MODELS[name])) as session:
+        with pytest.raises(FormatError, match=says.format(own=name)) as error:
+            session.extend([{"role": "user", "content": "first"}, message])
+        assert error.value.path.startswith(("messages[1]", "input[1]"))
+        assert ("pass target=turnlog.target('google', MODEL)" in str(error.value)) == ("google" in says)
+        assert not any(record.message for record in session.log.newest())
+
+
+@pytest.mark.parametrize("call_id", ["", None])
+def test_a_call_with_an_empty_id_is_mended(call_id: str | None) -> None:
+    """`extend` named another provider's target for what `repair` mends."""
+    call = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "look", "arguments": "{}"}
+    asked = {"role": "user", "content": "Look."}
+    body = {"model": "gpt-5", "input": [asked, call], "store": False}
+    with turnlog.open("s", store=":memory:", target=turnlog.target("openai-responses", "gpt-5")) as session:
+        session.extend([asked, call])
+        kinds = [edit.kind for edit in session.request().edits]
+    assert kinds[:2] == [edit.kind for edit in turnlog.repair(body).edits][:2] == ["id", "unanswered"]
+
+
 MALFORMED: dict[str, Message] = {
     "anthropic": {"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]},
     "google": {"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "@@@"}}]},

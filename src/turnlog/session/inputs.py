@@ -115,6 +115,7 @@ def _read(body: Mapping[str, Any], speaker: Provider) -> Parsed:
     if any(_is_doubtful(message) for message in parsed.messages):
         if (formats := _other_formats(wires, speaker)) is not None:
             raise FormatError(formats[1], path=f"{speaker.conversation}[{formats[0]}]")
+        _check_content(wires, speaker)
     return parsed
 
 
@@ -125,19 +126,74 @@ def _is_doubtful(message: Message) -> bool:
     return any(_worth(part) < _LEAST.get(type(part), 2) for part in message.parts)
 
 
+def _check_content(wires: Sequence[Any], speaker: Provider) -> None:
+    """Raises FormatError for a message whose content is where no provider looks for it: a model would get a blank."""
+    for i, wire in enumerate(wires):
+        messages = speaker.parse({speaker.conversation: [wire]}).messages
+        if not isinstance(wire, dict) or any(_worth(part) for one in messages for part in one.parts):
+            continue
+        parts = [part for one in messages for part in one.parts]
+        unread = [key for one in messages for key in extra_keys(one.form) if key not in _ENVELOPE]
+        if parts and all(isinstance(part, Opaque) and _is_of_no_kind(part) for part in parts):
+            wrong = "its parts have no `type`"
+        elif unread and not parts and "content" not in wire:  # a message without content has the key all the same
+            wrong = f"it has no `content`, and {speaker.name} does not read {', '.join(unread)}"
+        else:
+            continue
+        raise FormatError(
+            f"nothing of this message can be read: {wrong}; use user(text) or assistant(text) for text, or pass the "
+            "target whose format it is",
+            path=f"{speaker.conversation}[{i}]",
+        )
+
+
+def _is_of_no_kind(part: Opaque) -> bool:
+    """Whether a part names its kind by its only key, as Bedrock's blocks do (`{"text": ...}`), and its provider reads
+    another key."""
+    return (
+        isinstance(part.data, dict) and len(part.data) == 1 and "type" not in part.data and part.kind not in part.data
+    )
+
+
 def _other_formats(wires: Sequence[Any], speaker: Provider) -> tuple[int, str] | None:
     """The index of the first message of which other providers read more than `speaker` does, and which target to pass
     instead; None if there is none."""
     others = [one for one in PROVIDERS.values() if one is not speaker]
     for i, wire in enumerate(wires):
+        own = _value([wire], speaker)
         values = {one.name: _value([wire], one) for one in others}
         best = max(values.values())
-        if best[0] > max(_value([wire], speaker)[0], 0):
+        if best[0] > max(own[0], 0):
             whole = {name: _value(wires, PROVIDERS[name]) for name, value in values.items() if value == best}
             first, *equal = (name for name, value in whole.items() if value == max(whole.values()))
             also = f" (or of {', '.join(equal)})" if equal else ""
             return i, f"this is a message in the format of {first}{also}: pass target=turnlog.target({first!r}, MODEL)"
+        if own[0] < 1 and isinstance(wire, Mapping) and (half := _half_read(wire, speaker, others)) is not None:
+            return i, half
     return None
+
+
+def _half_read(wire: Any, speaker: Provider, others: Sequence[Provider]) -> str | None:
+    """What is wrong with a message of which `speaker` reads nothing, and another provider only the key that holds its
+    content; None if there is no such provider."""
+    for other in others:
+        key, error = _error_in(wire, other)
+        if key in wire and key != "role" and _value([{**wire, key: "x"}], speaker)[0] < 1:
+            return (
+                f"this looks like a message in the format of {other.name}, but {error}: mend it, and pass "
+                f"target=turnlog.target({other.name!r}, MODEL)"
+            )
+    return None
+
+
+def _error_in(wire: Any, speaker: Provider) -> tuple[str, str]:
+    """Inside which key of a message a provider meets what it cannot read, and what that is; both empty if it can."""
+    try:
+        speaker.parse({speaker.conversation: [wire]})
+    except FormatError as error:
+        inside = error.path.removeprefix(f"{speaker.conversation}[0]")
+        return inside.removeprefix(".").split("[")[0].split(".")[0], str(error).replace(error.path, inside[1:], 1)
+    return "", ""
 
 
 def _value(wires: Sequence[Any], speaker: Provider) -> tuple[int, int]:
@@ -149,7 +205,10 @@ def _value(wires: Sequence[Any], speaker: Provider) -> tuple[int, int]:
         return -1, 0
     parts = [part for message in messages for part in message.parts]
     unknown = sum(len(extra_keys(getattr(one, "form", None))) for one in (*messages, *parts))
-    return sum(_worth(part) for part in parts), -unknown
+    known = sum(isinstance(part, Opaque) and speaker.knows(part) for part in parts)
+    if speaker.knows(Opaque(speaker.name, "", {})):  # it sends whatever it is given: that it does says nothing
+        known = 0
+    return sum(_worth(part) for part in parts) + known, -unknown
 
 
 def _worth(part: Part) -> int:
@@ -157,8 +216,8 @@ def _worth(part: Part) -> int:
     match part:
         case Text(text=text):
             return 2 if text.strip() else 0
-        case ToolCall(id=call_id):
-            return 3 if call_id else 2
+        case ToolCall(id=call_id, arguments=arguments):  # text in place of arguments is how another API has them
+            return 3 if call_id and not isinstance(arguments, str) else 2
         case ToolResult(call_id=call_id, parts=parts):
             return (3 if call_id else 2) + sum(_worth(one) for one in parts)
         case Opaque() | Unknown():
