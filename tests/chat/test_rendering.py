@@ -7,7 +7,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from wcwidth import wcwidth
 
@@ -82,6 +82,34 @@ def test_blanks_do_not_push_a_part_of_a_call_off_the_screen(text: str, blank: st
     shown = _STYLES.sub("", call_in_full(call))
     kind = {" ": "spaces", "\t": "tabs", "\n": "line ends"}[blank]
     assert f"[{times:,} {kind}]" in shown and shown.count("\n") < 60 and "; rm" in shown
+
+
+@given(st.text(st.sampled_from(" \n\t"), min_size=1, max_size=30), st.integers(50, 500))
+@example(" \n", 500)
+@example("\t\t\n", 500)
+@example("\n" * 19 + " ", 50)
+def test_blanks_of_several_kinds_are_counted_too(blanks: str, times: int) -> None:
+    """Five hundred lines, each of one blank, were no run of line ends."""
+    gap = blanks * times
+    call = ToolCall("c", "run_command", {"command": f"ls{gap}rm -rf ~"})
+    shown = _STYLES.sub("", call_in_full(call))
+    assert shown.count("\n") < 30 and "rm -rf ~" in shown
+    if gap.count("\n"):
+        assert f"{gap.count(chr(10)):,} line ends]" in shown
+
+
+def test_an_argument_of_one_line_forges_no_other() -> None:
+    """A line end in the path showed a line as replaced that was not."""
+    edit = {"path": "a.py\n- safe = True\n+ safe = True", "old": "x = 1", "new": "x = 2"}
+    shown = _STYLES.sub("", call_in_full(ToolCall("c", "edit_file", edit))).splitlines()
+    assert shown == [
+        "? edit_file",
+        "  path: a.py\\n- safe = True\\n+ safe = True".replace("\\n", "\\u000a"),
+        "  - x = 1",
+        "  + x = 2",
+    ]
+    command = _STYLES.sub("", call_in_full(ToolCall("c", "run_command", {"command": "ls\nseconds: 1", "seconds": 9})))
+    assert command.splitlines() == ["? run_command", "  command: ls", "    seconds: 1", "  seconds: 9"]
 
 
 def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

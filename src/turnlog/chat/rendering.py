@@ -16,6 +16,7 @@ from rich.markdown import Markdown
 from rich.panel import Panel
 from rich.text import Text
 
+from .._platform.units import counted
 from ..agent import AgentEvent
 from ..export import visible
 from ..export.escapes import exposed
@@ -25,8 +26,9 @@ from ..workspace.diff import NetChange, differences
 from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")
-_GAP = re.compile(r" {100,}|\t{20,}|\n{20,}")
-_GAPS = {" ": "spaces", "\t": "tabs", "\n": "line ends"}
+_BLANKS = re.compile(r"[ \t\n]{6,}")
+_GAPS = {" ": ("space", 100), "\t": ("tab", 20), "\n": ("line end", 6)}
+"""The blanks, and how many of them in one run are counted instead of shown."""
 
 
 class Blocks:
@@ -129,12 +131,16 @@ def call_in_full(call: ToolCall) -> str:
     shown: list[RenderableType] = [Text(_on_line(f"? {call.name}"), style="bold yellow")]
     signs = {"old": ("- ", "red"), "new": ("+ ", "green")} if call.name == "edit_file" else {}
     for key, value in arguments.items():
-        sign, style = signs.get(key, ("  ", ""))
         text = value if isinstance(value, str) else compact_json(value)
-        lines = _GAP.sub(_counted_gap, exposed(text)).splitlines() or [""]
-        if key not in signs:
-            lines = [f"{_on_line(key)}: {lines[0]}", *lines[1:]]
-        shown += [Text(f"  {sign}{line}" if key in signs else f"  {line}", style=style) for line in lines]
+        if signs and key not in signs:  # one line: a second one could look like one that is replaced
+            shown.append(Text(f"  {_on_line(key)}: {_BLANKS.sub(_counted_gap, _on_line(text))}"))
+            continue
+        lines = _BLANKS.sub(_counted_gap, exposed(text)).splitlines() or [""]
+        if key in signs:
+            sign, style = signs[key]
+            shown += [Text(f"  {sign}{line}", style=style) for line in lines]
+        else:  # further lines stand deeper, so that none looks like another argument
+            shown += [Text(f"  {_on_line(key)}: {lines[0]}"), *(Text(f"    {line}") for line in lines[1:])]
     return lines_of(*shown)
 
 
@@ -143,8 +149,12 @@ def _on_line(text: str) -> str:
 
 
 def _counted_gap(gap: re.Match[str]) -> str:
-    counted = f"[{len(gap[0]):,} {_GAPS[gap[0][0]]}]"
-    return f"\n{counted}\n" if gap[0][0] == "\n" else counted
+    """A run of blanks, counted if it has many of one kind."""
+    found = [(gap[0].count(blank), noun, most) for blank, (noun, most) in _GAPS.items()]
+    if all(number < most for number, _, most in found):
+        return gap[0]
+    told = f"[{', '.join(counted(number, noun) for number, noun, _ in found if number)}]"
+    return f"\n{told}\n" if "\n" in gap[0] else told
 
 
 def changed_files(session: Session, changes: Sequence[NetChange]) -> str:
