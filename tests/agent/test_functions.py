@@ -303,6 +303,35 @@ def test_what_stands_behind_parameters_is_told_too(header: str) -> None:
     assert described(function) == ("Do it.\n\nOnly on Sundays.\n\nWarning:\n    Slow.", {"city": "The name."})
 
 
+STYLES = {
+    "google": "Do it.\n\nArgs:\n    city: The name.\n\nReturns:\n    It.\n\n{note}:\n    Slow.\n\nRaises:\n    No.",
+    "numpy": "Do it.\n\nParameters\n----------\ncity\n    The name.\n\nReturns\n-------\nstr\n\n{note}\n-----\nSlow.\n",
+    "sphinx": "Do it.\n\n:param city: The name.\n:returns: it.\n\n{note}:\n    Slow.\n",
+    "before": "Do it.\n\n{note}:\n    Slow.\n\nArgs:\n    city: The name.\n",
+}
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+@pytest.mark.parametrize("note", ["Note", "Notes", "Example", "Examples", "Warning", "Caution"])
+def test_notes_and_examples_are_told(style: str, note: str) -> None:
+    """`Note: never call this twice` was left out of what the model is told."""
+
+    def function() -> None: ...
+
+    function.__doc__ = STYLES[style].replace("{note}", note)
+    said = f"{note}\nSlow." if style == "numpy" else f"{note}:\n    Slow."
+    assert described(function) == (f"Do it.\n\n{said}", {"city": "The name."})
+
+
+def test_what_stands_behind_what_is_returned_is_told() -> None:
+    """The last sentence of a docstring went with the section before it."""
+
+    def function() -> None: ...
+
+    function.__doc__ = "Do it.\n\nReturns:\n    It.\n\nOnly on Sundays."
+    assert described(function) == ("Do it.\n\nOnly on Sundays.", {})
+
+
 def test_several_parameters_may_be_described_at_once() -> None:
     """NumPy's style names them on one line."""
 

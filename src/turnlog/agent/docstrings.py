@@ -1,7 +1,8 @@
 """Descriptions of a function and its parameters, read from its docstring.
 
 Four styles are read: Google's (`Args:`, `Keyword Args:`), NumPy's (`Parameters` underlined), Sphinx's (`:param name:`)
-and Epydoc's (`@param name:`). What stands behind such a section belongs to the description again.
+and Epydoc's (`@param name:`). What stands behind such a section belongs to the description again, and so do all other
+sections, such as `Note:`; only what is returned or raised is left out, and what else there is to see.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 _PARAMETERS = r"(?:(?:keyword|other)\s+)?(?:args|arguments|parameters|params)|receives"
-_OTHERS = r"returns?|raises?|yields?|examples?|notes?|see\s+also"
+_OTHERS = r"returns?|raises?|yields?|see\s+also"
 _SECTION = re.compile(rf"^(?:(?P<parameters>{_PARAMETERS})|{_OTHERS})\s*:?\s*$", re.IGNORECASE)
 _SPHINX = re.compile(
     r"^[:@](?:param|parameter|arg|argument|key|keyword|kwarg|kwparam)\s+(?:[^:]*\s)?\**(\w+)\s*:\s*(.*)$"
@@ -34,7 +35,7 @@ def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
         underlined = i + 1 < len(lines) and bool(re.fullmatch(r"\s*-{3,}\s*", lines[i + 1]))
         if indent == 0 and (header := _SECTION.match(text)) and (text.endswith(":") or underlined):
             kind = "numpy" if underlined else "google"
-            section, names, depth = kind if header["parameters"] else "other", [], 0
+            section, names, depth = kind if header["parameters"] else f"other {kind}", [], 0
         elif re.fullmatch(r"-{3,}", text):
             continue
         elif sphinx := _SPHINX.match(text):
@@ -42,21 +43,27 @@ def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
             found[sphinx[1]] = [sphinx[2]]
         elif section == "sphinx" and _FIELD.match(text):
             names = []
+        elif text and not indent and _is_over(section, underlined, blank=i > 0 and not lines[i - 1].strip()):
+            section = ""
+            said += ["", line] if said and said[-1] else [line]
         elif section in ("google", "numpy", "sphinx"):
             starts = None if underlined else _entry(text, indent, depth, section)
             if starts is not None:
                 names, rest = starts
                 depth = indent
                 found.update({name: [rest] for name in names})
-            elif text and not indent and (section == "google" or underlined):  # the section is over
-                section = ""
-                said += ["", line] if said and said[-1] else [line]
             elif text:
                 for name in names:
                     found[name].append(text)
         elif not section:
             said.append(line)
     return "\n".join(said).strip(), {one: " ".join(filter(None, texts)) for one, texts in found.items()}
+
+
+def _is_over(section: str, underlined: bool, *, blank: bool) -> bool:
+    """Whether a line without indentation ends a section. Only a header ends one of NumPy's, and what stands behind a
+    blank line one of Sphinx's."""
+    return bool(section) and (underlined or section.endswith("google") or (section == "sphinx" and blank))
 
 
 def _entry(text: str, indent: int, depth: int, section: str) -> tuple[list[str], str] | None:
