@@ -103,6 +103,11 @@ BODIES: list[tuple[str, dict[str, Any], str]] = [
         "output_config.format.schema",
     ),
     (
+        "anthropic",
+        {**ANTHROPIC, "output_format": {"type": "json_schema", "schema": BAD}},
+        "output_format.schema",
+    ),
+    (
         "google",
         {**GOOGLE, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": BAD}]}]},
         "tools[0].functionDeclarations[0].parametersJsonSchema",

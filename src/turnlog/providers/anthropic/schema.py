@@ -265,8 +265,7 @@ MIN_BUDGET = 1024
 
 BODY = record(
     # `anthropic_version` and `anthropic_beta`: requests of Vertex AI and Amazon Bedrock, which have no model.
-    "*model anthropic_beta:texts anthropic_version betas:texts inference_geo? output_format:object? stream:flag "
-    f"top_k:int? {CALL_OPTIONS}",
+    f"*model anthropic_beta:texts anthropic_version betas:texts inference_geo? stream:flag top_k:int? {CALL_OPTIONS}",
     {
         "*messages": Many(_MESSAGE),
         # "system: text content blocks must contain non-whitespace text"
@@ -290,6 +289,10 @@ BODY = record(
                 "format?": record("schema:schema!", {"type!": words("json_schema")}),
                 "task_budget?": record("type! total:int! remaining:int?"),
             },
+        ),
+        # The beta's name for `output_config.format`.
+        "output_format?": Tagged(
+            "type", {"json_schema": record("type schema:schema")}, missing="json_schema", others=".*"
         ),
         # "stop_sequences: each stop sequence must contain non-whitespace"
         "stop_sequences": Many(_NOT_BLANK, vanishes=True),
