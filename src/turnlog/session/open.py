@@ -27,7 +27,7 @@ from ..errors import (
     flag_given,
 )
 from ..log.budget import Budget, read_budget
-from ..log.messages import Tool, bare
+from ..log.messages import Tool
 from ..log.records import Configuration
 from ..log.store import Draft, SessionInfo, Store, utc_now
 from ..log.validation import admitted
@@ -87,7 +87,6 @@ def open(
     SessionNotFound with `create=False`, and StoreError if the store cannot be opened or written.
     """
     _check(session_id, store, target, budget, settings, create=create)
-    session_id = bare(session_id)
     _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)

@@ -17,7 +17,7 @@ from ..config.settings import Settings
 from ..errors import InputError, flag_given, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
-from ..log.messages import Media, Message, Outcome, Tool, ToolCall
+from ..log.messages import Media, Message, Outcome, Tool, ToolCall, bare
 from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
 from ..log.store import Held, Leased, SessionInfo, Store
 from ..log.usage import Usage
@@ -77,7 +77,7 @@ class Session:
         hold: Held | None = None,
         wait: float = WAIT,
     ) -> None:
-        self.id = info.id
+        self.id: str = bare(info.id)
         self.log = SessionLog(store, self.id)
         self.resumed: Resumed | None = None
         self._store = store
