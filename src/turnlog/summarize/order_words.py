@@ -57,7 +57,7 @@ LANGUAGES: dict[str, Words] = {
                 (?:do\ not|don['’]?t)(?!\ (?:want|like|accept|allow|(?:have|need)\ to|use|do|add|write|commit|put
                 |change))
             | why\ (?:do\ not|don['’]?t) | (?:do\ not|don['’]?t)\ (?:know|think|understand|see|believe|seem
-            |remember|care|mind|you)
+            |remember|care|mind|you(?!\ (?:dare|ever)\b))
             | if\ (?:you|it|they|i|we)\ (?:do\ not|don['’]?t)
             | (?:there|something|i|someone|somebody)\ must | must[-\ ](?:be\ (?:a|an|some|something|wrong|missing
             |because|due|caused)|have)

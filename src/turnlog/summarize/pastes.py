@@ -14,6 +14,7 @@ from .paste_forms import form
 
 _LOOKED_AT = 300  # characters of a line that are looked at
 _FIELDS = 12  # lines that the head of a mail has at most
+_NAMES = 3  # words of a name
 _TITLE = 80  # characters of a title
 _SIGNED = 6  # lines of a name below the closing of a mail
 
@@ -124,13 +125,13 @@ class _Pastes:
             at = end
 
     def _opens_mail(self, at: int) -> bool:
-        if self._is("forwarded", at) or self._is("address", at) or self._wrote(at, 1):
+        if any(self._is(name, at) for name in ("forwarded", "address", "to_me")) or self._wrote(at, 1):
             return True
         if self._begins(at) and self._wrote(at, 2):  # programs wrap this line
             return True
         if self._is("greeting", at) and self._begins(at):
-            # The user greets as well, but with nothing ahead and nothing behind.
-            return at > 0 or self._after(self._end_of_mail(at + 1)) < len(self._lines)
+            # The user greets as well, but with nothing ahead, and with no name or nothing behind.
+            return at > 0 or (not self._is("to_model", at) and self._is_signed())
         if self._is("sender", at) and (self._begins(at) or "@" in self._lines[at]):
             return True
         if not self._is("field", at):
@@ -165,6 +166,15 @@ class _Pastes:
                 return end
         return len(self._lines)
 
+    def _is_signed(self) -> bool:
+        """Whether a text that begins with a greeting has a closing with a name, and more behind it."""
+        for at in range(1, len(self._lines)):
+            if self._is("sign_off", at) or self._is("signature", at):
+                named = self._next_blank[at] > at + 1 or "," in self._lines[at].rstrip().rstrip(",")
+                named = named or self._is_name(self._after(at + 1))
+                return named and self._after(self._end_of_mail(at)) < len(self._lines)
+        return False
+
     def _is_name(self, at: int) -> bool:
         """Whether the block that begins here is the name below the closing of a mail."""
         block = self._lines[at : self._next_blank[min(at, len(self._lines))]]
@@ -177,6 +187,10 @@ class _Pastes:
 
     def _chats(self) -> Iterator[tuple[int, int]]:
         timed = [at for at in range(len(self._lines)) if not self._blank[at] and self._is("timed", at)]
+        for at in filter(self._begins, range(len(self._lines))):
+            named = at + 1 < len(self._lines) and len(self._lines[at].split()) <= _NAMES
+            if self._is("stamped", at) or (named and self._is("time", at + 1)):
+                yield at, self._next_blank[at]
         if len(timed) > 1:
             first = timed[0]
             if form("timed").match(self._lines[first].strip()) and self._lines[first].strip()[:1].isdigit():
@@ -205,15 +219,26 @@ class _Pastes:
             if not self._blank[at] and any(self._is(name, at) for name in ("said", "comment", "file")):
                 yield self._to_the_end(at)
                 break
-        if self._lines and self._is("path", 0) and len(self._lines) > 1:
+        if len(self._lines) > 1 and self._is("path", 0) and not self._tells_of_program():
             yield self._to_the_end(0)
         marks, own = list[int](), 0
         for at in range(len(self._lines)):
             if not self._blank[at] and self._is_mark(at):
                 marks.append(at)
                 own += self._is("request", at)
-        if len(marks) > 1 and own < len(marks):
+        asks = bool(marks) and self._is("request", marks[0]) and own * 2 > len(marks)
+        if len(marks) > 1 and own < len(marks) and not asks:
             yield self._to_the_end(marks[0])
+        stories = [at for at in range(len(self._lines)) if self._is("scenario", at)]
+        if stories:
+            steps = [at for at in range(stories[0], len(self._lines)) if self._is("step", at)]
+            first = next(at for at in range(stories[0] + 1) if self._is("story", at))
+            yield from [(first, self._next_blank[steps[-1]])] if len(steps) > 1 else []
+
+    def _tells_of_program(self) -> bool:
+        """Whether the text names a file of a program and then says something: no program begins so."""
+        below = self._after(1)
+        return self._is("program_path", 0) and below < len(self._lines) and self._is("sentence", below)
 
     def _is_mark(self, at: int) -> bool:
         """Whether this line is a heading, or the beginning of a clause."""
@@ -252,18 +277,21 @@ class _Pastes:
                 return
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Logs, traces and configurations. What stands above a log in the same block was typed."""
-        for at in range(len(self._lines)):
-            if not self._begins(at):
-                continue
+        """Tool output, logs, traces and configurations. What stands above a log in the same block was typed."""
+        for at in filter(self._begins, range(len(self._lines))):
             end = self._next_blank[at]
+            begin = self._lines[at : min(at + 3, end)]
+            if begin[0].rstrip().endswith((":", "]")) and form("output").match("\n".join(begin)) is not None:
+                yield at, end
             for here in range(at, end):
+                if self._is("labelled", here):
+                    continue
                 if self._is("log", here) or self._is("error", here) or self._is("option", here):
                     yield here, end
                     break
             if end - at > 2 and _is_table(self._lines[at:end]):
                 yield at, end
-            if end - at > 2:
+            if end - at > 2 and not self._is("prose_key", at):
                 keys = [self._is("key", here) for here in range(at, end)]
                 real = sum(self._lines[here].lstrip()[:1] not in "#-" for here in range(at, end) if keys[here - at])
                 if real > 2 and sum(keys) * 5 >= (end - at) * 3:

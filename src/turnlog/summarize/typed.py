@@ -111,8 +111,10 @@ def typed_lines(plain: str) -> Iterator[tuple[int, int, str, bool]]:
             continue
         diff = form("diff").match(line) is not None or (diff and line[0] in " +-@\\")
         indented = line.startswith(("  ", "\t")) and form("bullet").match(line) is None
-        follows = pasted or before.rstrip().endswith(":") or (blank and line.startswith("    "))
-        pasted = _is_pasted(line) or (indented and follows) or (pasted and line[:1] == " ")
+        listed = before.rstrip().endswith(":") and form("own_list").match(before[-_LOOKED_AT:]) is None
+        follows = pasted or listed or (blank and line.startswith("    "))
+        comment = not before and line.startswith(" * ")
+        pasted = comment or _is_pasted(line) or (indented and follows) or (pasted and line[:1] == " ")
         middle = len(plain) > _LONG and ENDS < first < len(plain) - ENDS
         if announced and blank and (pasted or whole):
             announced = False  # this is what was announced, and its form tells where it ends
@@ -122,6 +124,10 @@ def typed_lines(plain: str) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def _is_pasted(line: str) -> bool:
-    if len(line) > LONG_LINE or form("line").match(line[:_LOOKED_AT]) is not None:
+    if len(line) > LONG_LINE:
+        return True
+    if form("labelled").match(line[:_LOOKED_AT]) or form("sentence").match(line[:_LOOKED_AT]):
+        return False
+    if form("line").match(line[:_LOOKED_AT]) is not None:
         return True
     return form("code_end").search(line[-_LOOKED_AT:]) is not None
