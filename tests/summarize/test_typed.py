@@ -208,6 +208,7 @@ def test_a_message_that_begins_as_a_tools_output_gives_no_orders(begin: str) -> 
         ("Rules:\n  never push to main\n  always run it", ("never push to main\n  always run it",)),
         ("## Task\nPort it.\n\n## Guardrails\nNever touch it.", ("Never touch it.",)),
         ("src/app.py:\nNever edit this file.", ("Never edit this file.",)),
+        ("`src/app.py`:\nNever edit this file.", ("Never edit this file.",)),
         ("goal: it\ndb: never touch it\ntests: run", ("goal: it\ndb: never touch it\ntests: run",)),
         # words with which a mail, a chat or a tool's output begins as well
         ("Hi Claude,\n\nNever touch it.\n\nThanks!\n\nThe repo is at /src.", ("Never touch it.",)),
@@ -247,7 +248,11 @@ def test_typed_words_that_look_like_a_paste_are_orders(text: str, orders: tuple[
         "Here is X. Please fix the grammar:\n\nNever opens door.",
         "Übersetze das ins Englische:\n\nÖffne nie die Tür.",
         "翻译成英文：\n\n不要打开门。",
+        "Maria del Carmen Ruiz  [3:42 PM]\nNever deploy from main.",
         # what tools return
+        "Output of `cat a`:\nNever ask.",
+        "Search results for doors:\nNever ask.",
+        "function_call_output: Never ask.",
         "Result of read_file:\nNever ask.",
         "read_file returned:\nNever ask.",
         "The tool returned:\nNever ask.",

@@ -44,7 +44,7 @@ _WORK_ON = r"""(?![^\n]*\b(?:rules?|constraints?|requirements?|steps|instruction
         (?:[^\n]*[.!?,]\s)?(?:(?:can|could|would|will)\ you\ |please\ |pls\ )*(?:
         (?:translate|summari[sz]e|proof-?read|paraphrase|rephrase|tl;?dr|übersetze?|traduis|traduisez|traduce|traduci
             |traduza|résume[rz]?)\b[^:：.!?]{0,80}
-        |(?:improve|fix|correct|check|rewrite|polish|shorten|explain|edit|review|analy[sz]e|classify|verbessere?
+        |(?:improve|fix|correct|check|rewrite|polish|shorten|explain|edit|review|critique|analy[sz]e|classify|verbessere?
             |korrigiere?|corrige[rz]?|améliore[rz]?)\ (?:\S+\ ){0,3}(?:grammar|spelling|typos|wording|style|tone|text
             |prompts?|sentences?|paragraphs?|translation|letter|essay|article|e?-?mail|message|post|poem|grammatik
             |rechtschreibung|texte?|satz|grammaire|orthographe)(?:\ (?:below|here|of|in|for|and|so)\b[^:：.!?]{0,40})?
@@ -87,12 +87,12 @@ _SOURCES = {
             (?:[\[(—–·|]\s?(?:{_DAY})?{_TIME}[\])]?|{_DAY}{_TIME}|\s+{_TIME}|\d{{1,2}}:\d\d\s?[ap]m):?\s*$
         |\s*{_TIME}\s*$""",
     # The same of a line that tells a chat by itself.
-    "stamped": rf"""(?:[\[(](?:{_DAY})?{_TIME}[\])]\s{{0,3}}(?:[-–|]\s)?|(?:{_DAY}){_TIME}\s{{0,3}}[-–|]\s)
+    "stamped": rf"""\u200e?(?:[\[(](?:{_DAY})?{_TIME}[\])]\s{{0,3}}(?:[-–|]\s)?|(?:{_DAY}){_TIME}\s{{0,3}}[-–|]\s)
             [^\W\d][^:\n]{{0,40}}(?::|(?<![.!?])$)
         |(?!(?:at|by|until|till|before|after|from|on|since|um|bis|ab)\ )
-            [^\W\d][\w.'’-]{{0,30}}(?:\ (?-i:[^\W\d_a-z])[\w.'’-]{{0,30}}){{0,2}}
-            (?:\ [\[(—–·|]\s?(?:{_DAY})?{_TIME}[\])]?|\ {{1,4}}{_DAY}{_TIME}|\ \ +{_TIME}|\ \d{{1,2}}:\d\d\s?[ap]m)
-            \s*$""",
+            [^\W\d][\w.'’-]{{0,30}}(?:\ (?:(?-i:[^\W\d_a-z])[\w.'’-]{{0,30}}|del?|van|von)){{0,4}}
+            (?:\ {{1,4}}[\[(—–·|]\s?(?:{_DAY})?{_TIME}[\])]?|\ {{1,4}}{_DAY}{_TIME}|\ \ +{_TIME}
+                |\ \d{{1,2}}:\d\d\s?[ap]m)\s*$""",
     "time": rf"\s*{_TIME}\s*$",
     "said": r"\W{0,4}[\w\ .'’-]{1,30}\ (?:said|says|wrote|schrieb|sagte|schreibt|a\ dit|a\ écrit|dijo|escribió):\s*$",
     "turn": r"\W{0,5}(?P<name>user|you|human|assistant|ai|chat\s?gpt|claude|gemini|copilot|model)\W{0,5}$",
@@ -207,6 +207,9 @@ _SOURCES = {
         |[`"']?(?=\w{0,60}_)\w{1,80}+[`"']?(?:\ tool|\(\))?\ (?:returned|printed|responded|results?|output|response)\b
             [^\n]{0,80}[:\]]\s*\n
         |(?:the\ )?(?:[\w.`-]{1,60}\ )?(?:tool|function)\ (?:returned|printed|responded)\b[^\n]{0,80}:
+        |\w{1,40}_(?:output|results?|response)\s?:|(?:search|web)\ results?\b(?:\ for\b[^\n:]{0,100})?:
+        |(?:page|file)\ contents?:\s*\n|(?:extracted\ text|ocr|transcript):\s*\n
+        |(?:output\ of\ `[^`\n]{1,200}`|`[^`\n]{1,200}`\ (?:returned|printed)):\s*\n
         |(?:results?|output)\ (?:of|from)\ \w+\] | tool\s?:\ ?[^\n]{1,80}\n\W{0,5}(?:result|output)
         |(?:(?:result\ )?\[?\d{1,3}[.\])]\s+)?(?:url|title|source|link)\s?:\ [^\n]{1,300}
             \n\W{0,5}(?:url|title|source|link|snippet|content|description|published)[\w\ ]{0,10}:
