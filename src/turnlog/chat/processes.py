@@ -142,9 +142,17 @@ async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mar
         "env": without_secrets(os.environ),
     }
     if isinstance(arguments, str):
-        transport, listener = await loop.subprocess_shell(_Listener, arguments, **options)
+        starting = asyncio.ensure_future(loop.subprocess_shell(_Listener, arguments, **options))
     else:
-        transport, listener = await loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
+        made = loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
+        starting = asyncio.ensure_future(made)
+    try:
+        transport, listener = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # it may be running already
+        transport, _ = await starting
+        _end(transport.get_pid(), mark, begun)
+        transport.close()
+        raise
     try:
         in_time, _ = await asyncio.wait({listener.ended}, timeout=seconds)
     finally:
@@ -184,13 +192,13 @@ def _processes(mark: str, begun: float) -> dict[int, bool | None]:
     one that is just becoming another program, and has no environment yet."""
     found: dict[int, bool | None] = {}
     for place in Path("/proc").glob("[0-9]*") if mark else ():
-        is_ours: bool | None = False
-        with suppress(OSError):
+        environment, is_ours = b"", None
+        with suppress(OSError):  # while a process becomes another program, this may fail as well
             environment = (place / "environ").read_bytes()
-            is_ours = f"{_MARK}={mark}".encode() in environment
-            if not environment and _is_young(place, begun):
-                is_ours = None
-        found[int(place.name)] = is_ours
+        with suppress(OSError):
+            if environment or not _is_young(place, begun):
+                is_ours = f"{_MARK}={mark}".encode() in environment
+            found[int(place.name)] = is_ours
     return found
 
 
