@@ -16,6 +16,7 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, Store
 from turnlog.memory import Recalled, quoted, recall
+from turnlog.redaction import Redactor
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import MemoryStore, open_store
 
@@ -164,14 +165,17 @@ def test_a_model_is_told_of_its_own_owner_alone(owners: list[str], own: str, lab
 
 
 def test_an_owner_behind_a_mark_sees_nobody() -> None:
-    """A label that was a secret made everybody with such a label one owner, once a session is opened again."""
-    store, said = MemoryStore(), turnlog.Settings(redact_patterns={"staff": "EMP-[0-9]{6}"})
-    for n in range(2):
-        turnlog.open(f"s{n}", store=store, settings=said, labels={"user": f"EMP-00000{n}"}).user("I have a cough.")
-    with turnlog.open("s2", store=store, settings=said, labels={"user": "EMP-000000"}) as session:
-        outcome, text = _told(session)
-        assert (outcome, "cough" in text, "EMP" in text) == ("failed", False, False)
-    for options in (said, turnlog.Settings(redact=False)):
+    """A label that was a secret, which is refused now and is a mark where it was recorded before, made everybody with
+    such a label one owner."""
+    patterns = {"staff": "EMP-[0-9]{6}"}
+    store, said, plain = MemoryStore(), turnlog.Settings(redact_patterns=patterns), turnlog.Settings(redact=False)
+    with pytest.raises(InputError, match="labels contains a secret"):
+        turnlog.open("s0", store=store, settings=said, labels={"user": "EMP-000000"})
+    mark = Redactor(patterns).text("EMP-000000")[0]
+    for n in range(3):
+        with turnlog.open(f"s{n}", store=store, settings=plain, labels={"user": mark}) as session:
+            session.user("I have a cough.")
+    for options in (said, plain):
         with turnlog.open("s2", store=store, settings=options) as session:
             outcome, text = _told(session)
             assert (outcome, "cough" in text) == ("failed", False) and "label 'user'" in text

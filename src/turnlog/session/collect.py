@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..config.settings import Settings
-from ..errors import InputError, flag_given, number_given
+from ..errors import InputError, flag_given, list_given, number_given
 from ..log.store import SWEEP_GRACE_SECONDS, Store
 from ..stores import KeySource, default_path, open_store, store_given
 from ..stores.retention import Collected, Limits, collect_within
@@ -38,6 +38,8 @@ def collect(
         raise InputError(f"now must be a datetime with its time zone, such as datetime.now(UTC), not {now!r}")
     flag_given("dry_run", dry_run)
     number_given("grace", grace)
+    if among is not None and any(not isinstance(one, str) for one in list_given("among", among, "ids of sessions")):
+        raise InputError(f"among must be ids of sessions, not {among!r:.100}")
     if store is not None:
         store_given(store)
     if limits is not None and not isinstance(limits, Limits):
