@@ -238,8 +238,6 @@ def _listing(lines: Sequence[str], shown: Sequence[str]) -> None:
 
 def _diff(lines: Sequence[str], shown: Sequence[str]) -> None:
     left = _Lines(lines)
-    if shown[-1:] == [""]:
-        shown = shown[:-1]
     for line in shown:
         mark = MARK.fullmatch(line)
         if mark is None or (left.at < len(lines) and left.next == line):
