@@ -16,6 +16,9 @@ from typing import IO
 _PATIENCE = 120
 """Seconds without any output after which a question will never come; only a failing test waits so long."""
 
+LISTENS = "\x1b[?2004h"
+"""What the chat writes when it reads key by key. Before that, the end of input would be lost as a line's end is not."""
+
 _BEGIN = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a passphrase is asked for at the terminal that controls the process
@@ -32,10 +35,13 @@ class Screen:
         self._running = running
         self._terminal = terminal
 
-    def reads(self, text: str) -> str:
-        """What is on the screen, as soon as it has this text."""
-        while text not in self.text:
-            assert self._more(), f"no {text!r} on the screen:\n{self.text}"
+    def reads(self, *texts: str) -> str:
+        """What is on the screen, as soon as it has these texts, one after the other."""
+        end = 0
+        for text in texts:
+            while (at := self.text.find(text, end)) < 0:
+                assert self._more(), f"no {text!r} on the screen:\n{self.text}"
+            end = at + len(text)
         return self.text
 
     def types(self, text: str) -> None:
@@ -46,7 +52,10 @@ class Screen:
         """The exit code, and everything that the screen has shown."""
         while self._more():
             pass
-        return self._running.wait(_PATIENCE), self.text
+        try:
+            return self._running.wait(_PATIENCE), self.text
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still waiting, with this on the screen:\n{self.text}") from None
 
     def _more(self) -> bool:
         """Whether anything came."""

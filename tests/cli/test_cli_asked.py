@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog as library
-from screens import at_terminal
+from screens import LISTENS, at_terminal
 from turnlog.cli import terminal
 from turnlog.log.records import Note
 from turnlog.log.store import Draft
@@ -182,7 +182,7 @@ def test_a_tool_in_the_chat_is_shown_before_it_is_asked_about(tmp_path: Path) ->
         before = screen.reads("[y]es, [n]o, [a]lways, or why not:").partition("run run_command?")[0]
         assert '"echo made > new.txt"' in before.partition("session s")[2].partition("CALL")[2].partition("\n")[2]
         screen.types("n\r")
-        screen.reads("run run_command?: n")
+        screen.reads("run run_command?: n", "says: The user did not allow this call; it did not run.", LISTENS)
         screen.types("\x04")
         assert screen.ends()[0] == 0
     assert not (tmp_path / "new.txt").exists()
