@@ -49,6 +49,14 @@ MINIMUM = {
     # https://ai.google.dev/gemini-api/docs/caching, implicit caching
     "google": ((r"gemini-(2\.5|3)-flash(-preview)?$", 1024), (r"gemini-(2\.5|3|3\.1)-pro(-preview)?$", 4096)),
 }
+# The longest prompt, in tokens, that the prices hold for; all tokens of a longer one cost more. From the fields
+# `input_cost_per_token_above_*` of litellm's own table (release 1.106.2); of Claude Sonnet 4.5, which it lists without,
+# https://docs.claude.com/en/docs/about-claude/pricing, "Long context pricing".
+UP_TO = {
+    "openai": ((r"gpt-5\.[4-9](?!-(mini|nano|codex))|gpt-6|(gpt-)?daybreak", 272_000),),
+    "anthropic": ((r"claude-haiku-5-5\b", 100_000), (r"claude-sonnet-4-5\b", 200_000)),
+    "google": ((r"gemini-.*\bpro\b|gemini-2\.5-computer", 200_000),),
+}
 LONG_WRITE = 2
 """A write that is kept for an hour costs twice the input with Anthropic (same page, "Pricing")."""
 
@@ -58,7 +66,7 @@ def per_million(price: Any) -> Decimal:
     return Decimal(f"{Decimal(str(price)) * MILLION:.9g}").normalize()
 
 
-def prices(facts: dict[str, Any], owner: str) -> dict[str, Decimal]:
+def prices(name: str, facts: dict[str, Any], owner: str) -> dict[str, Decimal]:
     # The source writes 0 for what is free, what is not sold by the token and what nobody knows.
     found = {short: per_million(facts[key]) for key, short in PRICES.items() if facts.get(key)}
     write = found.get("cache_write")
@@ -66,6 +74,9 @@ def prices(facts: dict[str, Any], owner: str) -> dict[str, Decimal]:
         found["cached"] = found.pop("cache_write")  # no write costs less than plain input: a slip of columns
     if owner == "anthropic" and "cache_write" in found:
         found["cache_write_1h"] = found["input"] * LONG_WRITE
+    up_to = next((tokens for pattern, tokens in UP_TO[owner] if re.match(pattern, name)), None)
+    if up_to is not None and "input" in found:
+        found["up_to"] = Decimal(up_to)
     return found
 
 
@@ -96,7 +107,7 @@ def input_limit(facts: dict[str, Any], owner: str) -> int | None:
 
 def entry(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     owner = OWNERS.get(facts["provider"], facts["provider"])
-    found = prices(facts, owner)
+    found = prices(name, facts, owner)
     made = {
         "provider": owner,
         "input": input_limit(facts, owner),

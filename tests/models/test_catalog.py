@@ -87,7 +87,7 @@ def test_what_is_known_of_some_models() -> None:
         output=64_000,
         media=("image", "document"),
         cache=CacheRules("marked", 1024, lifetime=300, long_lifetime=3_600, lookback=20),
-        prices=Prices(Decimal(3), Decimal(15), Decimal("0.3"), Decimal("3.75"), Decimal(6)),
+        prices=Prices(Decimal(3), Decimal(15), Decimal("0.3"), Decimal("3.75"), Decimal(6), 200_000),
     )
     assert turnlog.target("openai-chat", "gpt-5").input_limit == 272_000
     assert turnlog.target("openai-responses", "gpt-5.1-codex").input_limit == 272_000
@@ -194,14 +194,14 @@ def test_the_users_file_comes_first(own: Callable[[Any], Path]) -> None:
         {
             "gpt-4o": {"input": 50_000, "prices": {"input": 0.1, "cached": None}},
             "gpt-4o-mine": {"output": 7},
-            "nova-1": {"media": ["image"], "prices": {"output": 2}},
+            "nova-1": {"media": ["image"], "prices": {"output": 2, "up_to": 128_000}},
             "org/nova-2": {"input": 9, "output": 8},
         }
     )
     prices = msgspec.structs.replace(ours.prices, input=Decimal("0.1"), cached=None)
     assert model_facts("gpt-4o") == msgspec.structs.replace(ours, input=50_000, prices=prices)
     assert model_facts("gpt-4o-mine") == msgspec.structs.replace(ours, output=7)
-    assert model_facts("nova-1") == ModelFacts(media=("image",), prices=Prices(output=Decimal(2)))
+    assert model_facts("nova-1") == ModelFacts(media=("image",), prices=Prices(output=Decimal(2), up_to=128_000))
     assert model_facts("org/nova-2") == ModelFacts(input=9, output=8)
     shipped = msgspec.convert(SHIPPED["models"]["gpt-5"], ModelFacts)
     cache = msgspec.structs.replace(shipped.cache, step=128, lifetime=600)  # what its family adds

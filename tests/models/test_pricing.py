@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import turnlog
 from turnlog.errors import InputError
+from turnlog.export.wording import dollars, in_short
 from turnlog.importers import read_file
 from turnlog.log.bills import total_usage, usage_by_model
 from turnlog.log.records import Record, UsageRecord
@@ -42,9 +44,10 @@ _models = st.sampled_from(MODELS)
 @given(usages(), usages(), _models)
 def test_costs_add_up(one: Usage, other: Usage, model: str) -> None:
     """Two bills of a model cost what their sum costs, to the last digit: sums by model may stand for a
-    session's bills."""
-    parts = cost(one, model) + cost(other, model)
-    assert parts == cost(one + other, model)
+    session's bills. Only of a sum it may be unknown whether one of the prompts was a long one."""
+    parts, whole = cost(one, model) + cost(other, model), cost(one + other, model)
+    assert replace(parts, longer=()) == replace(whole, longer=())
+    assert {*parts.longer} <= {*whole.longer}
 
 
 @given(st.lists(st.tuples(usages(), _models)))
@@ -54,7 +57,8 @@ def test_the_order_of_bills_does_not_count(bills: list[tuple[Usage, str]]) -> No
     ahead, back = usage_by_model(records), usage_by_model(reversed(records))
     assert (ahead, total_cost(ahead)) == (back, total_cost(back))
     assert total_usage(ahead) == sum((usage for usage, _ in bills), Usage())
-    assert total_cost(ahead) == sum((cost(usage, model) for usage, model in bills), Cost())
+    each = sum((cost(usage, model) for usage, model in bills), Cost())
+    assert replace(total_cost(ahead), longer=()) == replace(each, longer=())
 
 
 @given(usages(), _models)
@@ -64,7 +68,7 @@ def test_what_is_not_known_is_none_and_not_nothing(usage: Usage, model: str) -> 
     parts = (found.input, found.cached, found.cache_write, found.output)
     whole = None not in parts
     assert found.at_least == sum((part for part in parts if part is not None), Decimal(0))
-    assert (found.total, bool(found.unpriced)) == ((found.at_least, False) if whole else (None, True))
+    assert (found.total, bool(found.unpriced)) == (found.at_least if whole and not found.longer else None, not whole)
     if model_facts(model) is None and (usage.input or usage.output):
         assert (found.total, found.at_least, found.unpriced) == (None, 0, (model,))
 
@@ -86,7 +90,22 @@ def test_a_bill_with_every_part() -> None:
         cache_write=Decimal("1.35"),  # 200,000 at 3.75, 100,000 at 6
         output=Decimal("0.15"),
         at_least=Decimal("1.98"),
+        longer=("claude-sonnet-4-5",),
     )
+
+
+def test_a_cost_that_may_be_more_is_a_minimum() -> None:
+    """300,000 tokens in one prompt cost twice what 200,000 tokens cost each; whether they were one prompt, a sum does
+    not say. A total at the lower price looks certain."""
+    model = "claude-sonnet-4-5"
+    short, long = cost(Usage(input=200_000, output=1_000), model), cost(Usage(input=300_000, output=1_000), model)
+    assert (short.total, short.longer, dollars(short)) == (Decimal("0.615"), (), "$0.6150")
+    assert (long.total, long.at_least, long.longer) == (None, Decimal("0.915"), (model,))
+    assert (dollars(long), (short + long).total) == (">$0.9150", None)
+    assert in_short({model: Usage(input=300_000)}).endswith(
+        ">$0.9000 (claude-sonnet-4-5 costs more in prompts of over 200,000 tokens)"
+    )
+    assert cost(Usage(input=300_000), "gpt-4o").total == Decimal("0.75")
 
 
 def test_doubts_are_named() -> None:
@@ -101,7 +120,7 @@ def test_doubts_are_named() -> None:
 def test_writing_to_a_cache_that_works_by_itself_is_plain_input() -> None:
     """Models that list no price for writing: not unknown, as writing to them is not billed apart."""
     assert cost(Usage(input=2_000_000, cache_write=1_000_000), "gpt-4o").total == Decimal(5)
-    assert cost(Usage(input=1_000_000, cache_write=1_000_000), "gpt-5.6").total == Decimal(5)
+    assert cost(Usage(input=1_000_000, cache_write=1_000_000), "gpt-5.6").at_least == Decimal(5)
 
 
 def test_of_an_answer_and_a_session(tmp_path: Path) -> None:
@@ -224,5 +243,5 @@ def test_a_figure_that_no_request_can_have_is_none(provider: str, said: Any, mea
 def test_nobody_is_paid_for_a_request(usage: Usage) -> None:
     """Without it the negative figures of a log that is there already come off what other requests cost."""
     spent = cost(usage, "claude-sonnet-4-5")
-    parts = [spent.total, spent.input, spent.cached, spent.cache_write, spent.output]
+    parts = [spent.at_least, spent.input, spent.cached, spent.cache_write, spent.output]
     assert [part for part in parts if part is None or part < 0] == []

@@ -99,10 +99,10 @@ class Loop:
 
     def _spent(self, turn: Turn) -> Decimal:
         cost = turn.info.cost
-        if cost.total is None:
+        if cost.unpriced:
             models = ", ".join(cost.unpriced)
             raise InputError(f"max_cost: the price of {models} is not known; add it to the table of models")
-        return cost.total
+        return cost.at_least
 
     def _answered(self, turn: Turn) -> RunStop | None:
         """How the turn's last answer ended, if nothing is left to do after it: a crash came between it and the end."""

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ..export import dollars
+from ..export.wording import longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
 from ..models.pricing import cost, total_cost
@@ -28,6 +29,7 @@ def bill_lines(bills: Bills) -> Iterator[str]:
     ]
     figures = ("INPUT", "CACHED", "WRITTEN", "OUTPUT", "COST")
     yield from table(("MODEL", *figures), cells, right=figures)
+    yield from map(longer, rows[-1][2].longer)
     if rows[-1][2].unpriced:
         yield f"prices that are not known can be written to {own_file()}"
 
@@ -35,7 +37,7 @@ def bill_lines(bills: Bills) -> Iterator[str]:
 def bill_json(bills: Bills) -> dict[str, Any]:
     """A bill as JSON: tokens, and dollars as numbers; null if a price is not known."""
     found = total_cost(bills)
-    amounts = {key: value for key, value in asdict(found).items() if key not in ("unpriced", "assumed")}
+    amounts = {key: value for key, value in asdict(found).items() if key not in ("unpriced", "assumed", "longer")}
     return {
         "usage": asdict(total_usage(bills)),
         "cost": {
@@ -43,5 +45,6 @@ def bill_json(bills: Bills) -> dict[str, Any]:
             **{key: None if value is None else float(value) for key, value in amounts.items()},
             "unpriced": found.unpriced,
             "assumed": found.assumed,
+            "longer": found.longer,
         },
     }

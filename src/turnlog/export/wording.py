@@ -14,12 +14,18 @@ def is_priced(found: Cost) -> bool:
 
 
 def dollars(found: Cost) -> str:
-    """A cost in a word: `$1.20`; `~$1.20` at the prices of another model, `>$1.20` if some prices are unknown, `?` if
-    all are."""
+    """A cost in a word: `$1.20`; `~$1.20` at the prices of another model, `>$1.20` if it may be more, `?` if no price
+    is known."""
     if not is_priced(found):
         return "?"
     sign = ">" if found.total is None else "~" if found.assumed else ""
     return f"{sign}${found.at_least:,.4f}"
+
+
+def longer(model: str) -> str:
+    """Why the cost of a model's long prompts is a minimum."""
+    known = find_model(model)
+    return f"{model} costs more in prompts of over {known.facts.prices.up_to:,} tokens" if known else ""
 
 
 def tokens_of(usage: Usage) -> str:
@@ -32,6 +38,7 @@ def in_short(bills: Bills) -> str:
     """A bill on one line."""
     found = total_cost(bills)
     doubts = [f"no full price for {name or 'a model without a name'}" for name in found.unpriced]
+    doubts += [longer(name) for name in found.longer]
     for name in found.assumed:
         like = find_model(name)
         doubts.append(f"{name} priced as {like.taken_for if like else name}")

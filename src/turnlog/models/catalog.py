@@ -43,7 +43,8 @@ class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
     `input` is the price of input, `cached` of input that is read from the cache, `cache_write` of input that is written
     to the cache for the usual time (five minutes with Anthropic), `cache_write_1h` for an hour. `output` is the price
-    of the answer, reasoning included.
+    of the answer, reasoning included. The prices hold for prompts of up to `up_to` tokens; longer ones cost more. None:
+    the prices hold for prompts of any length, as far as is known.
     """
 
     input: Decimal | None = None
@@ -51,6 +52,7 @@ class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     cached: Decimal | None = None
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
+    up_to: _Tokens | None = None
 
 
 class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -324,8 +326,8 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:
             raise InputError(f"{path}: model {name!r}: {error}") from error
-        given = asdict(prices).items()
-        wrong = [(kind, wanted) for kind, price in given if price is not None and (wanted := _wanted_price(price))]
+        given = [(kind, price) for kind, price in asdict(prices).items() if isinstance(price, Decimal)]
+        wrong = [(kind, wanted) for kind, price in given if (wanted := _wanted_price(price))]
         if wrong:
             raise InputError(f"{path}: model {name!r}: prices.{wrong[0][0]} must {wrong[0][1]}")
     return models

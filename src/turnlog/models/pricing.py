@@ -1,8 +1,9 @@
 """What usage costs in US dollars, at the list prices in the table of models.
 
 Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not included, because
-usage does not report them: surcharges for long prompts, batch discounts, regional prices, tool fees, separate prices
-for media.
+usage does not report them: batch discounts, regional prices, tool fees, separate prices for media. Some models cost
+more per token in long prompts (`Prices.up_to`). The length of each prompt in a sum is not known: if the sum is longer
+than the prices hold for, the cost is a minimum.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     `input` is input that was neither read from the cache (`cached`) nor written to it (`cache_write`), `output` what
     the model wrote. A part is None if its price is unknown. `at_least` is the sum of all known parts. `unpriced`
     names the models with a missing price, `assumed` those with the prices of another model because they are not in the
-    table. Costs can be added.
+    table, and `longer` those whose prices hold for shorter prompts than these may have been (`Prices.up_to`). Costs can
+    be added.
     """
 
     input: Decimal | None = _ZERO
@@ -38,11 +40,12 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     at_least: Decimal = _ZERO
     unpriced: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    longer: tuple[str, ...] = ()
 
     @property
     def total(self) -> Decimal | None:
-        """The sum of all parts; None if one of them is unknown."""
-        return None if self.unpriced else self.at_least
+        """The sum of all parts; None if one of them is unknown, or may be more."""
+        return None if self.unpriced or self.longer else self.at_least
 
     def __add__(self, other: Cost) -> Cost:
         """The sum of two costs."""
@@ -54,6 +57,7 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
             at_least=self.at_least + other.at_least,
             unpriced=_names(self.unpriced, other.unpriced),
             assumed=_names(self.assumed, other.assumed),
+            longer=_names(self.longer, other.longer),
         )
 
 
@@ -85,6 +89,7 @@ def cost(usage: Usage, model: str) -> Cost:
         at_least=sum(known, _ZERO),
         unpriced=(model,) if len(known) < len(parts) else (),
         assumed=(model,) if found and found.taken_for and any(known) else (),
+        longer=(model,) if prices.up_to is not None and usage.input > prices.up_to else (),
     )
 
 
