@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.units import counted
+from ..log.actions import SHRINKING
 from ..log.records import Decision
 from ..session.compactor import Compaction
-from ..view.decisions import SIZING
 from ..view.explain import Ruling
 from .arguments import WHOLE_ID, add_command, number
 from .decisions import decision_json, decision_lines, fates, saving, span
@@ -90,7 +90,7 @@ def _undo(arguments: Namespace) -> int:
         f"took back decision {taken}: {decision.action}, {span(ruling, before.rulings)}, {decision.why}".rstrip(", ")
     )
     out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(*sizes)}")
-    left = [one for one in after.rulings if not one.ended_by and one.decision.action in SIZING]
+    left = [one for one in after.rulings if not one.ended_by and one.decision.action in SHRINKING]
     if left:
         say(f"still in force: {counted(len(left), 'decision')} before it, which another `turnlog undo` takes back")
     if picture is not None and picture.tokens > picture.marks.trigger:

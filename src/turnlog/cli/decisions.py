@@ -5,31 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args
 
 from .._platform.units import counted
+from ..log.actions import HIDING
 from ..log.records import Decision
 from ..log.store import Store
-from ..view.decisions import HIDING, Rewinds
+from ..view.decisions import Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
-
-_ORDER: tuple[Fate, ...] = (
-    "kept",
-    "curated",
-    "replaced",
-    "masked",
-    "cut",
-    "placeholder",
-    "summarised",
-    "left out",
-    "rewound",
-)
 
 
 def fates(accounts: Iterable[Account]) -> str:
     """The number of messages, and how many were kept, masked, left out and so on."""
     found = Counter(account.fate for account in accounts)
-    parts = ", ".join(f"{found[fate]:,} {fate}" for fate in _ORDER if found[fate])
+    parts = ", ".join(f"{found[fate]:,} {fate}" for fate in get_args(Fate) if found[fate])
     return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
 
 

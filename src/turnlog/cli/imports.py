@@ -22,7 +22,7 @@ from ..importers.discovery import discover
 from ..importers.protocol import origin_name
 from ..importers.sync import Synced, sync_session, without_secrets
 from ..log.messages import ToolCall
-from ..log.records import MessageRecord, PartialAnswer
+from ..log.records import MessageBody
 from ..log.store import Store
 from ..redaction import Redactor
 from .arguments import add_command, checked
@@ -165,7 +165,7 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
 def _counts(imported: Imported) -> tuple[int, int]:
     """The number of messages and of tool calls in a transcript."""
     bodies = [draft.body for draft in imported.drafts]
-    messages = [body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer))]
+    messages = [body.message for body in bodies if isinstance(body, MessageBody)]
     return len(messages), sum(isinstance(part, ToolCall) for message in messages for part in message.parts)
 
 

@@ -329,6 +329,9 @@ Body = (
 )
 
 
+MessageBody = MessageRecord | PartialAnswer
+"""The kinds of records that add a message to the conversation."""
+
 _SHOWN = 300
 """The most characters of a body that the `repr` of its record shows."""
 
@@ -357,9 +360,7 @@ class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     @property
     def message(self) -> Message | None:
         """The message that this record adds to the conversation; None if it adds none."""
-        if isinstance(self.body, (MessageRecord, PartialAnswer)):
-            return self.body.message
-        return None
+        return self.body.message if isinstance(self.body, MessageBody) else None
 
     @property
     def in_passing(self) -> Record:

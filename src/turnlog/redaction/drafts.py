@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..log.codec import encode_record
 from ..log.messages import Media, Message, ToolResult, sha256_hex
-from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, SummaryRecord, UnknownRecord
+from ..log.records import Body, Decision, FileChange, MessageBody, Record, SummaryRecord, UnknownRecord
 from ..log.store import Draft
 from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
@@ -81,7 +81,7 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
         counts = _beside(raw, body, redactor)
     if not counts:
         return draft
-    if isinstance(body, (MessageRecord, PartialAnswer)):
+    if isinstance(body, MessageBody):
         body = replace(body, count=None)
     elif isinstance(body, Decision) and "tokens" in body.detail:  # the token counts of the replacements
         body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
@@ -103,7 +103,7 @@ def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
 
     if isinstance(body, FileChange) and {body.before, body.after, body.patch} & renamed.keys():
         body = replace(body, before=named(body.before), after=named(body.after), patch=named(body.patch))
-    elif isinstance(body, (MessageRecord, PartialAnswer)):
+    elif isinstance(body, MessageBody):
         body = replace(body, message=_with_media(body.message, named, renamed))
     elif isinstance(body, Decision):
         shown = [_with_media(message, named, renamed) for message in body.replacement]

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from ..log.actions import action_of
 from ..log.messages import Message, Part, Text, Tool
 from ..log.records import Configuration, Decision
 from ..models.target import Target
-from ..view.decisions import SIZING
 from ..view.repair.repair import named_tools
 from ..view.rules import Rules
 from ..view.types import Shown
@@ -23,8 +23,6 @@ from .translate import plan
 
 FOLD = "fold"
 """The action of a decision that does nothing else than move changes to the beginning."""
-
-_FOLDING = SIZING | {"clear", FOLD}
 
 _REPLACED = "[From here on, this replaces the system text at the beginning:]"
 
@@ -60,7 +58,7 @@ def folded_until(decisions: Mapping[int, Decision], first_answer: int) -> int:
     """The number of the last record whose changes are told at the beginning: nothing was thought or cached before the
     `first_answer` that is shown, and a decision that made room changed the beginning. `decisions` are those in
     force."""
-    return max((first_answer, *(n for n, one in decisions.items() if one.action in _FOLDING)))
+    return max((first_answer, *(n for n, one in decisions.items() if action_of(one.action).refreshes)))
 
 
 def system_texts(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, str]]:

@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..log.actions import SHOWN_BY
 from ..log.messages import ToolResult, unchanged
 from ..log.records import Decision
 from ..models.catalog import CacheRules, model_facts
 from ..models.target import Target
 from ..providers.protocol import BlobReader, CacheMarks
 from ..view.compaction.situation import CachePrices
-from ..view.decisions import SHOWN_BY
 from ..view.types import Shown
 from .pieces import messages_of, wire_messages
 from .repaired import RepairedView

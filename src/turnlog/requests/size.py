@@ -22,7 +22,7 @@ from ..log.messages import (
     shown_apart,
     unchanged,
 )
-from ..log.records import MessageRecord, PartialAnswer, Record
+from ..log.records import MessageBody, MessageRecord, Record
 from ..log.references import tool_with_references
 from ..log.usage import Count
 from ..providers.protocol import Provider
@@ -83,7 +83,7 @@ class Sizing:
         count = self._recorded_count(record)
         if count is not None:
             return count.tokens
-        if not isinstance(record.body, (MessageRecord, PartialAnswer)):
+        if not isinstance(record.body, MessageBody):
             return 0
         key = record.n, len(record.raw or b"")
         if key not in self._recounted:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..log.actions import SHOWN_BY
 from ..log.budget import Strategy
 from ..log.caching import CacheRead
 from ..log.records import Decision, Record, UsageRecord
@@ -28,7 +29,6 @@ from ..requests.prompt_cache import (
     use_of,
 )
 from ..requests.request import Request
-from ..view.decisions import SHOWN_BY
 
 LIFETIME = "cache_lifetime"
 """The action of decisions on how long the cache of a model is kept."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from ..log.actions import HIDING, SHRINKING
 from ..log.messages import Message, Part, Reasoning, Text, ToolCall
 from ..log.records import Binding, Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
 from ..providers.protocol import Reply
@@ -30,8 +31,8 @@ and texts in these scripts would otherwise be a single word."""
 _LINE_BREAK = re.compile(r"[\r\n]")
 """The same if a secret may contain spaces."""
 
-_TAKES_BACK = ("clear", "rewind")
-"""Actions of decisions after which an unfinished answer is not wanted any more."""
+_TAKES_BACK = HIDING - SHRINKING
+"""Actions of decisions after which an unfinished answer is not wanted any more: the user made them."""
 
 
 class Checkpoints:

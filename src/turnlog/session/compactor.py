@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..config.settings import Settings
 from ..errors import Conflict, InputError
+from ..log.actions import HIDING, SHRINKING
 from ..log.budget import Marks, Strategy, Terms
 from ..log.records import Body, Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
@@ -22,7 +23,7 @@ from ..summarize.protocol import beside
 from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
-from ..view.decisions import EARLIER, HIDING, SIZING, failures_of, still_needed, told
+from ..view.decisions import EARLIER, failures_of, still_needed, told
 from ..view.types import Edit
 from .memory import SessionMemory
 from .provider_summaries import ProviderSummaries
@@ -213,7 +214,7 @@ class Compactor:
     def undo(self) -> Record:
         """Undo the last decision that made requests smaller. Raises InputError if none is in force."""
         self._context.refresh()
-        made = [n for n, decision in self._context.decisions.items() if decision.action in SIZING]
+        made = [n for n, decision in self._context.decisions.items() if decision.action in SHRINKING]
         if not made:
             raise InputError(f"session {self._id!r} has no compaction that could be taken back")
         shown_again = {"after": self._context.decisions[made[-1]].detail.get("before", 0)}

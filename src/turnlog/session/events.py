@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError, described, is_async
+from ..log.actions import SHRINKING
 from ..log.codec import decode_record
 from ..log.records import (
     Approval,
@@ -36,7 +37,7 @@ from ..log.records import (
 )
 from ..models.target import Target
 from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
-from ..view.decisions import SIZING, failures_of
+from ..view.decisions import failures_of
 from .answer import RESPONSE
 from .reader import session_given
 
@@ -369,7 +370,7 @@ def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
             asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
             text = f"approval of {call_id} {state}"
             return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
-        case Decision(action=action, why=why) as decision if action in SIZING:
+        case Decision(action=action, why=why) as decision if action in SHRINKING:
             failed = "; ".join(failures_of([decision]))
             return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
         case Decision(action="rewind", first=first, last=last, why=why):

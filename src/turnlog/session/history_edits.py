@@ -10,20 +10,18 @@ from msgspec import Struct
 
 from .._platform.units import counted
 from ..errors import Conflict, InputError
+from ..log.actions import ACTIONS, SHOWN_BY, action_of
 from ..log.messages import Message, ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened, TurnResumed
 from ..log.store import RecordStore
-from ..view.decisions import SIZING, Rewinds, active_decisions
+from ..view.decisions import Rewinds, active_decisions
 from ..view.fold import select
 from ..view.tool_calls import CallInfo, calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes, root_of
 
-_SHAPING = SIZING | {"clear"}
+_SHAPING = frozenset(name for name in SHOWN_BY if ACTIONS[name].refreshes)
 """Actions of decisions that leave out messages recorded between a rewind and its undo."""
-
-_UNDONE = {"rewind": "rewind", "exclude": "exclusion"}
-"""What undo calls a decision that was not made for size, by its action."""
 
 _INSISTS = (True, True, False, False, False)
 """For each try, whether it is given up if another process appends first. If others keep appending, every such try
@@ -270,11 +268,11 @@ def _shown(records: Sequence[Record]) -> dict[int, None]:
 def undone_last(decisions: Mapping[int, Decision]) -> str:
     """Which kind of decision undo takes back: `compaction`, `exclusion` or `rewind`, whichever is in force and came
     last. Raises InputError if there is none."""
-    found = [decision.action for _, decision in sorted(decisions.items())]
-    last = next((action for action in reversed(found) if action in _UNDONE or action in SIZING), "")
+    found = [action_of(decision.action).undone for _, decision in sorted(decisions.items())]
+    last = next(filter(None, reversed(found)), "")
     if not last:
         raise InputError("no compaction, exclusion or rewind is in force that could be taken back")
-    return _UNDONE.get(last, "compaction")
+    return last
 
 
 def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import InputError
+from ..log.actions import HIDING, SHRINKING
 from ..log.messages import COMPACTION, Message, Text, ToolCall, is_compaction
 from ..log.records import Binding, Body, Decision, Note, SummaryRecord
 from ..log.store import Store
@@ -27,7 +28,6 @@ from ..tokens.counters import counter_for
 from ..view.bound_reasoning import compacted, has_reasoning
 from ..view.compaction.blocks import Block, blocks_of
 from ..view.compaction.situation import ranges_of
-from ..view.decisions import HIDING, SIZING
 from ..view.provider_compaction import BOUND, ELSEWHERE, PROVIDER, Prefix
 from .caches import marks_wanted
 from .changes import folding
@@ -185,7 +185,7 @@ class ProviderCompactions:
                 continue
             if body.supersedes and body.supersedes not in new and self._left_out(body.supersedes):
                 yield record.n
-            elif body.action in HIDING and body.first <= last and (body.last > last or body.action not in SIZING):
+            elif body.action in HIDING and body.first <= last and (body.last > last or body.action not in SHRINKING):
                 yield record.n
 
     def _left_out(self, n: int) -> bool:

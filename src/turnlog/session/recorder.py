@@ -12,7 +12,7 @@ import msgspec
 from .._platform.units import an
 from ..errors import Conflict, InputError, TurnlogError
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction, unchanged
-from ..log.records import Binding, Body, Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
+from ..log.records import Binding, Body, Decision, MessageBody, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ..log.store import Draft, Store
 from ..log.usage import Count, Usage
 from ..log.validation import admitted, unreadable
@@ -231,7 +231,7 @@ class Journal:
         """The bodies; each result whose call has left the conversation names the record of that call."""
         said: list[Message] = []
         for body in bodies:
-            if isinstance(body, (MessageRecord, PartialAnswer)):
+            if isinstance(body, MessageBody):
                 said.append(body.message)
             if isinstance(body, MessageRecord):
                 parts = tuple(self._of_call(part, said) for part in body.message.parts)
@@ -265,7 +265,7 @@ class Journal:
         sizing = self._context.sizing(counter_for(now.provider, now.model))
         said: list[Message] = []
         for body in bodies:
-            if isinstance(body, (MessageRecord, PartialAnswer)):
+            if isinstance(body, MessageBody):
                 if body.count is None:
                     earlier = chain(reversed(said), (shown.message for shown in self._context.newest()))
                     body = msgspec.structs.replace(body, count=sizing.count(body.message, earlier))
@@ -296,7 +296,7 @@ class Journal:
         for data in reply.blobs.values():
             self._store.put_blob(data)
         binding = self._binding(reply, asked)
-        body: MessageRecord | PartialAnswer
+        body: MessageBody
         begun: tuple[MessageRecord, ...] = ()
         if not reply.complete and not reason:
             reason = reply.error or "the stream ended early"
@@ -316,7 +316,7 @@ class Journal:
         bodies: list[Body] = [*begun, body]
         if reply.usage is not None:
             [kept] = self._counted([admitted(body)])
-            assert isinstance(kept, (MessageRecord, PartialAnswer))
+            assert isinstance(kept, MessageBody)
             bodies = [*begun, kept, self._bill(reply, reply.usage, asked, kept.count, compacts)]
         if reply.beside:
             again, self._remark = reply.remark == self._remark, reply.remark

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from threading import RLock
 
+from ..log.actions import HIDING
 from ..log.budget import USUAL_STRATEGY, Budget, Marks, Strategy, Terms
 from ..log.records import Configuration, Decision, Record, UsageRecord
 from ..log.store import Store
@@ -27,7 +28,7 @@ from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
-from ..view.decisions import HIDING, lasting, stand_in_sizes, told
+from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
 from ..view.tool_calls import Standing, fate_after

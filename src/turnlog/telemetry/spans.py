@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
+from ..log.actions import SHRINKING
 from ..log.messages import Message, ToolCall, ToolResult
 from ..log.records import (
     Approval,
     Configuration,
     Decision,
+    MessageBody,
     MessageRecord,
     PartialAnswer,
     Record,
@@ -33,7 +35,6 @@ from ..log.records import (
 )
 from ..log.usage import Usage
 from ..session.events import Appended
-from ..view.decisions import SIZING
 from ..view.repair.pairing import may_answer
 from . import names
 from .content import Contents, utf8
@@ -127,7 +128,7 @@ class SessionSpans:
             case Approval(state=state, call_id=call_id):
                 attributes = {"turnlog.approval": state, names.CALL_ID: utf8(call_id), names.RECORD: record.n}
                 self._event("turnlog.approval", attributes, record.time)
-            case Decision(action=action, first=first, last=last) if action in SIZING:
+            case Decision(action=action, first=first, last=last) if action in SHRINKING:
                 what = {"turnlog.decision": action, "turnlog.decision.first": first, "turnlog.decision.last": last}
                 self._event("turnlog.compacted", {**what, names.RECORD: record.n}, record.time)
             case Configuration() as configuration:
@@ -185,7 +186,7 @@ class SessionSpans:
 
     def _answer(self, record: Record, message: Message, appended: Appended) -> None:
         target, body = appended.asked, record.body
-        assert target is not None and isinstance(body, (MessageRecord, PartialAnswer))
+        assert target is not None and isinstance(body, MessageBody)
         attributes = {
             names.RECORD: record.n,
             **_model(target.provider, target.model),

@@ -24,7 +24,7 @@ from operator import is_not
 import msgspec
 
 from ..log.messages import Message, Reasoning, Tool
-from ..log.records import Binding, MessageRecord, PartialAnswer, Record
+from ..log.records import Binding, MessageBody, Record
 from .provider_compaction import Prefix
 from .types import Shown
 
@@ -88,7 +88,7 @@ def _digest(content: bytes) -> bytes:
 def bindings_of(records: Iterable[Record]) -> Iterator[tuple[int, Binding]]:
     """The record number and the binding of each answer whose reasoning is bound."""
     for record in records:
-        if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.binding is not None:
+        if isinstance(record.body, MessageBody) and record.body.binding is not None:
             yield record.n, record.body.binding
 
 

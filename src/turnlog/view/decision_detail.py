@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.msgspec_init import ready
+from ..log.actions import SHOWN_BY
 from ..log.codec import as_message
 from ..log.records import Decision
-from .decisions import SHOWN_BY
 
 
 @ready

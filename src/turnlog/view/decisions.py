@@ -29,41 +29,16 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ..log.actions import HIDING, SHRINKING, TREATMENT, TextTreatment, action_of
 from ..log.codec import as_message
 from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Decision, Record
 from .late import Late
 from .provider_compaction import PROVIDER, as_recorded
-from .types import Edit, Shown, Treatment
-
-HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
-"""Actions of decisions that leave records out of the conversation."""
-
-SIZING = frozenset({"cap", "compact", "curate", "images", "mask", "priority", "slide"})
-"""Actions of decisions that make a view smaller."""
+from .types import Edit, Shown
 
 EARLIER = "earlier"
 """The entry of a decision's `detail` that names the earlier decisions which still count (see `still_needed`)."""
-
-_NEVER_SUMMARISED = frozenset({"clear", "priority", "rewind"})
-"""Hiding actions for which no summary is needed: the user did not want the records, or they mattered least."""
-
-_NOTING = frozenset({"priority", "slide"})
-"""Hiding actions whose replacement is no summary, but a note of the orders in what left."""
-
-_HIDES_SYSTEM = frozenset({"rewind"})
-
-TREATMENT: dict[str, Treatment] = {
-    "cap": "cut",
-    "curate": "curated",
-    "exclude": "placeholder",
-    "images": "placeholder",
-    "mask": "masked",
-    "system": "replaced",
-}
-"""Actions that replace or shorten texts, with what views say of these texts."""
-
-SHOWN_BY = HIDING | TREATMENT.keys()  # actions of decisions that change what views show
 
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
@@ -102,7 +77,7 @@ class Hiding(Struct, frozen=True):
 
 
 class _Change(Struct, frozen=True):
-    treatment: Treatment
+    treatment: TextTreatment
     text: str | None = None
     head: int = 0
     tail: int = 0
@@ -160,6 +135,10 @@ class Effects(Struct, frozen=True):
             shown = _common(shown, [(1, one.first - 1), *kept, (one.last + 1, last)])
         return shown
 
+    def treatment_of(self, n: int) -> TextTreatment:
+        """What views say of the texts of record `n` that decisions changed."""
+        return next(iter(self.changes[n].values())).treatment
+
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
         """The message of one record as the decisions show it. `raw` is the message as recorded, if `shown` is not: a
         cut applies to the recorded text, whatever earlier decisions left of it."""
@@ -175,9 +154,8 @@ class Effects(Struct, frozen=True):
                 part = shown.message.parts[path[0]] if change.unsigned else parts[path[0]]
                 if part is not None:
                     parts[path[0]] = _changed(part, said[path[0]], path[1:], change, n)
-        treatment = next(iter(changes.values())).treatment
         kept = tuple(part for part in parts if part is not None)
-        return Shown(msgspec.structs.replace(shown.message, parts=kept), shown.records, treatment)
+        return Shown(msgspec.structs.replace(shown.message, parts=kept), shown.records, self.treatment_of(n))
 
 
 class Rewinds(Struct, frozen=True):
@@ -328,13 +306,13 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
     alike = {m: one for m, one in decisions.items() if PROVIDER not in one.detail}
     lasts, newest = {**lasting(decisions, system), **lasting(alike, system)}, decisions[n]
     earlier = {m: one for m, one in decisions.items() if m < n}
-    sized = [m for m, one in earlier.items() if one.action in SIZING and "rule" not in one.detail]
+    sized = [m for m, one in earlier.items() if one.action in SHRINKING and "rule" not in one.detail]
     return [
         m
         for m, one in earlier.items()
         if m in lasts
         or m in sized[-2:]  # these show whether compaction has stalled
-        or one.action not in SIZING
+        or one.action not in SHRINKING
         or (one.action in HIDING and not _covers_all(newest, one))
     ]
 
@@ -342,7 +320,7 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
 def _hiding(n: int, decision: Decision) -> Hiding:
     kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
     standing = frozenset(decision.detail.get("standing", ()))
-    system_too = decision.action in _HIDES_SYSTEM or bool(decision.detail.get("system_too"))
+    system_too = action_of(decision.action).system_too or bool(decision.detail.get("system_too"))
     return Hiding(n, decision.first, decision.last, kept, standing, system_too)
 
 
@@ -350,10 +328,8 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
     """One edit for each decision that changes the conversation, which describes the change."""
     found: list[Edit] = []
     for n, decision in decisions.items():
-        if decision.action in HIDING or decision.action in TREATMENT:
-            changed = "replaced" if decision.action == "system" else "shortened"
-            verb = "left out" if decision.action in HIDING else changed
-            detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
+        if word := action_of(decision.action).word:
+            detail = f"{word} by decision {n}: {decision.why}".rstrip(": ")
             found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
     return (*found, *Late.of(decisions).edits)
 
@@ -364,10 +340,10 @@ def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: i
     numbers of the decisions whose summaries are shown."""
     hiding: dict[int, Decision] = {}
     for n, one in reversed([*decisions.items()]):
-        lasts = n in standing or one.action in _NEVER_SUMMARISED
+        lasts = n in standing or not action_of(one.action).needs_summary
         if one.action in HIDING and (lasts or not any(_covers_all(later, one) for later in hiding.values())):
             hiding[n] = one
-    covered = {n: one for n, one in hiding.items() if n in standing or one.action in _NEVER_SUMMARISED}
+    covered = {n: one for n, one in hiding.items() if n in standing or not action_of(one.action).needs_summary}
     edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
     hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
     return _common([one for one in hidden if one[0] <= one[1]], Effects.of(covered).shown_ranges(last))
@@ -387,8 +363,7 @@ def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
     """The record before which a decision puts its replacement messages, and these messages."""
     messages: list[Any] = decision.detail.get("replacement") or []
-    treatment: Treatment = "summarised" if decision.action not in _NOTING else "noted"
-    shown = [Shown(as_message(message), (number,), treatment) for message in messages]
+    shown = [Shown(as_message(message), (number,), action_of(decision.action).leaves) for message in messages]
     return int(decision.detail.get("at", number)), shown
 
 

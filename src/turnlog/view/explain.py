@@ -27,8 +27,6 @@ is. `replaced`: with another text. `masked`: each of its tool results is one lin
 beginning and the end. `placeholder`: each image is one line. `summarised`: a summary covers it. `left out`: not at all.
 `rewound`: not at all, because it was taken back."""
 
-_FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder", "replaced": "replaced"}
-
 
 class Account(Struct, frozen=True, repr_omit_defaults=True):
     """How requests show one message.
@@ -155,7 +153,7 @@ class _Rules:
         treated = self._effects.treat(original)
         if treated is original:
             return Account(n, "kept", tuple(self._pins.get(n, ())), tokens, tokens)
-        return Account(n, _FATES[treated.treatment], tuple(self._changing[n]), tokens, count(treated.message))
+        return Account(n, self._effects.treatment_of(n), tuple(self._changing[n]), tokens, count(treated.message))
 
     def _hidden(self, n: int, message: Message) -> tuple[tuple[int, ...], bool]:
         """The decisions that hide a message, and whether a summary covers it.

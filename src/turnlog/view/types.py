@@ -40,6 +40,11 @@ class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
         """Whether it stands for records that are left out: a summary of them, or a note of the orders in them."""
         return self.treatment in ("summarised", "noted")
 
+    @property
+    def as_recorded(self) -> bool:
+        """Whether its texts are those on record, if perhaps repaired, joined or at another place."""
+        return self.treatment in ("verbatim", "repaired", "joined", "appended")
+
     def repaired(self, message: Message) -> Shown:
         """A copy with the repaired `message`."""
         return Shown(message, self.records, "repaired" if self.treatment == "verbatim" else self.treatment)

@@ -34,9 +34,6 @@ from .items import write_message, write_reasoning
 from .schema import ITEM
 from .tools import write_tool
 
-# Content that differs from the content that the provider stored under an item's id must not be sent with that id.
-_EDITED = frozenset({"curated", "cut", "masked", "noted", "placeholder", "replaced", "summarised", "synthetic"})
-
 
 def render(
     view: Sequence[Shown],
@@ -232,7 +229,8 @@ class _Writer:
         self._push(item, result.form, shown)
 
     def _push(self, item: dict[str, Any], form: Form | None, shown: Shown, *, edited: bool = False) -> None:
-        edited = edited or shown.treatment in _EDITED
+        # What differs from the content that the provider stored under an item's id must not be sent with that id.
+        edited = edited or not shown.as_recorded
         edited = edited and item.get("type") in (None, "message", *CALLS) and "id" in item
         if edited:
             self.losses.add("extra", f"id {item['id']} left out: the item is not shown as it was")

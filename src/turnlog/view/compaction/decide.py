@@ -8,9 +8,9 @@ from functools import partial
 import msgspec
 
 from ...errors import BudgetError
+from ...log.actions import SHRINKING
 from ...log.budget import Budget, Marks, Strategy
 from ...log.records import Decision
-from ..decisions import SIZING
 from ..repair.media_room import Room
 from .blocks import Item, blocks_of
 from .cut_short import shortened
@@ -216,7 +216,7 @@ def _named(decision: Decision | None, rule: str) -> Decision | None:
 def _made_room(decision: Decision) -> bool:
     """Whether a decision was made for size. Decisions that enforce a plain cap are not: they may save little each
     time."""
-    return decision.action in SIZING and "rule" not in decision.detail
+    return decision.action in SHRINKING and "rule" not in decision.detail
 
 
 def _wait(situation: Situation, past: Sequence[Decision]) -> bool:

@@ -13,10 +13,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...log.actions import SHRINKING
 from ...log.messages import Message, Text
 from ...log.records import Decision
 from ...log.texts import leaf_parts
-from ..decisions import SIZING, Effects
+from ..decisions import Effects
 from ..types import Shown
 from .blocks import Block, Item
 from .situation import Situation
@@ -119,7 +120,7 @@ def _left_before(situation: Situation, standing: Collection[int]) -> tuple[dict[
     made = {**situation.means.decisions, **situation.made}
     cleared = Effects.of({n: one for n, one in made.items() if one.action == "clear"}).hidings
     for n, decision in made.items():
-        if decision.action not in SIZING or any(one.n > n for one in cleared):
+        if decision.action not in SHRINKING or any(one.n > n for one in cleared):
             continue
         shown = Orders.of(decision.detail)
         more += shown.untold

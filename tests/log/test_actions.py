@@ -1,0 +1,52 @@
+"""The table of actions: each action that is recorded has a row, and format.md describes the same ones."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import reference_model
+from turnlog.log.actions import ACTIONS, HIDING, SHRINKING, TREATMENT, Action, action_of
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def recorded() -> Iterator[str]:
+    """The actions of the decisions that the source makes; constants by their values."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "src/turnlog").rglob("*.py"))]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    constants = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+                constants[name] = value
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Decision" and node.args:
+            match node.args[0]:
+                case ast.Constant(value=str(action)):
+                    yield action
+                case ast.Name(id=name) if isinstance(constants.get(name), str):
+                    yield constants[name]
+
+
+def test_each_action_that_is_recorded_has_a_row() -> None:
+    """A decision without a row changes nothing that a view shows, whatever its detail says."""
+    made = {action for action in recorded() if action.isidentifier()}
+    assert {"slide", "curate", "cache_lifetime", "version"} <= made
+    assert made <= ACTIONS.keys()
+
+
+def test_the_format_page_lists_the_same_actions() -> None:
+    """Whoever reads a log by the page meets an action that the page does not describe."""
+    page = (ROOT / "docs/format.md").read_text("utf-8")
+    rows = page.partition("| Action | What it does |\n")[2].partition("\n\n")[0].splitlines()
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])) == sorted(ACTIONS)
+
+
+def test_the_sets_are_those_of_the_reference_model() -> None:
+    """A row that is changed by mistake: the model of the tests has lists of its own."""
+    assert (sorted(HIDING), sorted(SHRINKING)) == (sorted(reference_model.HIDE), sorted(reference_model.SIZES))
+    assert not HIDING & TREATMENT.keys()
+    assert action_of("of a newer version") == Action()
