@@ -316,7 +316,7 @@ from turnlog.runners import BlockingRunner, ProgramRunner
 def read(chunks):
     for chunk in chunks:
         yield chunk
-        if chunk.get("delta", {{}}).get("text") == "b":
+        if chunk.text == "b":
             open({str(tmp_path / "read")!r}, "w").close()
 session = turnlog.open("s", store={str(tmp_path / "s.db")!r}, target=turnlog.target("anthropic", "claude-sonnet-4-5"))
 session.user("Hi")

@@ -1,4 +1,4 @@
-"""The built-in model: it answers in every provider's format, streamed, and sessions record what it says."""
+"""The built-in model: it answers requests in every format, streamed, and sessions record what it says."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def opened(aim: Target) -> turnlog.Session:
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.provider)
-def test_it_says_what_the_script_says_in_every_format(aim: Target) -> None:
-    """Text, reasoning, calls or the bill lost in one of the formats fails here."""
+def test_it_says_what_the_script_says(aim: Target) -> None:
+    """Text, reasoning, calls or the bill lost on the way to the record."""
     script: Any = [
         [Reasoning(aim.provider, "I look twice."), "Let me see. 🙂", ToolCall("", "look", {"at": [1, None]})]
     ]

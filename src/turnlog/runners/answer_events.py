@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Literal
-
-from msgspec import Struct
 
 from ..errors import RunnerError
 from ..log.messages import Reasoning, Text, ToolCall
-from ..log.usage import Usage
 from ..models.target import Target
 from ..providers import provider
-from ..providers.protocol import Reply, Stop
+from ..providers.answer_events import AnswerAssembler
+from ..providers.answer_events import RunnerEvent as RunnerEvent  # offered from here
+from ..providers.protocol import Reply
 from ..requests.request import Request
 from ..session.answer import stop_of, told_apart
 from ..session.arguments import to_run
-from .chunks import RAN_TOOL
 from .protocol import Runner
-
-RunnerEventKind = Literal["text", "reasoning", "tool_call", "ran_tool", "usage", "done", "error"]
-
-
-class RunnerEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """Something that happens in an answer. `kind` says what:
-
-    `text`, `reasoning`: `text` is the next piece of it. `tool_call`: `call` is a call to run; it comes when the answer
-    is complete. `ran_tool`: `call` is a tool that a program ran by itself; it is no part of the answer. `usage`:
-    `usage` is the bill. `done`: the answer has ended as `stop` says, see `turnlog.session.Answer.stop`. `error`: `text`
-    says what went wrong, and `error` is what was raised, None if the stream only broke off. The last event is `done` or
-    `error`.
-    """
-
-    kind: RunnerEventKind
-    text: str = ""
-    call: ToolCall | None = None
-    usage: Usage | None = None
-    stop: Stop | None = None
-    error: Exception | None = None
 
 
 class EventReader:
@@ -45,14 +23,13 @@ class EventReader:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._assembler = provider(target.provider).assembler()
+        self._assembler = AnswerAssembler(provider(target.provider))
         self._told: dict[str, list[str]] = {"text": [], "reasoning": []}
 
     def feed(self, chunk: Any) -> list[RunnerEvent]:
         """The events of the next chunk. Raises FormatError if it is none of the provider's."""
-        if isinstance(chunk, Mapping) and chunk.get("type") == RAN_TOOL:
-            tool = chunk["tool"]
-            return [RunnerEvent(kind="ran_tool", call=ToolCall("", tool["name"], tool["arguments"]))]
+        if isinstance(chunk, RunnerEvent) and chunk.kind == "ran_tool":
+            return [chunk]
         return self._pieces((delta.kind, delta.text) for delta in self._assembler.feed(chunk))
 
     def end(self, error: Exception | None = None) -> list[RunnerEvent]:

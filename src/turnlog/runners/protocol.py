@@ -13,7 +13,8 @@ class Runner(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[Any]:
         """Send a request. Gives the chunks of the answer in the format of the request's provider, as the provider's SDK
-        streams them: for `Session.areceive`, which records them, or `events`. Raises a RunnerError."""
+        streams them, or the answer as `RunnerEvent`s: for `Session.areceive`, which records them, or `events`. Raises a
+        RunnerError."""
         ...
 
     async def aclose(self) -> None:

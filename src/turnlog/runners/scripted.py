@@ -12,10 +12,10 @@ from ..errors import InputError, list_given, number_given
 from ..log.messages import Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from ..log.usage import Usage
 from ..providers import provider
+from ..providers.answer_events import RunnerEvent, RunnerEventKind
 from ..requests.request import Request
 from ..tokens.counters import counter_for
 from ..view.types import Shown
-from .chunks import chunk_writer
 
 DEMO_MODEL = "scripted/demo"
 """The name of the model; a target of any provider may have it."""
@@ -36,7 +36,7 @@ class ScriptedRunner:
 
     Without a script it repeats what the user says. A line `CALL name {"key": "value"}` of the user makes it call that
     tool, if the request declares it; of results of tools it says what they hold. The same request always gets the same
-    answer, in the format of the request's provider. `pause` is the number of seconds before each piece of it.
+    answer. `pause` is the number of seconds before each piece of it.
     """
 
     def __init__(self, answers: Iterable[Script] = (), *, pause: float = 0.0) -> None:
@@ -45,8 +45,8 @@ class ScriptedRunner:
         self.requests: list[Request] = []
         """The requests that were sent, in order."""
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """The chunks of the answer."""
+    async def stream(self, request: Request) -> AsyncIterator[RunnerEvent]:
+        """The events of the answer."""
         self.requests.append(request)
         said = self._answers.pop(0) if self._answers else _answer_to(request)
         if not isinstance(said, (str, Text, Reasoning, ToolCall, BaseException)) and callable(said):
@@ -56,31 +56,30 @@ class ScriptedRunner:
         target = request.target
         pieces = [said] if isinstance(said, (str, Text, Reasoning, ToolCall)) else list(said)
         own = sha256_hex(request.json())[:12]
-        writer = chunk_writer(target.provider, target.model, f"demo_{own}")
         written = 0
         count = counter_for(target.provider, target.model).text
         for number, piece in enumerate(pieces):
             if isinstance(piece, ToolCall):
                 call = ToolCall(piece.id or f"call_{own}_{number}", piece.name, piece.arguments, piece.raw)
-                steps = [writer.call(call)]
+                told = [RunnerEvent(kind="tool_call", call=call)]
                 written += count(piece.raw_arguments)
             else:
-                kind, text = ("reasoning", piece.text) if isinstance(piece, Reasoning) else ("text", _text(piece))
-                steps = [writer.say(kind, word) for word in _PIECES.findall(text)]  # type: ignore[arg-type]
+                text = _text(piece)
+                kind: RunnerEventKind = "reasoning" if isinstance(piece, Reasoning) else "text"
+                told = [RunnerEvent(kind=kind, text=word) for word in _PIECES.findall(text)]
                 written += count(text)
-            for chunks in steps:
+            for event in told:
                 await asyncio.sleep(self._pause)
-                for chunk in chunks:
-                    yield chunk
-        for chunk in writer.end(Usage(input=request.tokens, output=written)):
-            yield chunk
+                yield event
+        yield RunnerEvent(kind="usage", usage=Usage(input=request.tokens, output=written))
+        yield RunnerEvent(kind="done", stop="tool_calls" if any(isinstance(one, ToolCall) for one in pieces) else "end")
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
 def _text(piece: Any) -> str:
-    if isinstance(piece, (str, Text)):
+    if isinstance(piece, (str, Text, Reasoning)):
         return piece if isinstance(piece, str) else piece.text
     raise InputError(f"a scripted answer consists of texts and calls, not {type(piece).__name__}")
 

@@ -18,7 +18,8 @@ from ..log.usage import Count, Usage
 from ..log.validation import admitted, unreadable
 from ..models.target import Target
 from ..providers import PROVIDERS, provider
-from ..providers.protocol import Assembler, Reply
+from ..providers.answer_events import AnswerAssembler
+from ..providers.protocol import Reply
 from ..providers.sdk_objects import advice
 from ..redaction import has_mark
 from ..requests.request import Request
@@ -142,7 +143,7 @@ class Journal:
     def receiving(self, request: Target | Request) -> Receiving:
         """What takes the chunks of an answer, from now on."""
         asked, compacts = _asked(request)
-        assembler = provider(asked.provider).assembler()
+        assembler = AnswerAssembler(provider(asked.provider))
         checkpoints = self._checkpoints(assembler, asked)
 
         def keep(reason: str) -> Answer:
@@ -272,7 +273,7 @@ class Journal:
                 said.append(body.message)
             yield body
 
-    def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
+    def _checkpoints(self, assembler: AnswerAssembler, asked: Target) -> Checkpoints:
         made = Checkpoints(
             lambda: self._by_own_names(assembler.reply(), asked),
             self.append,

@@ -26,13 +26,13 @@ from ...errors import (
     number_given,
     text_given,
 )
-from ...log.messages import Message, Text, sha256_hex
+from ...log.messages import Message, Text, ToolCall, sha256_hex
 from ...log.usage import Usage
+from ...providers.answer_events import RunnerEvent
 from ...requests.request import Request
 from ...summarize.transcript import entries_of
 from ...text_history import BuiltPrompt, HistoryPrompt
 from ...view.types import Shown
-from ..chunks import chunk_writer, ran_tool
 from ..refusals import refusal
 from .claude import CLAUDE
 from .codex import CODEX
@@ -104,17 +104,17 @@ class ProgramRunner:
         self._env = env
         self._known: OrderedDict[str, tuple[str, Usage]] = OrderedDict()
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """The chunks of the answer, in the format of the request's provider."""
+    async def stream(self, request: Request) -> AsyncIterator[RunnerEvent]:
+        """The events of the answer."""
         since = _newest(request.view)
         known = self._known.get(_digest(request.view[:since])) if self._resumes else None
         for attempt in range(3):
             said = False
             try:
-                async with aclosing(self._answer(request, known)) as chunks:
-                    async for chunk in chunks:
+                async with aclosing(self._answer(request, known)) as told:
+                    async for event in told:
                         said = True
-                        yield chunk
+                        yield event
                 return
             except RateLimited as error:
                 if said or attempt or error.retry_after is None or error.retry_after > self._max_wait:
@@ -131,12 +131,10 @@ class ProgramRunner:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    async def _answer(self, request: Request, known: tuple[str, Usage] | None) -> AsyncGenerator[Any, None]:
-        """The chunks of one run. Raises RunnerError, and _Lost if the conversation to resume is gone."""
-        target = request.target
+    async def _answer(self, request: Request, known: tuple[str, Usage] | None) -> AsyncGenerator[RunnerEvent, None]:
+        """The events of one run. Raises RunnerError, and _Lost if the conversation to resume is gone."""
         run = _Run(self._program, self.name)
         resumed, billed = known or ("", Usage())
-        writer = chunk_writer(target.provider, target.model, f"{self.name}_{sha256_hex(request.json())[:12]}")
         built = self._prompt(request, resumed)
         child = await self._start(request, built.prompt, resumed)
         try:
@@ -144,10 +142,9 @@ class ProgramRunner:
                 async for line in child.lines():
                     for told in run.read(line):
                         if told.kind == "ran_tool":
-                            yield ran_tool(told.name, told.arguments)
+                            yield RunnerEvent(kind="ran_tool", call=ToolCall("", told.name, told.arguments))
                         elif told.kind in ("text", "reasoning") and told.text:
-                            for chunk in writer.say(told.kind, told.text):
-                                yield chunk
+                            yield RunnerEvent(kind=told.kind, text=told.text)
                     if run.ended:
                         break
             except TimeoutError:
@@ -159,8 +156,9 @@ class ProgramRunner:
             if usage is not None and self._program.sums and resumed:
                 usage = _less(usage, billed)
             self._remember(request, run)
-            for chunk in writer.end(usage):
-                yield chunk
+            if usage is not None:
+                yield RunnerEvent(kind="usage", usage=usage)
+            yield RunnerEvent(kind="done", stop="end")
             await child.finish()
         finally:
             await child.end()
