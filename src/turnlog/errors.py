@@ -231,7 +231,7 @@ class RunnerError(TurnlogError):
     the provider or the program said, "" if nothing."""
 
     sent = 0
-    """The tokens that were sent, as turnlog counts them, if not the request itself was sent but a prompt made of it."""
+    """The size in tokens of the prompt that was sent instead of the request; 0: the request itself was sent."""
 
     def __init__(self, text: str, *, runner: str = "", message: str = "") -> None:
         super().__init__(text)

@@ -447,7 +447,7 @@ def test_a_file_names_a_key_from_its_own_folder(home: Path, monkeypatch: pytest.
 def test_a_project_says_nothing_of_the_users_store(line: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever enters a folder that others wrote, and has sessions deleted or secrets kept by what stands there."""
     write(home, project=line)
-    with pytest.raises(InputError, match=r"turnlog\.toml: .*of its own store only"):
+    with pytest.raises(InputError, match=r"turnlog\.toml: .*only for the project's own store; name one"):
         turnlog.load_settings()
     write(home, project=f"store = '../../other.db'\n{line}")
     with pytest.raises(InputError, match="allowed: a place inside the project's folder"):

@@ -44,8 +44,8 @@ def is_command(line: str) -> bool:
 
 
 async def run_command(talk: Conversation, line: str, *, answering: bool = False) -> str:
-    """Run a line that begins with `/`. Raises InputError for a command that there is none of, for one that must wait
-    while the model is `answering`, and what it raises."""
+    """Run a line that begins with `/`. Raises InputError for an unknown command, and for one that must wait
+    while the model is `answering`. Errors of the command itself pass through."""
     word, _, rest = line[1:].strip().partition(" ")
     if word not in COMMANDS:
         near = [name for name in COMMANDS if name.startswith(word)]

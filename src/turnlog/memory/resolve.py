@@ -235,8 +235,9 @@ def _within(
 
 
 def _by_subject(before: str, here: Sequence[_Here], language: Language) -> list[_Here]:
-    """The names that a pronoun may stand for, the likeliest last. At the beginning of a sentence it stands for what the
-    sentence before is about, elsewhere for what was named last; never for something more than two sentences back."""
+    """The names that a pronoun may stand for, the likeliest last. At the beginning of a sentence the pronoun stands for
+    the subject of the sentence before; elsewhere it stands for what was named last. It never stands for something that
+    was named more than two sentences before."""
     starts = [0, *(found.end() for found in _SENTENCE.finditer(before))]
     sentences = [(start, before[start:end]) for start, end in zip(starts, [*starts[1:], len(before)], strict=True)]
     sentences = [(start, text) for start, text in sentences if text.strip()] or [(0, "")]

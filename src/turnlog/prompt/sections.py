@@ -93,8 +93,7 @@ def replaced(sections: Sequence[PromptSection], given: Iterable[PromptSection]) 
 
 def ordered(sections: Iterable[PromptSection]) -> list[PromptSection]:
     """The sections in the order in which requests show them: first those that never change, then the lists of what may
-    be loaded, then those under a condition, then those with a function. Within these, in the order in which they were
-    added."""
+    be loaded, then those under a condition, then computed ones; each kind in the order in which it was added."""
     return sorted(sections, key=_rank)
 
 

@@ -20,7 +20,7 @@ from .redactor import Redactor
 from .truncated import Attentive
 
 SHOWS_MARKS = "redact"
-"""The action of the decision after which requests show marks, where they showed the text as it was given."""
+"""Action of a decision: from here on, requests show marks instead of the original secrets."""
 
 
 class RedactingStore(StoreWrapper):

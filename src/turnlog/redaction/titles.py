@@ -14,7 +14,7 @@ from .truncated import Attentive
 _LONGEST = 80
 _CUT = "…"
 _ENOUGH = 20
-"""How many characters before a mark must be the same as in the title, so that the title was certainly cut off there."""
+"""A title was cut off at a mark if at least so many characters before the mark are the same in both."""
 
 
 def cut_title(line: str) -> str:

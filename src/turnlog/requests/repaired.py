@@ -173,7 +173,7 @@ class Repairs:
         return standing(view, digests, bindings, thinking, self._reads, also), digests[-1]
 
     def _reads(self, model: str) -> bool:
-        """Whether the target's model reads the reasoning of a model, which is its own if no name is given."""
+        """Whether the target's model accepts reasoning made by `model` (empty: by itself)."""
         target = self.plan.target
         return not model or reads_thinking(target.model, model, target.abilities)
 

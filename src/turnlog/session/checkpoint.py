@@ -21,7 +21,7 @@ _GROWTH = 1.25
 answer's checkpoints together are then at most five times its size, and a kill loses at most a fifth of it."""
 
 KILLED = "the process ended while the answer was being streamed"
-"""Why an answer was interrupted of which only checkpoints were on record."""
+"""The reason that is recorded for an interrupted answer if only checkpoints of it were found."""
 
 _WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
 """Ends a run of characters that may be the beginning of a secret not recognised yet: a space, or a character of a

@@ -37,8 +37,8 @@ _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
 
 _VERY_SOON, _AHEAD = 0.95, 40
-"""The same for the notes of a digest, and of how many messages they are made at each request: in few requests, so that
-most cost nothing for it."""
+"""From this share on the notes of a digest are made ahead of need, of so many messages at each request, so that most
+requests cost nothing for it."""
 
 _RACES = 8
 """How often another process may append first while a decision is being made."""

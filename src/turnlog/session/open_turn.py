@@ -180,8 +180,7 @@ class OpenTurn:
                 if self._open.task is not ticket.task:
                     advice = "`async with session.turn(...)` waits for the task that has it"
                 raise InputError(
-                    f"turn {self._open.turn.id!r} is still open: {advice}; what a subagent does belongs in a session "
-                    "of its own"
+                    f"turn {self._open.turn.id!r} is still open: {advice}; give a subagent its own session"
                 )
             self._waiting.append(ticket)
         return ticket

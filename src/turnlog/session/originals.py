@@ -18,7 +18,8 @@ from .loader import Sizes
 
 
 class Originals(Struct, frozen=True):
-    """The messages of a log, of which `items` are at hand as `decisions` leave them, and those in the `gap` are not."""
+    """The original messages of a log: `items` are in memory as `decisions` left them, those in the `gap` are read from
+    the store."""
 
     store: RecordStore
     session_id: str

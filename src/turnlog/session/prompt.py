@@ -30,7 +30,7 @@ START = "start"
 """What a message with the sections at the beginning names as its section."""
 
 _ROOM = 0.5
-"""Share of what a request may have that all sections may take together, unless a limit was set."""
+"""Default limit of all sections together, as a share of the limit of a request."""
 
 
 class SectionReport(Struct, frozen=True, repr_omit_defaults=True):
@@ -122,7 +122,7 @@ class Prompt:
         self._change(lambda now: _with_list(now, name, text))
 
     def also(self, hook: Callable[[str], Iterable[Body]]) -> None:
-        """Record what `hook` returns for the text of what a user says, behind it, when a turn opens."""
+        """When a turn opens, call `hook` with the user's text, and record what it returns after the user's message."""
         self._hooks.append(hook)
 
     def settle(self) -> None:

@@ -255,8 +255,8 @@ def is_alone(reply: Reply) -> bool:
 
 
 def split(reply: Reply) -> tuple[Message, ...]:
-    """The messages of an answer as they are recorded: if a compaction in it stands for its beginning too, this
-    beginning is a message of its own."""
+    """The messages of an answer as they are recorded: if it contains a compaction that covers its own beginning, this
+    beginning becomes a separate message."""
     message, compacted = reply.message, reply.compacted
     if compacted is None or not _splits(reply, compacted):
         return (message,)

@@ -144,7 +144,7 @@ class Sections:
         return before != self.out
 
     def named(self, decisions: Sequence[Decision]) -> list[Decision]:
-        """The decisions, of which the last one names what becomes of late blocks and of tools on demand."""
+        """The decisions. The last one also records which late blocks leave and which tools on demand stay loaded."""
         leaving, cuts = self._leaving(), self._cuts()
         if not decisions or not (leaving or cuts or self._next):
             return list(decisions)

@@ -260,8 +260,8 @@ def _check_project(place: _Place, folder: Path) -> None:
     for key in place.said:
         if keys()[key].of_store and not store:
             raise InputError(
-                f"{where}: {key}: a project says this of its own store only; name one with `store` in this file, or "
-                f"write it to {user_file()}"
+                f"{where}: {key}: a project's file may set this only for the project's own store; name one as `store` "
+                f"in this file, or write it to {user_file()}"
             )
 
 

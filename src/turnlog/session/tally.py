@@ -45,9 +45,9 @@ def items_of(
     stand_ins: Mapping[int, Iterable[int]],
     sizing: Sizing,
 ) -> Iterator[Item]:
-    """Messages with their sizes. `shown` has, of each message, the number of the record where it stands, the message as
-    it is shown, and as it is on record; `stand_ins` has the sizes on record of the messages that decisions put there,
-    by record number of the decision."""
+    """Messages with their sizes. `shown`: for each message the number of the record where it stands, the message as it
+    is shown, and the message as it is on record. `stand_ins`: by record number of a decision, the recorded token counts
+    of the messages that it put there."""
     sizes = {n: iter(known) for n, known in stand_ins.items()}
     for place, now, raw in shown:
         if now is raw and not now.stands_in and now.treatment != "appended":

@@ -94,8 +94,8 @@ class ToolRun:
         self._journal.warn(f"tool {self.call.name!r}, call {self.call.id!r}: {reason}")
 
     def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
-        """What the model is told: the result that was given, however the block ended after that, and of an exception
-        what it was, unless the result reports a failure in its own words."""
+        """The result for the model: the one that was given, however the block ended. After an exception its text is
+        added, unless the result already reports a failure."""
         failed = self._failed(outcome, reason) if reason else ()
         if self._result is None:
             if not failed:

@@ -96,8 +96,8 @@ def past_damage(
     *,
     reverse: bool,
 ) -> Iterator[Record | Problem]:
-    """See `Store.readable`: what `store.read` returns up to the first damage, and then what `mended` makes of the rest,
-    given a first and a last number."""
+    """See `Store.readable`: the records of `store.read` until the first damaged one; from there `mended(first, last)`
+    gives the rest."""
     first, last = max(first, 1), store.info(session_id).records if last is None else last
     try:
         for record in store.read(session_id, first=first, last=last, reverse=reverse):

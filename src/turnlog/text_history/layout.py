@@ -1,4 +1,4 @@
-"""What of a conversation a prompt shows, by its size, and how much room each part of it gets."""
+"""Chooses which parts of a conversation a prompt shows, and splits its token budget between them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
     `reply` is added once, for the answer to come; `message` for each message, and `assistant` more for an assistant's.
     `call` is added for a single call and the name in its result, `parallel` for parallel calls together, `result` for
     each result of a single call. `tools_chat` and `tools_responses` are added for all declarations together, `alone`
-    more if there is no system text before them, `named` if a tool is forced by name. `schema_chat` and
+    more if no system text comes before them, `named` more if a tool is forced by name. `schema_chat` and
     `schema_responses` are the tokens of a schema that the answer must match, per token of its compact JSON. `page` is
     the tokens of a page of a PDF. `sure` says whether texts are counted exactly.
     """

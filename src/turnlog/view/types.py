@@ -88,7 +88,7 @@ class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 
 def without_extras(form: Form | None, *, name: str = "", own: str = "") -> str:
     """The end of a sentence about content that is shown as text: it names the extra keys and the `name` that are lost
-    with it. The keys of a form of the provider `own` are not named, as they are only how that provider writes it."""
+    with it. The keys of a form of the provider `own` are skipped: they are only its spelling."""
     keys = () if form is None or form.provider == own else extra_keys(form)
     left = [*keys, *([f"the name {name!r}"] if name else ())]
     return f", without {', '.join(left)}" if left else ""

@@ -61,9 +61,9 @@ class ProgramRunner:
     The program runs its own tools, and asks nobody: what it may do is for its own settings and `arguments`, which are
     added to its command line. Tools and settings of the request are not for it; `ran_tool` events tell what it ran.
 
-    It gets what the user said last, and resumes its own conversation, as long as that is the one of the request. If it
-    is not (another runner answered, something was taken back, the process is new), or with `resume=False`, it gets the
-    whole conversation as one prompt, which `history` makes.
+    While the program's own conversation matches the history of the request, the program resumes it and gets only the
+    newest messages of the user. If it does not match (another runner answered, something was taken back, the process is
+    new), or with `resume=False`, it gets the whole conversation as one prompt, which `history` makes.
 
     `model` is one of the program's short names (`PROGRAMS["claude"].models`) or any name that it knows; without it, the
     model of the request's target if it is of the program's maker. A run has `timeout` seconds. A program that is rate

@@ -110,7 +110,7 @@ def version_of(db: Db, address: Address) -> int:
     schema, table = db.execute(_WHERE).fetchone() or (None, None)
     if schema is None:
         raise StoreError(
-            f"{address}: no schema of the search_path is in this database and may be used; create one (`create schema "
+            f"{address}: no usable schema is on the search_path; create one (`create schema "
             "NAME`) or grant its usage, or name another: ?options=-csearch_path%3DNAME"
         )
     row = None if table is None else db.execute("select version from turnlog_version").fetchone()

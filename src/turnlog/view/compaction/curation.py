@@ -26,7 +26,7 @@ class Curation:
 
     def begin(self, pinned: Collection[int] = (), also: Collection[int] = ()) -> None:
         """Begin a view anew. Messages of `pinned` records stay as they are; the outputs of the records `also` are
-        curated whatever the rule was."""
+        curated even if the rule left them alone."""
         self._curator = self._curator.again(pinned, also)
 
     def item(self, item: Item, counting: Counting) -> Item:

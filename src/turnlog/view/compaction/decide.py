@@ -24,8 +24,8 @@ _LITTLE = 0.05
 """Share of the limit. A decision that saves less is not worth making; growth by less is no reason for a decision."""
 
 _MUCH = 0.25
-"""Share of the limit. If content that must stay takes more, the error for a request that cannot fit advises less of
-it."""
+"""Share of the limit. The error for a request that cannot fit advises to reduce any fixed content that takes more than
+this."""
 
 _LESS = {"tools and framing": "fewer tools", "system text": "less system text", "pinned messages": "fewer pins"}
 

@@ -71,8 +71,9 @@ class Means(Struct, frozen=True):
     - `images_before`: how many images the log has before a record. `gap_tokens`: the tokens of the gap.
     - `measured`: returns items with the sizes that they have if they make up the whole view.
     - `decisions`: the decisions in force, by record number.
-    - `curated`: returns items as they are curated if they make up the whole view, the outputs of the records in the
-      second argument whatever the rule was; with True as the third, files that were read again are shown again.
+    - `curated`: returns items as they are curated if they make up the whole view. The outputs of the records in the
+      second argument are curated even if the rule left them alone; with True as the third, files that were read again
+      are shown again.
     - `orders`: the sentences of a user's message that forbid or require something.
     - `words`: the user's messages in a range of record numbers, as recorded.
     """

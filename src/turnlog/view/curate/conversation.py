@@ -83,7 +83,7 @@ class Rules:
 
 
 def outputs_of(decisions: Iterable[Decision]) -> frozenset[int]:
-    """The records whose outputs these decisions curate, whatever the rule was when they were recorded."""
+    """The records whose outputs these decisions curate, even if the rule left them alone when they were recorded."""
     made = (decision for decision in decisions if decision.action == STEP)
     return frozenset(n for decision in made for n in decision.detail.get("outputs", ()))
 

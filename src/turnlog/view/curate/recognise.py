@@ -1,4 +1,4 @@
-"""What a tool is: told by its name, its arguments and the shape of its output, and by what its user says of it.
+"""Recognises what a tool is by its name, its arguments and the shape of its output, or by `Tool.output`.
 
 A name alone is never trusted: nearly all lines of an output must have the form. A tool of which nothing is known may
 have printed the content of a file, so its output is only touched if it is JSON, a diff, a page or a table, and never
