@@ -36,19 +36,19 @@ class Forgetful(Fitter):
 
     room = 0.0
 
-    def _means(self, *given: Any) -> Any:
+    def _ports(self, *given: Any) -> Any:
         history = given[0]
-        means = super()._means(*given)
+        ports = super()._ports(*given)
 
         def newest(first: int, last: int) -> Iterator[Shown]:
             room = self.room
-            for shown in means.originals(first, last):
+            for shown in ports.originals(first, last):
                 room -= history.sizes[shown.records[0] - 1]
                 if room < 0:
                     return
                 yield shown
 
-        return msgspec.structs.replace(means, originals=newest)
+        return msgspec.structs.replace(ports, originals=newest)
 
 
 class View:

@@ -17,7 +17,7 @@ _UNKNOWN_TRIGGER = 100_000
 """The highest trigger, in tokens, for a model whose window is not known."""
 
 
-class Marks(Struct, frozen=True):
+class Thresholds(Struct, frozen=True):
     """A budget in tokens for one request. A request never exceeds `limit`; one above `trigger` is made smaller, down to
     `goal`."""
 
@@ -25,9 +25,9 @@ class Marks(Struct, frozen=True):
     trigger: int
     goal: int
 
-    def with_room(self, tokens: int) -> Marks:
+    def with_room(self, tokens: int) -> Thresholds:
         """The same for requests of which so many tokens do not count."""
-        return Marks(self.limit + tokens, self.trigger + tokens, self.goal + tokens) if tokens else self
+        return Thresholds(self.limit + tokens, self.trigger + tokens, self.goal + tokens) if tokens else self
 
 
 class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
@@ -49,7 +49,7 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     trigger: float | None = None
     goal: float | None = None
 
-    def marks(self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True) -> Marks:
+    def marks(self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True) -> Thresholds:
         """The limit, trigger and goal in a counter's tokens.
 
         `window` is the model's input limit, `fixed` the tokens of system text and tools, `floor` the tokens that
@@ -68,7 +68,7 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
         room = max(0, trigger - floor)
         share = 0.5 if self.goal is None else self.goal
         goal = floor + int(room * share) if share <= 1 else int(share / scale)
-        return Marks(limit, trigger, min(goal, trigger))
+        return Thresholds(limit, trigger, min(goal, trigger))
 
 
 class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):

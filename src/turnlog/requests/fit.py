@@ -25,7 +25,7 @@ from ..tokens.protocol import Counter, tokens_said
 from ..view.compaction.blocks import Item
 from ..view.compaction.curation import Curation
 from ..view.compaction.decide import decide, situation_of
-from ..view.compaction.situation import Means, Situation, Summary, Wanted
+from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
 from ..view.curate.conversation import Rule
 from ..view.decisions import failures_of, lasting
 from ..view.fold import as_decided
@@ -223,7 +223,7 @@ class Fitter:
         found.take(messages, counting)
         return found
 
-    def _decided(self, history: History, counting: _Counting, target: Target, rules: Rules) -> Situation:
+    def _decided(self, history: History, counting: _Counting, target: Target, rules: Rules) -> CompactionInput:
         """The situation of a history after new decisions, which are added to it."""
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         curation = history.curation = history.curation or Curation(Rule.of(self._strategy), named=False)
@@ -242,7 +242,7 @@ class Fitter:
             items,
             self._budget,
             self._strategy,
-            self._means(history, counting, originals, curation),
+            self._ports(history, counting, originals, curation),
             window=target.input_limit,
             fixed=counting.fixed + history.spare,
             number=_DECISIONS + len(history.decisions) + 1,
@@ -256,8 +256,8 @@ class Fitter:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _means(self, history: History, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Means:
-        def summarise(wanted: Wanted) -> Summary:
+    def _ports(self, history: History, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Ports:
+        def summarise(wanted: SummaryRequest) -> Summary:
             material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
@@ -274,8 +274,8 @@ class Fitter:
         def curated(items: Sequence[Item], also: frozenset[int], whole_reads: bool) -> Sequence[Item]:
             return curation.items(items, counting, also, whole_reads=whole_reads)
 
-        means = Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
-        return msgspec.structs.replace(means, curated=curated, orders=orders_of, words=words)
+        ports = Ports(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
+        return msgspec.structs.replace(ports, curated=curated, orders=orders_of, words=words)
 
 
 def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:

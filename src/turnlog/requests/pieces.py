@@ -19,7 +19,7 @@ from ..providers.protocol import BlobReader, Provider
 from ..view.bound_reasoning import has_reasoning, without_reasoning
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate, with_parts
-from ..view.repair.media_room import Held, held, longest_side, media_of
+from ..view.repair.media_room import MediaTotals, held, longest_side, media_of
 from ..view.repair.repair import is_declared_by_name, repair
 from ..view.repair.required_word import contains_word
 from ..view.repair.sniff import sniff
@@ -50,7 +50,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     sizes: tuple[int, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
-    media: Held
+    media: MediaTotals
     callers: tuple[Shown, ...]
     call_ids: frozenset[str]
     repeated: bool

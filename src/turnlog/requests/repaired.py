@@ -18,7 +18,7 @@ from ..tokens.counters import counter_for
 from ..view.bound_reasoning import Bound, Prefixes, beginning, resumed, standing
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
-from ..view.repair.media_room import Held, room_for
+from ..view.repair.media_room import MediaTotals, room_for
 from ..view.repair.repair import Closed, close, declare_tools, named_tools
 from ..view.types import Edit, Shown
 from .conversation import Conversation
@@ -70,7 +70,7 @@ class Run:
         self.called: set[str] = set()
         self.found: set[str] = set()
         self.callers: list[RepairedPiece] = []
-        self.media = Held()
+        self.media = MediaTotals()
         self.system = False
         self.has_word = False
         self.regular = True

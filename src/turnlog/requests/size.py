@@ -33,7 +33,7 @@ from ..tokens.protocol import CERTAINTIES, BlobReader, Certainty, Choice, Counte
 from ..view.compaction.blocks import Item
 from ..view.fold import as_shown
 from ..view.repair.clean import is_blank
-from ..view.repair.media_room import Room, held, longest_side, room_for
+from ..view.repair.media_room import MediaLimits, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.types import Shown
 from .deferred import tools_in_prompt
@@ -124,7 +124,7 @@ class Sizing:
                 sizes.append(sum(map(self.message, several)))
         return tuple(sizes)
 
-    def room(self, media: Sequence[Media], rules: Rules) -> Room:
+    def room(self, media: Sequence[Media], rules: Rules) -> MediaLimits:
         """The limits that apply to these media in one request. Each image is read only once."""
         return room_for(held(media, rules, self._side), rules)
 

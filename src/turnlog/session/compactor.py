@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..config.settings import Settings
 from ..errors import Conflict, InputError
 from ..log.actions import HIDING, SHRINKING
-from ..log.budget import Marks, Strategy, Terms
+from ..log.budget import Strategy, Terms, Thresholds
 from ..log.records import Body, Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
@@ -21,7 +21,7 @@ from ..requests.request import Request
 from ..summarize import Background, Digest, LogLedger, Material, Memory, attempt, ladder_of
 from ..summarize.protocol import beside
 from ..view.compaction.decide import compact, decide, is_stalled
-from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
+from ..view.compaction.situation import CompactionInput, PendingSummary, Summary, SummaryRequest
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, failures_of, still_needed, told
 from ..view.types import Edit
@@ -82,7 +82,7 @@ class Compaction(Struct, frozen=True):
     after: int
     edits: tuple[Edit, ...]
     decisions: dict[int, Decision]
-    marks: Marks
+    marks: Thresholds
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Compactor:
         self._background = Background()
         self._offline = Digest(Memory(), lambda: memory.now().file_states)
         self._read = 0  # the last record that it has notes of
-        self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
+        self._ahead: tuple[PendingSummary, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class Compactor:
         return self._context.request(aim, sent=False, marks=situation.strategy)
 
     @_locked
-    def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
+    def marks(self, aim: Target, terms: Terms | None = None) -> Thresholds:
         """The limit, trigger and goal in tokens now."""
         return self._context.situation(aim, self._summarise, terms).marks
 
@@ -226,13 +226,13 @@ class Compactor:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _situation(self, aim: Target, lost: int) -> Situation:
+    def _situation(self, aim: Target, lost: int) -> CompactionInput:
         situation = self._context.situation(aim, self._summariser(lost))
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return msgspec.structs.replace(situation, ahead=self._ahead[0])
         return situation
 
-    def _decided(self, aim: Target, situation: Situation) -> tuple[Sequence[Decision], Situation]:
+    def _decided(self, aim: Target, situation: CompactionInput) -> tuple[Sequence[Decision], CompactionInput]:
         """The decisions that a situation calls for, and the situation after them."""
         decisions, after = decide(situation, self._context.past)
         fold = None if decisions else self._context.folding(aim)
@@ -322,13 +322,13 @@ class Compactor:
         summaries would be paid for and would not cover the newest messages."""
         return self._summarise if lost < _PAID_TRIES else self._digest
 
-    def _digest(self, wanted: Wanted) -> Summary:
+    def _digest(self, wanted: SummaryRequest) -> Summary:
         material = Material.of(wanted, self._context.counter.text)
         made = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
         return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)))
 
-    def _summarise(self, wanted: Wanted) -> Summary:
+    def _summarise(self, wanted: SummaryRequest) -> Summary:
         if wanted.unpaid:
             return self._digest(wanted)
         material = Material.of(wanted, self._context.counter.text)
@@ -343,7 +343,7 @@ class Compactor:
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
 
-def _pressed(situation: Situation, keep: int | None) -> Situation:
+def _pressed(situation: CompactionInput, keep: int | None) -> CompactionInput:
     """The situation for a compaction that was asked for: the limit is at most the present size, so that shares of it
     leave something to take out."""
     marks = situation.marks
@@ -353,6 +353,6 @@ def _pressed(situation: Situation, keep: int | None) -> Situation:
             strategy, steps=("summarise",), keep_turns=keep, head=0.0, tail=0.0, recent=0.0, user_tokens=0, grades=()
         )
     size = situation.size
-    pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
+    pressed = Thresholds(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
     promised = keep is not None and size <= marks.limit
     return msgspec.structs.replace(situation, strategy=strategy, marks=pressed, promised=promised)

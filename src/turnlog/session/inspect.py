@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from ..errors import InputError
-from ..log.budget import Budget, Marks, Strategy, Terms
+from ..log.budget import Budget, Strategy, Terms, Thresholds
 from ..log.messages import Message
 from ..log.records import Decision
 from ..log.store import Store
@@ -100,7 +100,7 @@ class WindowUse:
             )  # in this order, as in `preview`
             return self._broken_down(found, self._compactor.marks(found, terms), terms)
 
-    def _broken_down(self, target: Target, marks: Marks, terms: Terms | None) -> Breakdown:
+    def _broken_down(self, target: Target, marks: Thresholds, terms: Terms | None) -> Breakdown:
         context, blob = self._context, self._store.get_blob
         changes = context.aim_at(target)
         ways = plan(replace(context.configuration, tools=changes.tools), target)

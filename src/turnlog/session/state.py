@@ -7,7 +7,7 @@ from functools import cache, partial
 from threading import RLock
 
 from ..log.actions import HIDING
-from ..log.budget import USUAL_STRATEGY, Budget, Marks, Strategy, Terms
+from ..log.budget import USUAL_STRATEGY, Budget, Strategy, Terms, Thresholds
 from ..log.records import Configuration, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..log.usage import Count
@@ -27,7 +27,7 @@ from ..view.bound_reasoning import bindings_of
 from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
-from ..view.compaction.situation import Means, Situation, Summary, Wanted
+from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
@@ -44,7 +44,7 @@ from .sections import Sections
 from .tally import Tally, items_of
 from .versions import version_decision
 
-Summarise = Callable[[Wanted], Summary]
+Summarise = Callable[[SummaryRequest], Summary]
 """Writes a summary."""
 
 _MATERIAL, _LEAST_MATERIAL = 1.25, 100_000
@@ -249,7 +249,7 @@ class Context:
         few = self._sizing.has_room(self._tally.media, self.builder(aim).plan.rules)
         return few and self._tally.tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
 
-    def _marks(self, aim: Target) -> Marks:
+    def _marks(self, aim: Target) -> Thresholds:
         budget, view = self.strategy.applied_to(self.budget), self._repaired(aim)
         marks = budget.marks(aim.input_limit, view.fixed, 0, scale=self._scale(aim), known=aim.known)
         return marks.with_room(self.cleared(aim))
@@ -271,7 +271,7 @@ class Context:
             return None
         return folding(min((*told, *late)), max((*told, *late)), 1 if told else min(late))
 
-    def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
+    def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> CompactionInput:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
         in memory. `terms` take the place of the budget and the strategy in force."""
         self.aim_at(aim, folded=True)
@@ -284,7 +284,7 @@ class Context:
             made = self._situation(aim, summarise, terms)
         return made
 
-    def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
+    def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> CompactionInput:
         limit, sizing, builder = 0, self._sizing, self.builder(aim)
         past = Originals(self._store, self._id, self._shown.items, self._lasting, self.gap, self._rewinds, self._sizing)
 
@@ -298,16 +298,26 @@ class Context:
         def curated(items: Sequence[Item], also: frozenset[int], whole_reads: bool) -> Sequence[Item]:
             return self._curation.items(items, sizing, also, whole_reads=whole_reads)
 
-        gap = cache(self._gap_size())
-        means = Means(
-            *(sizing.message, self.counter.text, originals, summarise, self._images.before, gap, self.counter.id),
-            *(measured, sizing.at_once, self._followed, curated, orders_of, past.words),
+        ports = Ports(
+            count=sizing.message,
+            count_at_once=sizing.at_once,
+            count_text=self.counter.text,
+            counter=self.counter.id,
+            originals=originals,
+            summarise=summarise,
+            images_before=self._images.before,
+            gap_tokens=cache(self._gap_size()),
+            measured=measured,
+            curated=curated,
+            decisions=self._followed,
+            orders=orders_of,
+            words=past.words,
         )
         made = situation_of(
             builder.measured(self._shown, self._fate),
             terms.budget,
             terms.strategy,
-            means,
+            ports,
             window=aim.input_limit,
             fixed=self._repaired(aim).fixed,
             number=self.last + 1,
@@ -358,7 +368,7 @@ class Context:
         sent = Sent(builder.plan, builder.repaired(shown, self._fate), self.last)
         return builder.request(shown, self._fate).after(self._told), sent
 
-    def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
+    def aside(self, aim: Target, situation: CompactionInput, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
         self.aim_at(aim, folded=True)
         now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}

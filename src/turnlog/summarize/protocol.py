@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from ..view.compaction.situation import Wanted
+from ..view.compaction.situation import SummaryRequest
 from ..view.types import Shown
 
 
@@ -30,7 +30,7 @@ class Material(Struct, frozen=True, kw_only=True):
     news: tuple[Shown, ...] = ()
 
     @classmethod
-    def of(cls, wanted: Wanted, count: Callable[[str], int]) -> Material:
+    def of(cls, wanted: SummaryRequest, count: Callable[[str], int]) -> Material:
         """The material for a summary that a compaction wants."""
         return cls(
             messages=tuple(wanted.messages),

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from ..log.budget import Budget, Marks
+from ..log.budget import Budget, Thresholds
 from ..log.messages import Message, ToolCall, ToolResult
 from ..tokens.protocol import BlobReader, Certainty, Counter, Tally
 from .types import Shown
@@ -41,7 +41,7 @@ class Breakdown(Struct, frozen=True):
     model: str
     strategy: str
     budget: Budget
-    marks: Marks
+    marks: Thresholds
     shares: tuple[Share, ...]
     certainty: Certainty
     counter: str

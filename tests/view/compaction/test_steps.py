@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from turnlog.log.budget import PRESETS, Marks
+from turnlog.log.budget import PRESETS, Thresholds
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
 from turnlog.view.compaction.blocks import Item, blocks_of, total
-from turnlog.view.compaction.situation import Means, Situation, Summary, applied
+from turnlog.view.compaction.situation import CompactionInput, Ports, Summary, applied
 from turnlog.view.compaction.steps import STEPS
 from turnlog.view.decisions import Effects
 from turnlog.view.types import Shown
@@ -52,26 +52,28 @@ def conversation(turns: list[tuple[str, int]]) -> list[Message]:
     return found
 
 
-def situated(messages: list[Message], name: str, goal: int) -> Situation:
+def situated(messages: list[Message], name: str, goal: int) -> CompactionInput:
     """These messages as a view that is to be brought down to `goal` tokens by the strategy `name`."""
     items = []
     for n, message in enumerate(messages, start=1):
         shown = Shown(message, (n,))
         items.append(Item(shown, counted(message), shown, n, counted(message)))
-    means = Means(
+    ports = Ports(
         count=counted,
         count_text=len,
         originals=lambda first, last: (),
         summarise=lambda wanted: Summary("", ""),
         images_before=lambda n: 0,
     )
-    marks = Marks(limit=2 * goal, trigger=goal, goal=goal)
+    marks = Thresholds(limit=2 * goal, trigger=goal, goal=goal)
     blocks = tuple(blocks_of(items, frozenset()))
     strategy = replace(PRESETS[name], protect=0.1)
-    return Situation(blocks, 0, marks, lambda beside: marks, strategy, means, frozenset(), number=len(messages) + 1)
+    return CompactionInput(
+        blocks, 0, marks, lambda beside: marks, strategy, ports, frozenset(), number=len(messages) + 1
+    )
 
 
-def _may_change(situation: Situation, name: str) -> bool:
+def _may_change(situation: CompactionInput, name: str) -> bool:
     """Whether an old output is longer than any line in its place, or there is an image that need not stay."""
     if name == "mask":
         return any(item.tokens > 200 and block.has_results for block in situation.unprotected for item in block.items)

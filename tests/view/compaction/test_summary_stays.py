@@ -15,7 +15,7 @@ from turnlog.log.messages import Message, Text, text_of
 from turnlog.view.compaction.blocks import Item
 from turnlog.view.compaction.cut_short import shortened
 from turnlog.view.compaction.decide import decide, situation_of
-from turnlog.view.compaction.situation import Ahead, Means, Situation, Summary, Wanted, applied
+from turnlog.view.compaction.situation import CompactionInput, PendingSummary, Ports, Summary, SummaryRequest, applied
 from turnlog.view.compaction.steps.priority import priority
 from turnlog.view.compaction.steps.slide import slide
 from turnlog.view.compaction.steps.summarise import summarise
@@ -38,7 +38,7 @@ def said(role: str, n: int, size: int, *, summary: bool = False) -> Item:
     return Item(shown, size, shown, n, size)
 
 
-def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int = 0) -> Situation:
+def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int = 0) -> CompactionInput:
     """A view under a limit of `LIMIT` words; with an answer, what stands beside a summary is `more` words larger."""
 
     def measured(given: Sequence[Item]) -> Sequence[Item]:
@@ -48,7 +48,7 @@ def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int
             for i, item in enumerate(given)
         ]
 
-    means = Means(
+    ports = Ports(
         count,
         words,
         lambda first, last: (item.shown for item in reversed(items) if first <= item.n <= last),
@@ -57,7 +57,7 @@ def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int
         measured=measured,
     )
     return situation_of(
-        items, Budget(max_tokens=LIMIT), PRESETS[strategy], means, window=100_000, fixed=0, number=100, known=True
+        items, Budget(max_tokens=LIMIT), PRESETS[strategy], ports, window=100_000, fixed=0, number=100, known=True
     )
 
 
@@ -144,12 +144,12 @@ def test_a_summary_made_ahead_that_gains_nothing_keeps_no_other_from_being_made(
     reopened = situation(items, "summarise", "told " * 60)
     unpaid: list[bool] = []
 
-    def asked(wanted: Wanted) -> Summary:
+    def asked(wanted: SummaryRequest) -> Summary:
         unpaid.append(wanted.unpaid)
-        return reopened.means.summarise(wanted)
+        return reopened.ports.summarise(wanted)
 
-    means = msgspec.structs.replace(reopened.means, summarise=asked)
-    live = msgspec.structs.replace(reopened, ahead=Ahead(2, 3, (), 60), means=means)
+    ports = msgspec.structs.replace(reopened.ports, summarise=asked)
+    live = msgspec.structs.replace(reopened, ahead=PendingSummary(2, 3, (), 60), ports=ports)
     decision = summarise(live)
     assert decision is not None and decision == summarise(reopened)
     assert applied(live, decision).size < live.size

@@ -11,7 +11,7 @@ from ...log.messages import Message, Text, text_of
 from ...log.records import Decision
 from .blocks import Item
 from .orders import Orders, detail_of, without_orders
-from .situation import Situation, applied
+from .situation import CompactionInput, applied
 
 _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 
@@ -22,7 +22,7 @@ _LONG_LINE = 200
 """Characters. A longer line may be cut inside."""
 
 
-def shortened(situation: Situation) -> Decision | None:
+def shortened(situation: CompactionInput) -> Decision | None:
     """Cut the newest summary short if nothing else is left that could leave: half a summary says more than none."""
     told = (block for block in reversed(situation.blocks) if block.is_summary and not (block.stays or block.is_note))
     block = next(told, None)
@@ -43,14 +43,14 @@ def shortened(situation: Situation) -> Decision | None:
     return None if cut is decision else cut
 
 
-def fitting(situation: Situation, decision: Decision, message: Message) -> Decision:
+def fitting(situation: CompactionInput, decision: Decision, message: Message) -> Decision:
     """The decision with a slightly shorter summary, if the view with it is slightly too large: messages may take more
     tokens together than counted one by one, and what stays may have to declare tools now. Without a summary, nothing
     would cover these messages."""
     over = applied(situation, decision).size - situation.marks.limit
     if over <= 0:
         return decision
-    whole = situation.means.count(message)
+    whole = situation.ports.count(message)
     if over > whole // 2:
         return decision
     # Save a little more than necessary, or the next request would have to be made smaller too.
@@ -61,7 +61,7 @@ def fitting(situation: Situation, decision: Decision, message: Message) -> Decis
     def ended(length: int) -> Message:
         return Message("user", (Text(orders.after(f"{heading}\n{_cut_off(summary, length)}\n{_ENDS_HERE}")),))
 
-    length = bisect_right(range(len(summary)), most, key=lambda length: situation.means.count(ended(length)))
+    length = bisect_right(range(len(summary)), most, key=lambda length: situation.ports.count(ended(length)))
     shorter = [msgspec.to_builtins(ended(max(0, length - 1)))]
     return msgspec.structs.replace(decision, detail={**decision.detail, "replacement": shorter})
 
@@ -79,7 +79,7 @@ def is_cut_short(summary: Message, detail: dict[str, Any]) -> bool:
     return without_orders(text_of(summary), detail).endswith(_ENDS_HERE)
 
 
-def whole_texts(situation: Situation, item: Item) -> list[str]:
+def whole_texts(situation: CompactionInput, item: Item) -> list[str]:
     """The texts of a summary, without the orders at its end and without the line that says that it was cut short."""
     detail = detail_of(situation, item)
     texts = (part.text for part in item.shown.message.parts if isinstance(part, Text))

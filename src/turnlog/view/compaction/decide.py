@@ -9,12 +9,12 @@ import msgspec
 
 from ...errors import BudgetError
 from ...log.actions import SHRINKING
-from ...log.budget import Budget, Marks, Strategy
+from ...log.budget import Budget, Strategy, Thresholds
 from ...log.records import Decision
-from ..repair.media_room import Room
+from ..repair.media_room import MediaLimits
 from .blocks import Item, blocks_of
 from .cut_short import shortened
-from .situation import CachePrices, Means, Situation, with_figures
+from .situation import CachePrices, CompactionInput, Ports, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
 from .steps.images import images_over
@@ -36,7 +36,7 @@ def situation_of(
     items: Sequence[Item],
     budget: Budget,
     strategy: Strategy,
-    means: Means,
+    ports: Ports,
     *,
     window: int,
     fixed: int,
@@ -46,24 +46,24 @@ def situation_of(
     scale: float = 1.0,
     known: bool = True,
     prices: CachePrices | None = None,
-    room: Room = Room(),
+    room: MediaLimits = MediaLimits(),
     cleared: int = 0,
     provided: frozenset[str] = frozenset(),
-) -> Situation:
+) -> CompactionInput:
     """The situation of a view with this budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
-    others as in `Situation`. `cleared` are tokens of the view that the provider leaves out by itself, so that there is
-    room for as many more."""
+    others as in `CompactionInput`. `cleared` are tokens of the view that the provider leaves out by itself, so that
+    there is room for as many more."""
     own = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
     marks_beside = partial(_marks, partial(own.marks, window, system, scale=scale, known=known), cleared)
-    situation = Situation(
+    situation = CompactionInput(
         blocks=blocks,
         fixed=fixed,
         marks=marks_beside(0),
         marks_beside=marks_beside,
         strategy=strategy,
-        means=means,
+        ports=ports,
         pinned=pinned,
         number=number,
         gap=gap,
@@ -75,17 +75,17 @@ def situation_of(
     return _with_marks(situation)
 
 
-def _marks(beside: Callable[[int], Marks], cleared: int, floor: int) -> Marks:
+def _marks(beside: Callable[[int], Thresholds], cleared: int, floor: int) -> Thresholds:
     return beside(max(0, floor - cleared)).with_room(cleared)
 
 
-def _with_marks(situation: Situation) -> Situation:
+def _with_marks(situation: CompactionInput) -> CompactionInput:
     """The situation with its marks computed anew from the tokens that cannot be left out now."""
     marks = situation.marks_beside(sum(capped_floor(situation).values()))
     return msgspec.structs.replace(situation, marks=marks)
 
 
-def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
+def decide(situation: CompactionInput, past: Sequence[Decision] = ()) -> tuple[list[Decision], CompactionInput]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
     Orders of the user for which there was no room before are shown again if these decisions made room.
@@ -102,7 +102,7 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     return made, _take(tell_orders(situation), situation, made)
 
 
-def _decided_in_full(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decision], Situation]:
+def _decided_in_full(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list[Decision], CompactionInput]:
     """The decisions if files that were read twice are counted in full, and the situation after them.
 
     Such a file is shown once. If the first read leaves, the second is shown in full, so that nothing is gained. If both
@@ -116,15 +116,15 @@ def _decided_in_full(situation: Situation, past: Sequence[Decision]) -> tuple[li
     return measured, situation
 
 
-def _with_whole_reads(situation: Situation) -> Situation:
+def _with_whole_reads(situation: CompactionInput) -> CompactionInput:
     """The situation in which files that were read again are shown again."""
     items = [item for block in situation.blocks for item in block.items]
-    whole = situation.means.measured(situation.means.curated(items, situation.outputs, True))
+    whole = situation.ports.measured(situation.ports.curated(items, situation.outputs, True))
     blocks = tuple(blocks_of(whole, situation.pinned, situation.gap))
     return _with_marks(msgspec.structs.replace(situation, blocks=blocks, whole_reads=True))
 
 
-def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decision], Situation]:
+def _decided(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list[Decision], CompactionInput]:
     made: list[Decision] = []
     for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
         situation = _take(_named(rule(situation), name), situation, made)
@@ -166,7 +166,7 @@ def _decided(situation: Situation, past: Sequence[Decision]) -> tuple[list[Decis
     return made, situation
 
 
-def _steps_of(situation: Situation) -> tuple[str, ...]:
+def _steps_of(situation: CompactionInput) -> tuple[str, ...]:
     """The steps that are tried in order: those of the strategy, without those that the provider takes by itself while
     the view fits. What must stay is cut first, whatever the strategy, if it would not fit otherwise."""
     provided = situation.provided if situation.fits else frozenset()
@@ -174,13 +174,13 @@ def _steps_of(situation: Situation) -> tuple[str, ...]:
     return ("cap", *steps) if situation.tight and "cap" not in steps else steps
 
 
-def _last_resort(situation: Situation) -> tuple[str, ...]:
+def _last_resort(situation: CompactionInput) -> tuple[str, ...]:
     """The steps that are tried if those of the strategy are not enough."""
     cuts = (step for step in _steps_of(situation) if step == "cap")  # the floor counts giant outputs as cut
     return (*cuts, "slide")
 
 
-def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
+def _newest_capped(situation: CompactionInput) -> tuple[Decision, CompactionInput] | None:
     """The decision that cuts only giant outputs of the newest messages, and the situation after it, if that is enough;
     else None. Everything sent before then stays unchanged and in the prompt cache, so nothing is gained by doing more
     at the same time."""
@@ -191,7 +191,7 @@ def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
     return (finished, after) if after.size <= after.marks.trigger else None
 
 
-def compact(situation: Situation) -> tuple[list[Decision], Situation]:
+def compact(situation: CompactionInput) -> tuple[list[Decision], CompactionInput]:
     """The decisions of the strategy's steps and the situation after them, whether or not the view is too large."""
     made: list[Decision] = []
     situation = _with_floor(situation)
@@ -219,7 +219,7 @@ def _made_room(decision: Decision) -> bool:
     return decision.action in SHRINKING and "rule" not in decision.detail
 
 
-def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
+def _wait(situation: CompactionInput, past: Sequence[Decision]) -> bool:
     """Whether a view that still fits is left alone: because nothing can leave, compacting has stalled or does not pay,
     or because too little has been added since the last decision."""
     room = situation.marks.limit - situation.system
@@ -231,7 +231,7 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * room
 
 
-def _pays(situation: Situation, prices: CachePrices) -> bool:
+def _pays(situation: CompactionInput, prices: CachePrices) -> bool:
     """Whether a smaller view saves more in the next requests (their number is the strategy's `horizon`) than it costs
     to write it to the prompt cache again. Only blocks at the beginning that must stay are assumed to be in the cache
     still."""
@@ -245,7 +245,7 @@ def _pays(situation: Situation, prices: CachePrices) -> bool:
     return saved > max(0, goal - lasting) * (prices.write - prices.read)
 
 
-def _with_floor(situation: Situation) -> Situation:
+def _with_floor(situation: CompactionInput) -> CompactionInput:
     """The situation, made `tight` if what must stay does not fit otherwise. The goal is then at most halfway between
     what must stay and the limit. Raises BudgetError if what must stay does not fit even so."""
     marks = situation.marks
@@ -259,14 +259,14 @@ def _with_floor(situation: Situation) -> Situation:
     return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
 
 
-def _without_what_may_go(situation: Situation) -> Situation:
+def _without_what_may_go(situation: CompactionInput) -> CompactionInput:
     """The situation with only the messages that must stay."""
     items = [item for block in situation.blocks if block.stays for item in block.items]
-    blocks = tuple(blocks_of(situation.means.measured(items), situation.pinned))
+    blocks = tuple(blocks_of(situation.ports.measured(items), situation.pinned))
     return msgspec.structs.replace(situation, blocks=blocks, gap=None)
 
 
-def _refusal(situation: Situation) -> BudgetError:
+def _refusal(situation: CompactionInput) -> BudgetError:
     """The error that what must stay does not fit, with advice what would make it fit."""
     limit, floor = situation.marks.limit, capped_floor(situation)
     advice = ["a larger budget (or window)"]
@@ -274,7 +274,7 @@ def _refusal(situation: Situation) -> BudgetError:
     return BudgetError(limit, floor, given=situation.given, advice=advice)
 
 
-def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> Situation:
+def _climb(situation: CompactionInput, steps: Sequence[str], made: list[Decision]) -> CompactionInput:
     """The situation after these steps, tried in order until the goal is met. Their decisions are added to `made`."""
     for name in steps:
         if situation.size <= situation.marks.goal:
@@ -284,7 +284,7 @@ def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> 
     return situation
 
 
-def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
+def _take(decision: Decision | None, situation: CompactionInput, made: list[Decision]) -> CompactionInput:
     """The situation after a decision, which is added to `made`. A decision that neither makes the view smaller nor
     enforces a plain cap is dropped: the situation is then unchanged."""
     if decision is None:

@@ -20,7 +20,7 @@ from ...log.texts import leaf_parts
 from ..decisions import Effects
 from ..types import Shown
 from .blocks import Block, Item
-from .situation import Situation
+from .situation import CompactionInput
 
 _SHARE = 0.1
 """The share of the budget that all orders together may take."""
@@ -80,16 +80,18 @@ def _named(ranges: Sequence[tuple[int, int]]) -> str:
     return f"record{'s' if len(named) > 1 or ranges[-1][0] != ranges[-1][1] else ''} {', '.join([*named, *left])}"
 
 
-def note_room(situation: Situation, going: Collection[Block], grows: bool = False) -> int:
+def note_room(situation: CompactionInput, going: Collection[Block], grows: bool = False) -> int:
     """The most tokens of the note that is shown when these blocks leave: the view fits with it, and is smaller than
     before, unless it `grows`."""
     left = sum(block.tokens for block in going)
-    gap = situation.means.gap_tokens() if situation.gap else 0
+    gap = situation.ports.gap_tokens() if situation.gap else 0
     room = situation.marks.limit - (situation.held - left)
     return room if grows else min(room, left + gap - 1)
 
 
-def orders_leaving(situation: Situation, going: Collection[Block], room: int, also: Iterable[Shown] = ()) -> Orders:
+def orders_leaving(
+    situation: CompactionInput, going: Collection[Block], room: int, also: Iterable[Shown] = ()
+) -> Orders:
     """The orders in blocks that leave, in the gap, in the messages `also`, and in records that left before. Their note
     may take `room` tokens.
 
@@ -101,7 +103,7 @@ def orders_leaving(situation: Situation, going: Collection[Block], room: int, al
     found, more = _left_before(situation, {item.shown.records[0] for item in standing})
     messages = (item.raw for block in going for item in block.items if not item.is_summary)
     for one in (*messages, *_in_gap(situation), *also):
-        if one.message.role == "user" and (orders := situation.means.orders(one.message)):
+        if one.message.role == "user" and (orders := situation.ports.orders(one.message)):
             found[one.records[0]] = orders
     if not found and not more:
         return Orders()
@@ -112,12 +114,12 @@ def orders_leaving(situation: Situation, going: Collection[Block], room: int, al
     return _fitting(situation, said, more, room)
 
 
-def _left_before(situation: Situation, standing: Collection[int]) -> tuple[dict[int, Sequence[str]], Ranges]:
+def _left_before(situation: CompactionInput, standing: Collection[int]) -> tuple[dict[int, Sequence[str]], Ranges]:
     """The orders that earlier decisions quoted or named, by record, and ranges of records that were not read again for
     them. Decisions whose replacements are `standing` are not included, nor what the user cleared since."""
     found: dict[int, list[str]] = {}
     more: Ranges = []
-    made = {**situation.means.decisions, **situation.made}
+    made = {**situation.ports.decisions, **situation.made}
     cleared = Effects.of({n: one for n, one in made.items() if one.action == "clear"}).hidings
     for n, decision in made.items():
         if decision.action not in SHRINKING or any(one.n > n for one in cleared):
@@ -136,29 +138,29 @@ def _left_before(situation: Situation, standing: Collection[int]) -> tuple[dict[
         if left < 0:
             unread.append((first, last))
             continue
-        for one in situation.means.words(first, last):
-            if orders := situation.means.orders(one.message):
+        for one in situation.ports.words(first, last):
+            if orders := situation.ports.orders(one.message):
                 again[one.records[0]] = orders
     return again, unread
 
 
-def _in_gap(situation: Situation) -> Iterator[Shown]:
+def _in_gap(situation: CompactionInput) -> Iterator[Shown]:
     """The user's messages in the gap, without those that decisions left out."""
     if situation.gap:
-        effects = Effects.of(situation.means.decisions)
-        for one in situation.means.words(*situation.gap):
+        effects = Effects.of(situation.ports.decisions)
+        for one in situation.ports.words(*situation.gap):
             if not effects.hides(one.records[0], one.message):
                 yield one
 
 
 def _fitting(
-    situation: Situation, said: Sequence[tuple[int, str]], more: Sequence[tuple[int, int]], room: int
+    situation: CompactionInput, said: Sequence[tuple[int, str]], more: Sequence[tuple[int, int]], room: int
 ) -> Orders:
     """As many of the newest orders as fit. One that alone takes more than all may is not quoted."""
     left = most = int(_SHARE * max(situation.given, situation.marks.limit))
     quoted: list[tuple[int, str]] = []
     for one in reversed(said):
-        size = situation.means.count_text(one[1])
+        size = situation.ports.count_text(one[1])
         if size > most:
             continue
         left -= size
@@ -168,7 +170,7 @@ def _fitting(
     there = frozenset(quoted)
     orders = Orders(tuple(quoted), _joined([*more, *((one[0], one[0]) for one in said if one not in there)]))
     untold: Ranges = []
-    while orders.text and situation.means.count(orders.message) > room:
+    while orders.text and situation.ports.count(orders.message) > room:
         if not orders.quoted:
             return Orders(untold=_joined([*untold, *orders.more]))
         going = 1 + len(orders.quoted) // 8
@@ -188,14 +190,14 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(joined)
 
 
-def _staying(situation: Situation, leaving: Collection[Block]) -> set[str]:
+def _staying(situation: CompactionInput, leaving: Collection[Block]) -> set[str]:
     """The orders in messages that stay, and those that standing decisions show. The same words in a paste or in a
     result are no order of the user: a model could not tell that they are."""
     standing: set[str] = set()
     for item in (item for block in situation.blocks if block not in leaving for item in block.items):
         if item.is_summary:
             standing.update(sentence for _, sentence in Orders.of(detail_of(situation, item)).quoted)
-        elif item.shown.message.role == "user" and (orders := situation.means.orders(item.raw.message)):
+        elif item.shown.message.role == "user" and (orders := situation.ports.orders(item.raw.message)):
             texts = [part.text for part in leaf_parts(item.shown.message.parts) if isinstance(part, Text)]
             standing.update(sentence for sentence in orders if any(sentence in text for text in texts))
     return standing
@@ -211,10 +213,10 @@ def has_untold(decisions: Iterable[Decision]) -> bool:
     return newest is not None and "untold_orders" in newest.detail
 
 
-def detail_of(situation: Situation, item: Item) -> dict[str, Any]:
+def detail_of(situation: CompactionInput, item: Item) -> dict[str, Any]:
     """The detail of the decision that put this item in place of others."""
     n = item.shown.records[0]
-    decision = situation.made.get(n) or situation.means.decisions.get(n)
+    decision = situation.made.get(n) or situation.ports.decisions.get(n)
     return decision.detail if decision is not None else {}
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ...log.budget import Marks, Strategy
+from ...log.budget import Strategy, Thresholds
 from ...log.messages import Message
 from ...log.records import Decision
 from ..curate.conversation import outputs_of
 from ..decisions import Effects, Hiding, stand_ins
-from ..repair.media_room import Room
+from ..repair.media_room import MediaLimits
 from ..types import Shown
 from .blocks import Block, Item, blocks_of, total
 
@@ -27,7 +27,7 @@ class CachePrices(Struct, frozen=True):
     write_long: float | None = None
 
 
-class Ahead(Struct, frozen=True):
+class PendingSummary(Struct, frozen=True):
     """A summary that is being made ahead of need: of records `first` to `last` except `kept`, in `target` tokens."""
 
     first: int
@@ -36,7 +36,7 @@ class Ahead(Struct, frozen=True):
     target: int
 
 
-class Wanted(Struct, frozen=True, eq=False):
+class SummaryRequest(Struct, frozen=True, eq=False):
     """A summary that is wanted: of these `messages`, oldest first, in at most `target` tokens.
 
     `previous` is the summary that it replaces, "" if there is none; `news` are the messages that `previous` does not
@@ -61,7 +61,7 @@ class Summary(Struct, frozen=True):
     failures: tuple[str, ...] = ()
 
 
-class Means(Struct, frozen=True):
+class Ports(Struct, frozen=True):
     """Functions and data from outside that steps may use, all of it given by the caller.
 
     - `count`: tokens of a message. `count_text`: tokens of a text. `counter`: name and version of the counter.
@@ -81,7 +81,7 @@ class Means(Struct, frozen=True):
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     originals: Callable[[int, int], Iterable[Shown]]
-    summarise: Callable[[Wanted], Summary]
+    summarise: Callable[[SummaryRequest], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
@@ -93,7 +93,7 @@ class Means(Struct, frozen=True):
     words: Callable[[int, int], Iterable[Shown]] = lambda first, last: ()
 
 
-class Situation(Struct, frozen=True):
+class CompactionInput(Struct, frozen=True):
     """A view that may have to be made smaller.
 
     - `fixed`: the tokens of tools and framing.
@@ -115,18 +115,18 @@ class Situation(Struct, frozen=True):
 
     blocks: tuple[Block, ...]
     fixed: int
-    marks: Marks
-    marks_beside: Callable[[int], Marks]
+    marks: Thresholds
+    marks_beside: Callable[[int], Thresholds]
     strategy: Strategy
-    means: Means
+    ports: Ports
     pinned: frozenset[int]
     number: int
     gap: tuple[int, int] | None = None
-    ahead: Ahead | None = None
+    ahead: PendingSummary | None = None
     prices: CachePrices | None = None
     tight: bool = False
     given: int = 0
-    room: Room = Room()
+    room: MediaLimits = MediaLimits()
     last: bool = False
     promised: bool = False
     whole_reads: bool = False
@@ -136,7 +136,7 @@ class Situation(Struct, frozen=True):
     @property
     def size(self) -> int:
         """The tokens of a request that shows all blocks and the messages of the gap."""
-        return self.held + (self.means.gap_tokens() if self.gap else 0)
+        return self.held + (self.ports.gap_tokens() if self.gap else 0)
 
     @property
     def held(self) -> int:
@@ -146,7 +146,7 @@ class Situation(Struct, frozen=True):
     @property
     def outputs(self) -> frozenset[int]:
         """The records whose outputs decisions curate."""
-        return outputs_of((*self.means.decisions.values(), *self.made.values()))
+        return outputs_of((*self.ports.decisions.values(), *self.made.values()))
 
     @property
     def fits(self) -> bool:
@@ -181,14 +181,14 @@ class Situation(Struct, frozen=True):
         return sums
 
 
-def applied(situation: Situation, decision: Decision) -> Situation:
+def applied(situation: CompactionInput, decision: Decision) -> CompactionInput:
     """The situation after a decision."""
     n = situation.number
     effects = Effects.of({n: decision})
     hiding = effects.hidings[0] if effects.hidings else None
     items: list[Item] = []
     at, standing = stand_ins(n, decision)
-    placed = [_counted(shown, shown, at, situation.means) for shown in standing]
+    placed = [_counted(shown, shown, at, situation.ports) for shown in standing]
     for item in (item for block in situation.blocks for item in block.items):
         if placed and item.n >= at and not (item.is_summary and item.n == at):  # an earlier one at the same place
             items += placed
@@ -199,18 +199,18 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         if shown is item.decided:
             items.append(item)
         else:
-            items.append(_counted(shown, item.raw, item.n, situation.means))
+            items.append(_counted(shown, item.raw, item.n, situation.ports))
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
     after = msgspec.structs.replace(situation, number=n + 1, gap=gap, made={**situation.made, n: decision})
-    curated = situation.means.curated([*items, *placed], after.outputs, situation.whole_reads)
-    blocks = tuple(blocks_of(situation.means.measured(curated), situation.pinned, gap))
+    curated = situation.ports.curated([*items, *placed], after.outputs, situation.whole_reads)
+    blocks = tuple(blocks_of(situation.ports.measured(curated), situation.pinned, gap))
     return msgspec.structs.replace(after, blocks=blocks)
 
 
-def _counted(shown: Shown, raw: Shown, n: int, means: Means) -> Item:
-    tokens = means.count(shown.message)
+def _counted(shown: Shown, raw: Shown, n: int, ports: Ports) -> Item:
+    tokens = ports.count(shown.message)
     return Item(shown, tokens, raw, n, tokens)
 
 
@@ -220,26 +220,26 @@ def _is_hidden(item: Item, hiding: Hiding) -> bool:
     return hiding.covers(item.n) and item.raw.message.role != "system"
 
 
-def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:
+def with_figures(situation: CompactionInput, decision: Decision) -> tuple[Decision, CompactionInput]:
     """The decision with its figures in `detail`, and the situation after it. The figures are the tokens `before` and
     `after`, the `tokens` of the replacement messages, and `changes_from`, the first record from which the request
     differs."""
     after = applied(situation, decision)
     figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
     if "replacement" in decision.detail:
-        figures |= {"tokens": _standing(after, situation.number), "counter": situation.means.counter}
+        figures |= {"tokens": _standing(after, situation.number), "counter": situation.ports.counter}
     detail = {**decision.detail, **figures, "changes_from": _changes_from(situation, after, decision)}
     finished = Decision(decision.action, decision.first, decision.last, decision.why, detail)
     return finished, after
 
 
-def _standing(situation: Situation, number: int) -> list[int]:
+def _standing(situation: CompactionInput, number: int) -> list[int]:
     """The tokens of each message that decision `number` put in place of older messages."""
     items = (item for block in situation.blocks for item in block.items)
     return [item.tokens for item in items if item.shown.records == (number,)]
 
 
-def _changes_from(before: Situation, after: Situation, decision: Decision) -> int:
+def _changes_from(before: CompactionInput, after: CompactionInput, decision: Decision) -> int:
     """The first record from which the request differs."""
     left = [item for block in before.blocks for item in block.items]
     right = [item for block in after.blocks for item in block.items]
@@ -256,7 +256,7 @@ def shortening(action: str, key: str, entries: Sequence[list[Any]], reason: str)
     return Decision(action, min(records), max(records), reason, {key: [*entries]}) if records else None
 
 
-def of_results(situation: Situation, going: Iterable[Block]) -> str:
+def of_results(situation: CompactionInput, going: Iterable[Block]) -> str:
     """The note that results which the strategy keeps are among the blocks that leave; "" if none are."""
     if situation.strategy.keep_results and any(block.has_results for block in going):
         return "; results that the strategy keeps are among them, as nothing else was left"

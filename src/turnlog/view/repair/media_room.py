@@ -18,7 +18,7 @@ _BYTES_A_TOKEN = 6
 """Bytes of JSON per token of text: roughly the most."""
 
 
-class Held(Struct, frozen=True, gc=False):
+class MediaTotals(Struct, frozen=True, gc=False):
     """The media of a view: their number, their characters of base64, and whether an image is too large for a request
     with many media."""
 
@@ -26,11 +26,11 @@ class Held(Struct, frozen=True, gc=False):
     size: int = 0
     large: bool = False
 
-    def __add__(self, other: Held) -> Held:
-        return Held(self.count + other.count, self.size + other.size, self.large or other.large)
+    def __add__(self, other: MediaTotals) -> MediaTotals:
+        return MediaTotals(self.count + other.count, self.size + other.size, self.large or other.large)
 
 
-class Room(Struct, frozen=True, gc=False):
+class MediaLimits(Struct, frozen=True, gc=False):
     """The most media that a request may have, and the most characters of base64. If a large image lowers the number,
     `where` says so."""
 
@@ -38,7 +38,7 @@ class Room(Struct, frozen=True, gc=False):
     size: int = NO_LIMIT
     where: str = ""
 
-    def holds(self, media: Held) -> bool:
+    def holds(self, media: MediaTotals) -> bool:
         """Whether these media are within the limits."""
         return media.count <= self.count and media.size <= self.size
 
@@ -69,20 +69,20 @@ def media_of(view: Iterable[Shown]) -> list[Media]:
     return [media for shown in view for media in media_parts(shown.message)]
 
 
-def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> Held:
+def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> MediaTotals:
     """The number and size of these media. `side` returns the longer side of an image; it is called only if the rules
     limit that."""
     limited = rules.many_media < rules.media_max_count
     large = limited and any(side(one) > rules.many_media_side for one in media)
-    return Held(len(media), sum(map(base64_of, media)), large)
+    return MediaTotals(len(media), sum(map(base64_of, media)), large)
 
 
-def room_for(media: Held, rules: Rules) -> Room:
+def room_for(media: MediaTotals, rules: Rules) -> MediaLimits:
     """The limits that the rules set for these media."""
     if not media.large:
-        return Room(rules.media_max_count, rules.media_max_total)
+        return MediaLimits(rules.media_max_count, rules.media_max_total)
     where = f" where an image has a side of more than {rules.many_media_side:,} pixels"
-    return Room(min(rules.many_media, rules.media_max_count), rules.media_max_total, where)
+    return MediaLimits(min(rules.many_media, rules.media_max_count), rules.media_max_total, where)
 
 
 def within_room(
@@ -100,7 +100,7 @@ def within_room(
 class _Leaving:
     """Leaves out media, the oldest first, until the others are within the limits."""
 
-    def __init__(self, room: Room, now: Held, losses: list[Loss]) -> None:
+    def __init__(self, room: MediaLimits, now: MediaTotals, losses: list[Loss]) -> None:
         self.room = room
         self.surplus = now.count - room.count
         self.excess = now.size - room.size

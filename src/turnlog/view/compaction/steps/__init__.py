@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....log.records import Decision
-from ..situation import Situation
+from ..situation import CompactionInput
 from .cap import cap
 from .curate import curate
 from .images import images
@@ -19,7 +19,7 @@ from .summarise import summarise
 
 __all__ = ["STEPS", "Step"]
 
-Step = Callable[[Situation], Decision | None]
+Step = Callable[[CompactionInput], Decision | None]
 
 STEPS: dict[str, Step] = {
     "cap": cap,

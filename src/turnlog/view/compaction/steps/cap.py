@@ -1,9 +1,9 @@
 """Show only the beginning and the end of giant tool outputs.
 
 Normally, one output may take the strategy's share of the limit, and an output that was cut once is not cut again. If
-the open turn would not fit this way (`Situation.tight`), its outputs share the room available, including those that
-were cut before: small outputs stay whole, and the others get equal shares. This is done with every strategy, as the
-request would otherwise be refused; without the step `cap`, nothing else is cut.
+the open turn would not fit this way (`CompactionInput.tight`), its outputs share the room available, including those
+that were cut before: small outputs stay whole, and the others get equal shares. This is done with every strategy, as
+the request would otherwise be refused; without the step `cap`, nothing else is cut.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ....log.messages import Message, Part, Text, ToolResult
 from ....log.records import Decision
 from ...decisions import cut_text, is_cut
 from ..blocks import Item
-from ..situation import Situation, shortening
+from ..situation import CompactionInput, shortening
 
 _LEAST = 60
 """Tokens. An output of fewer tokens is never cut, and no output is cut to fewer, however small the budget."""
@@ -25,7 +25,7 @@ _SPARE = 0.2
 messages, which would otherwise cause new cuts."""
 
 
-def cap(situation: Situation) -> Decision | None:
+def cap(situation: CompactionInput) -> Decision | None:
     """Cut every output that takes more than the strategy's share of the limit to that share; outputs of the open turn
     to the room available, if that is less. Pinned outputs stay whole."""
     most = {"the open turn": _of_open_turn(situation)}
@@ -46,7 +46,7 @@ def cap(situation: Situation) -> Decision | None:
     return shortening("cap", "cuts", cuts, why)
 
 
-def capped_floor(situation: Situation) -> dict[str, int]:
+def capped_floor(situation: CompactionInput) -> dict[str, int]:
     """The tokens that cannot be left out once giant outputs are cut, by reason."""
     if not (_is_a_step(situation) or situation.tight):
         return situation.floor
@@ -58,17 +58,17 @@ def capped_floor(situation: Situation) -> dict[str, int]:
     return floor
 
 
-def _is_a_step(situation: Situation) -> bool:
+def _is_a_step(situation: CompactionInput) -> bool:
     return "cap" in situation.strategy.steps
 
 
-def _usual(situation: Situation) -> int:
+def _usual(situation: CompactionInput) -> int:
     """The tokens that one output may normally take."""
     share = situation.strategy.cap if _is_a_step(situation) else 1.0
     return max(_LEAST, int(share * (situation.marks.limit - situation.system)))
 
 
-def _of_open_turn(situation: Situation) -> int:
+def _of_open_turn(situation: CompactionInput) -> int:
     """The tokens that one output of the open turn may take. If these outputs have to share the room, it is an equal
     part of the room that the smaller ones leave."""
     usual = _usual(situation)
@@ -87,11 +87,11 @@ def _of_open_turn(situation: Situation) -> int:
     return max(_LEAST, min(share, usual))
 
 
-def _open_turn(situation: Situation) -> Iterator[Item]:
+def _open_turn(situation: CompactionInput) -> Iterator[Item]:
     return (item for block in situation.blocks if block.stays == "the open turn" for item in block.items)
 
 
-def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
+def _giants(situation: CompactionInput, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
     """The outputs of a message that take more than `most` tokens: the place of each in the message, and its size.
 
     Outputs that a decision shortened before are not included, except, with `again`, those that were cut. An output that
@@ -114,15 +114,15 @@ def _parts(item: Item) -> Iterator[tuple[Part, Part, Part]]:
     return zip(item.shown.message.parts, item.decided.message.parts, item.raw.message.parts, strict=False)
 
 
-def _tokens(situation: Situation, item: Item, text: str) -> int:
+def _tokens(situation: CompactionInput, item: Item, text: str) -> int:
     """The tokens of a text as a tool's output, without framing. Some counters count tool output differently from other
     text, and differently again if it is one of several results of parallel calls."""
     whole, bare = (Message("user", (ToolResult("call", parts=(Text(one),)),)) for one in (text, ""))
-    count = (situation.means.count_at_once if item.at_once else None) or situation.means.count
+    count = (situation.ports.count_at_once if item.at_once else None) or situation.ports.count
     return count(whole) - count(bare)
 
 
-def _cuts(situation: Situation, item: Item, most: int, *, again: bool) -> Iterator[list[Any]]:
+def _cuts(situation: CompactionInput, item: Item, most: int, *, again: bool) -> Iterator[list[Any]]:
     for (i, j), size in _giants(situation, item, most, again=again).items():
         now, raw = (_text(one.message, i, j) for one in (item.shown, item.raw))
         head, tail = _lengths(situation, item, raw, int(len(now) * most / size), most)
@@ -136,7 +136,7 @@ def _text(message: Message, i: int, j: int) -> str:
     return inner.text
 
 
-def _lengths(situation: Situation, item: Item, text: str, length: int, most: int) -> tuple[int, int]:
+def _lengths(situation: CompactionInput, item: Item, text: str, length: int, most: int) -> tuple[int, int]:
     """The characters of head and tail with which the text, including the marker, takes at most `most` tokens. Together
     they are at most `length`, and fewer than the text has."""
     length = min(length, len(text) - 1)

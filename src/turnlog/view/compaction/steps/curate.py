@@ -7,13 +7,13 @@ from ....log.messages import ToolResult
 from ....log.records import Decision
 from ...curate.conversation import STEP
 from ..blocks import Item
-from ..situation import Situation
+from ..situation import CompactionInput
 
 _NEWEST = 3
 """The newest blocks, which are left alone: an agent uses what it has just read."""
 
 
-def curate(situation: Situation) -> Decision | None:
+def curate(situation: CompactionInput) -> Decision | None:
     """Curate all older outputs that would become shorter, in one batch: so the prefix moves once. Pinned outputs stay
     as they are, and so do those that another decision shortened."""
     items = [item for block in situation.blocks for item in block.items]
@@ -21,7 +21,7 @@ def curate(situation: Situation) -> Decision | None:
     old -= situation.outputs
     if not old:
         return None
-    curated = situation.means.curated(items, situation.outputs | old, situation.whole_reads)
+    curated = situation.ports.curated(items, situation.outputs | old, situation.whole_reads)
     now = {item.n: item.tokens for item in items}
     shorter = [item.n for item in curated if item.n in old and item.curator and item.tokens < now[item.n]]
     if not shorter:

@@ -7,9 +7,9 @@ from typing import Any
 
 from ....log.messages import Media, Message, ToolResult
 from ....log.records import Decision
-from ...repair.media_room import Held, Room, base64_of, media_of
+from ...repair.media_room import MediaLimits, MediaTotals, base64_of, media_of
 from ..blocks import Item, user_word
-from ..situation import Situation, shortening
+from ..situation import CompactionInput, shortening
 
 _NEWEST = 3
 """How many images stay if the view is too large and the strategy sets no number."""
@@ -23,7 +23,7 @@ def placeholder(step: int) -> str:
     return f"[Image from Step {step} removed to save context]"
 
 
-def images_over(situation: Situation) -> Decision | None:
+def images_over(situation: CompactionInput) -> Decision | None:
     """Replace all images but the newest `max_history_images`, if the strategy sets that number. If the provider accepts
     fewer media than the view has, a quarter of the provider's limit is left free, so that this is not repeated at every
     image."""
@@ -32,7 +32,7 @@ def images_over(situation: Situation) -> Decision | None:
     surplus = [] if most is None else _that_may_go(situation, _all_but(most, found))
     media = media_of(item.shown for block in situation.blocks for item in block.items)
     size = sum(map(base64_of, media))
-    if not room.holds(Held(len(media), size)):
+    if not room.holds(MediaTotals(len(media), size)):
         free = _that_may_go(situation, found)
         going = _all_but(_newest_within(room, len(media), size, [one for _, _, one in free]), free)
         if len(going) > len(surplus):
@@ -41,7 +41,7 @@ def images_over(situation: Situation) -> Decision | None:
     return _replaced(situation, surplus, f"more than {most} images")
 
 
-def _newest_within(room: Room, count: int, size: int, free: Sequence[Media]) -> int:
+def _newest_within(room: MediaLimits, count: int, size: int, free: Sequence[Media]) -> int:
     """How many of the newest media in `free` can stay, so that a quarter of each limit that is exceeded is left free.
     `count` and `size` are those of all media."""
     most = room.count - room.count // 4 * (count > room.count)
@@ -54,7 +54,7 @@ def _newest_within(room: Room, count: int, size: int, free: Sequence[Media]) -> 
     return len(free)
 
 
-def images(situation: Situation) -> Decision | None:
+def images(situation: CompactionInput) -> Decision | None:
     """Replace the oldest images until the goal is met."""
     most = situation.strategy.max_history_images
     going = _that_may_go(situation, _all_but(_NEWEST if most is None else most, _shown(situation)))
@@ -62,20 +62,22 @@ def images(situation: Situation) -> Decision | None:
     return _replaced(situation, going, "old images left out to fit the budget", excess=excess)
 
 
-def _replaced(situation: Situation, going: Sequence[_Image], why: str, *, excess: int | None = None) -> Decision | None:
+def _replaced(
+    situation: CompactionInput, going: Sequence[_Image], why: str, *, excess: int | None = None
+) -> Decision | None:
     """The decision that replaces these images: all of them, or only as many as are needed to save `excess` tokens."""
     texts: list[list[Any]] = []
     for item, path, media in going:
         if excess is not None and excess <= 0:
             break
-        text = placeholder(situation.means.images_before(item.n) + 1 + _rank(item, path))
+        text = placeholder(situation.ports.images_before(item.n) + 1 + _rank(item, path))
         texts.append([item.n, list(path), text])
         if excess is not None:
-            excess -= _tokens(situation, item, media) - situation.means.count_text(text)
+            excess -= _tokens(situation, item, media) - situation.ports.count_text(text)
     return shortening("images", "texts", texts, why)
 
 
-def _shown(situation: Situation) -> list[_Image]:
+def _shown(situation: CompactionInput) -> list[_Image]:
     return [one for block in situation.blocks for item in block.items for one in _images(item)]
 
 
@@ -83,7 +85,7 @@ def _all_but(newest: int, found: Sequence[_Image]) -> Sequence[_Image]:
     return found[: max(0, len(found) - max(0, newest))]
 
 
-def _that_may_go(situation: Situation, found: Sequence[_Image]) -> list[_Image]:
+def _that_may_go(situation: CompactionInput, found: Sequence[_Image]) -> list[_Image]:
     """The images that may be replaced: all but the first image of the task and pinned ones."""
     thumbnail = _thumbnail(situation)
     return [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
@@ -106,15 +108,15 @@ def _rank(item: Item, path: tuple[int, ...]) -> int:
     return [other for _, other, _ in _images(item, raw=True)].index(path)
 
 
-def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
+def _thumbnail(situation: CompactionInput) -> tuple[int, tuple[int, ...]] | None:
     """The first image of the first user message. It belongs to the task, which always stays."""
     words = (user_word(block.items) for block in situation.blocks)
     first = next((word for word in words if word is not None), None)
     return next(((item.n, path) for item, path, _ in _images(first)), None) if first is not None else None
 
 
-def _tokens(situation: Situation, item: Item, media: Media) -> int:
-    message, count = item.shown.message, situation.means.count
+def _tokens(situation: CompactionInput, item: Item, media: Media) -> int:
+    message, count = item.shown.message, situation.ports.count
     if media in message.parts:
         without = Message(message.role, tuple(part for part in message.parts if part is not media))
         return max(0, count(message) - count(without))

@@ -10,13 +10,13 @@ from ....log.messages import Message, Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ...repair.pairing import At, pair
 from ..blocks import Block, Item
-from ..situation import Situation, shortening
+from ..situation import CompactionInput, shortening
 
 _ARGUMENTS = 120
 """Characters of a call's arguments that the line quotes."""
 
 
-def mask(situation: Situation) -> Decision | None:
+def mask(situation: CompactionInput) -> Decision | None:
     """Mask the oldest results until the goal is met. The newest messages, up to the strategy's protected share of the
     limit, and all messages that must stay are left alone."""
     excess = situation.held - situation.marks.goal
@@ -33,7 +33,9 @@ def mask(situation: Situation) -> Decision | None:
     return shortening("mask", "texts", texts, f"{results} masked to fit the budget")
 
 
-def _masked(situation: Situation, item: Item, at: int, calls: Mapping[At, ToolCall]) -> tuple[int, list[list[Any]]]:
+def _masked(
+    situation: CompactionInput, item: Item, at: int, calls: Mapping[At, ToolCall]
+) -> tuple[int, list[list[Any]]]:
     """The tokens that masking the item at an index of its block saves, and its new texts."""
     if item.shown.treatment == "masked":
         return 0, []
@@ -43,17 +45,17 @@ def _masked(situation: Situation, item: Item, at: int, calls: Mapping[At, ToolCa
         if not isinstance(part, ToolResult) or part.synthetic:
             continue
         stub = _stub(part, item, i, calls.get((at, i)))
-        gain = _tokens(situation, part) - situation.means.count_text(stub)
+        gain = _tokens(situation, part) - situation.ports.count_text(stub)
         if gain > 0:
             saved += gain
             texts.append([item.n, [i], stub])
     return saved, texts
 
 
-def _tokens(situation: Situation, result: ToolResult) -> int:
-    texts = sum(situation.means.count_text(part.text) for part in result.parts if isinstance(part, Text))
+def _tokens(situation: CompactionInput, result: ToolResult) -> int:
+    texts = sum(situation.ports.count_text(part.text) for part in result.parts if isinstance(part, Text))
     other = tuple(part for part in result.parts if not isinstance(part, Text))
-    return texts + (situation.means.count(Message("user", other)) if other else 0)
+    return texts + (situation.ports.count(Message("user", other)) if other else 0)
 
 
 def _calls_answered(block: Block) -> dict[At, ToolCall]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ....log.messages import Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ..blocks import Block
-from ..situation import Situation
+from ..situation import CompactionInput
 from .slide import leave
 
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
@@ -24,7 +24,7 @@ _LOOKED_AT = 20_000
 """How many characters of a text are searched for names."""
 
 
-def priority(situation: Situation) -> Decision | None:
+def priority(situation: CompactionInput) -> Decision | None:
     """Leave out what matters least until the goal is met."""
     may_go = frozenset(situation.unprotected)
     recent = set[str]().union(*(_names(block) for block in situation.blocks if block not in may_go))

@@ -9,12 +9,12 @@ import msgspec
 from ....log.records import Decision
 from ..blocks import Block, total
 from ..orders import Orders, detail_of, has_untold, note_room, orders_leaving
-from ..situation import Situation, of_results, ranges_of
+from ..situation import CompactionInput, of_results, ranges_of
 
 _ROUNDS = 3  # how often the room for the note of orders is estimated anew
 
 
-def slide(situation: Situation) -> Decision | None:
+def slide(situation: CompactionInput) -> Decision | None:
     """Leave out the oldest blocks that may leave, until the goal is met. Summaries leave last, see `enough_beside`."""
     oldest = [
         b for told in (False, True) for b in situation.blocks if b.is_summary is told and not (b.stays or b.is_note)
@@ -23,7 +23,7 @@ def slide(situation: Situation) -> Decision | None:
     return leave(situation, "slide", oldest, why)
 
 
-def leave(situation: Situation, action: str, first_to_go: Sequence[Block], why: str) -> Decision | None:
+def leave(situation: CompactionInput, action: str, first_to_go: Sequence[Block], why: str) -> Decision | None:
     """The decision that leaves out these blocks, in this order, until the goal is met; and the gap, if there is one.
     The note of the orders in them takes room too, so more blocks may have to leave."""
     going: list[Block] = []
@@ -35,7 +35,7 @@ def leave(situation: Situation, action: str, first_to_go: Sequence[Block], why: 
                 going.append(block)
                 held -= block.tokens
         wanted = orders_leaving(situation, going, situation.marks.limit) if going else Orders()
-        needed = situation.means.count(wanted.message) if wanted.text else 0
+        needed = situation.ports.count(wanted.message) if wanted.text else 0
         if needed <= note:
             break
         note = needed
@@ -44,7 +44,7 @@ def leave(situation: Situation, action: str, first_to_go: Sequence[Block], why: 
     return leaving(situation, action, going, why + of_results(situation, going))
 
 
-def enough_beside(situation: Situation, block: Block) -> int:
+def enough_beside(situation: CompactionInput, block: Block) -> int:
     """The size of a view in which a block may stay: the goal. A summary may stay up to the limit, as nothing else
     covers the same messages, and even above the limit if half of the summary would fit (see `shortened`). A summary
     that takes more than half of the room leaves like any other block: with it, new decisions would be needed again and
@@ -55,7 +55,7 @@ def enough_beside(situation: Situation, block: Block) -> int:
     return limit if situation.last else limit + block.tokens // 2
 
 
-def turns_over(situation: Situation) -> Decision | None:
+def turns_over(situation: CompactionInput) -> Decision | None:
     """Leave out the oldest turns if there are more than `max_history_turns`: a fifth more than necessary, so that this
     is not repeated at every turn."""
     most = situation.strategy.max_history_turns
@@ -68,7 +68,7 @@ def turns_over(situation: Situation) -> Decision | None:
 
 
 def leaving(
-    situation: Situation, action: str, going: Sequence[Block], why: str, *, grows: bool = False
+    situation: CompactionInput, action: str, going: Sequence[Block], why: str, *, grows: bool = False
 ) -> Decision | None:
     """The decision that leaves out these blocks, and the gap if there is one, and shows a note of the orders in them.
     An earlier note is merged into it. The view must become smaller, unless it `grows`."""
@@ -95,10 +95,10 @@ def leaving(
     return Decision(action, first, last, why, {key: value for key, value in detail.items() if value})
 
 
-def tell_orders(situation: Situation) -> Decision | None:
+def tell_orders(situation: CompactionInput) -> Decision | None:
     """The decision that shows orders for which there was no room when their records left; None if there is none now.
     The oldest blocks leave if that is necessary."""
-    if not has_untold([*situation.means.decisions.values(), *situation.made.values()]):
+    if not has_untold([*situation.ports.decisions.values(), *situation.made.values()]):
         return None
     notes = [block for block in situation.blocks if block.is_note]
     shown = {sentence for block in notes for _, sentence in Orders.of(detail_of(situation, block.items[0])).quoted}
@@ -106,7 +106,7 @@ def tell_orders(situation: Situation) -> Decision | None:
     if shown.issuperset(sentence for _, sentence in wanted.quoted):
         return None
     going = [*notes]
-    needed = situation.means.count(wanted.message)
+    needed = situation.ports.count(wanted.message)
     held = situation.held - total(notes) + needed
     most = situation.marks.trigger if situation.held <= situation.marks.trigger else situation.marks.limit
     for block in sorted(situation.blocks, key=lambda block: block.is_summary):
@@ -123,15 +123,15 @@ def tell_orders(situation: Situation) -> Decision | None:
     return msgspec.structs.replace(decision, detail={**decision.detail, "rule": "orders"})
 
 
-def _summarised(situation: Situation, block: Block) -> int:
+def _summarised(situation: CompactionInput, block: Block) -> int:
     """The tokens of a summary without the orders at its end; 0 if the block is none."""
     if not block.is_summary:
         return 0
     orders = Orders.of(detail_of(situation, block.items[0]))
-    return block.tokens - (situation.means.count(orders.message) if orders.text else 0)
+    return block.tokens - (situation.ports.count(orders.message) if orders.text else 0)
 
 
-def _telling(situation: Situation, orders: Orders, why: str) -> Decision:
+def _telling(situation: CompactionInput, orders: Orders, why: str) -> Decision:
     """The decision that shows a note of these orders, for which nothing leaves."""
     at = _place(situation, ())
     detail = {"kept": [[at, at]], "replacement": [msgspec.to_builtins(orders.message)], "at": at, **orders.detail}
@@ -139,7 +139,7 @@ def _telling(situation: Situation, orders: Orders, why: str) -> Decision:
     return Decision("slide", at, at, why, {**detail, **({"standing": standing} if standing else {})})
 
 
-def _place(situation: Situation, going: Collection[Block]) -> int:
+def _place(situation: CompactionInput, going: Collection[Block]) -> int:
     """The record before which the note stands: where the first block after the task left."""
     blocks = situation.blocks
     task = max((i for i, block in enumerate(blocks) if block.stays == "the task"), default=-1)

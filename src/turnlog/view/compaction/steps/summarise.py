@@ -14,7 +14,7 @@ from ...types import Shown
 from ..blocks import Block, has_open_call, newest_start, total, turns_start
 from ..cut_short import fitting, is_cut_short, whole_texts
 from ..orders import Orders, orders_leaving
-from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
+from ..situation import CompactionInput, PendingSummary, SummaryRequest, applied, of_results, ranges_of
 
 _LEAST_SUMMARY = 24
 """Tokens. A summary of fewer says nothing."""
@@ -46,7 +46,7 @@ class _Cut(Struct, frozen=True, eq=False):
     at_end: bool = False
 
 
-def summarise(situation: Situation) -> Decision | None:
+def summarise(situation: CompactionInput) -> Decision | None:
     """Replace the middle of the conversation by a summary. If a summary that was made ahead of need saves nothing, one
     is made without asking a model."""
     decision = _summarised(situation)
@@ -55,11 +55,11 @@ def summarise(situation: Situation) -> Decision | None:
     return _summarised(msgspec.structs.replace(situation, ahead=None), unpaid=True)
 
 
-def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | None:
+def _summarised(situation: CompactionInput, *, unpaid: bool = False) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(msgspec.structs.replace(plan.wanted, unpaid=unpaid))
+    summary = situation.ports.summarise(msgspec.structs.replace(plan.wanted, unpaid=unpaid))
     if not summary.text.strip():
         return None
     text = f"{_heading(situation, plan.first, plan.last)}\n{summary.text}"
@@ -78,7 +78,7 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
     return fitting(situation, decision, message)
 
 
-def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
+def summary_ahead(situation: CompactionInput) -> tuple[PendingSummary, SummaryRequest] | None:
     """The summary that would be made if one were needed now; None if it would save too little."""
     cut = _cut(situation)
     going = (block for block in situation.blocks[cut.start : cut.end] if not block.stays and block not in cut.kept)
@@ -89,7 +89,7 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
         return None
     # It is not known yet which messages will stay beside it and how many tokens will leave.
     wanted = msgspec.structs.replace(plan.wanted, beside=(), size=0)
-    return Ahead(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
+    return PendingSummary(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
 class _Plan(Struct, frozen=True, eq=False):
@@ -100,14 +100,14 @@ class _Plan(Struct, frozen=True, eq=False):
     first: int
     last: int
     kept: Sequence[int]
-    wanted: Wanted
+    wanted: SummaryRequest
     begin: int
     at: int
     results: str
     orders: Orders
 
 
-def _planned(situation: Situation) -> _Plan | None:
+def _planned(situation: CompactionInput) -> _Plan | None:
     cut = _cut_ahead(situation) or _cut(situation)
     middle = situation.blocks[cut.start : cut.end]
     spared = frozenset(cut.kept)
@@ -120,15 +120,15 @@ def _planned(situation: Situation) -> _Plan | None:
     remaining = [block for block in situation.blocks if block not in going and not block.is_summary]
     kept = [item.n for block in remaining for item in block.items if first <= item.n <= last]
     staying = frozenset(kept)
-    originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying][::-1]
-    heading = situation.means.count(Message("user", (Text(_heading(situation, first, last) + "\n"),)))
+    originals = [shown for shown in situation.ports.originals(first, last) if shown.records[0] not in staying][::-1]
+    heading = situation.ports.count(Message("user", (Text(_heading(situation, first, last) + "\n"),)))
     # The summary must be smaller than what it replaces. If it is too large for the view, later steps make room.
-    gap = situation.means.gap_tokens() if situation.gap else 0
+    gap = situation.ports.gap_tokens() if situation.gap else 0
     room = sum(block.tokens for block in going) + gap - heading - _LEAST_SUMMARY - 1
     orders = orders_leaving(situation, going, room, originals)
     target = cut.target
     if situation.ahead is None:
-        noted = situation.means.count(orders.message) if orders.text else 0
+        noted = situation.ports.count(orders.message) if orders.text else 0
         target = max(_LEAST_SUMMARY if noted else 1, target - heading - noted)
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
@@ -136,7 +136,7 @@ def _planned(situation: Situation) -> _Plan | None:
     size = sum(block.tokens for block in going) + situation.size - situation.held
     covered = _covered_before(situation, middle, cut.target)
     news = [shown for shown in originals if not covered(shown.records[0])]
-    wanted = Wanted(originals, _earlier(situation, middle), target, news, beside, size)
+    wanted = SummaryRequest(originals, _earlier(situation, middle), target, news, beside, size)
     # The summary comes after the task, also if messages of an agent that leave come before the task.
     task = max((i for i, block in enumerate(middle) if block.stays == "the task"), default=-1)
     place = cut.end if cut.at_end else cut.start + task + 1
@@ -146,12 +146,12 @@ def _planned(situation: Situation) -> _Plan | None:
     return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going), orders)
 
 
-def _heading(situation: Situation, first: int, last: int) -> str:
+def _heading(situation: CompactionInput, first: int, last: int) -> str:
     standard = f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
     return situation.strategy.heading or standard
 
 
-def _cut_ahead(situation: Situation) -> _Cut | None:
+def _cut_ahead(situation: CompactionInput) -> _Cut | None:
     """The cut for which a summary is under way; None if its blocks are not there any more, or must stay now."""
     ahead = situation.ahead
     if ahead is None:
@@ -166,19 +166,19 @@ def _cut_ahead(situation: Situation) -> _Cut | None:
     return _Cut(inside[0], inside[-1] + 1, kept, ahead.target) if same and staying <= {""} else None
 
 
-def _earlier(situation: Situation, middle: Sequence[Block]) -> str:
+def _earlier(situation: CompactionInput, middle: Sequence[Block]) -> str:
     """The text of the summaries that this one replaces."""
     items = (item for block in middle if block.is_summary and not block.is_note for item in block.items)
     return "\n".join(text for item in items for text in whole_texts(situation, item))
 
 
-def _covered_before(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
+def _covered_before(situation: CompactionInput, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
     """A function that says whether a summary in the middle covers a record; not if the record was kept beside it, or
     left out since. Summaries do not count if cut short, made because another failed, or with under half of `target`."""
     standing = _standing(middle)
     whole = {
         n: decision
-        for n, decision in situation.means.decisions.items()
+        for n, decision in situation.ports.decisions.items()
         if n in standing and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
         if not any(is_cut_short(shown.message, decision.detail) for shown in stand_ins(n, decision)[1])
     }
@@ -186,7 +186,7 @@ def _covered_before(situation: Situation, middle: Sequence[Block], target: int) 
     return lambda n: any(hiding.covers(n) for hiding in hidings)
 
 
-def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
+def _span(situation: CompactionInput, start: int, end: int) -> tuple[int, int]:
     """The first and last record of the blocks `start` to `end` and of the gap."""
     middle, gap = situation.blocks[start:end], situation.gap
     firsts = [block.first for block in middle] + ([gap[0]] if gap else [])
@@ -194,20 +194,20 @@ def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
     return min(firsts), max(lasts)
 
 
-def _first_covered(situation: Situation, cut: _Cut, begin: int) -> int:
+def _first_covered(situation: CompactionInput, cut: _Cut, begin: int) -> int:
     """The first record that a summary covers: `begin`, the first of its blocks, or an earlier one if the summaries that
     it replaces begin earlier, or if there is room for records left out without a summary just before."""
     blocks = situation.blocks
     before = blocks[cut.start - 1].last if cut.start else begin
     left = _uncovered(situation) if cut.target >= _REACHES_BACK else []
-    decisions = situation.means.decisions
+    decisions = situation.ports.decisions
     covered = (decisions[n].first for n in _standing(blocks[cut.start : cut.end]) if n in decisions)
     return min([begin, *covered, *(one for one, last in left if before < one and last < begin)])
 
 
-def _uncovered(situation: Situation) -> list[tuple[int, int]]:
+def _uncovered(situation: CompactionInput) -> list[tuple[int, int]]:
     """Ranges of records that were left out and that no summary in the view covers."""
-    return untold(situation.means.decisions, _standing(situation.blocks), situation.number)
+    return untold(situation.ports.decisions, _standing(situation.blocks), situation.number)
 
 
 def _standing(blocks: Sequence[Block]) -> set[int]:
@@ -216,7 +216,7 @@ def _standing(blocks: Sequence[Block]) -> set[int]:
     return {item.shown.records[0] for block in told for item in block.items}
 
 
-def _cut(situation: Situation) -> _Cut:
+def _cut(situation: CompactionInput) -> _Cut:
     strategy, blocks, system = situation.strategy, situation.blocks, situation.system
     room = max(0, situation.marks.limit - system)
     if len(strategy.grades) == 2:
@@ -250,7 +250,7 @@ def _cut(situation: Situation) -> _Cut:
     return _with_kept(situation, start, end, head, target)
 
 
-def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
+def _with_kept(situation: CompactionInput, start: int, end: int, head: int, target: int) -> _Cut:
     """The cut in which the turns and results that the strategy keeps stay. If they do not fit beside half of the
     summary and some room to spare, they would have to leave soon, so they are summarised now, the oldest results first,
     until the goal is met. This does not apply if the caller asked for these turns and the view has room for them."""
@@ -276,7 +276,7 @@ def _with_kept(situation: Situation, start: int, end: int, head: int, target: in
     return _Cut(start, end, tuple(results), target)
 
 
-def _behind_gap(situation: Situation, index: int) -> int:
+def _behind_gap(situation: CompactionInput, index: int) -> int:
     """`index`, or the first index after the gap if that is greater: the gap has to be summarised."""
     if situation.gap is None:
         return index
@@ -284,7 +284,7 @@ def _behind_gap(situation: Situation, index: int) -> int:
     return max(index, behind)
 
 
-def _head_end(situation: Situation, room: int) -> int:
+def _head_end(situation: CompactionInput, room: int) -> int:
     """The index after the beginning that stays. The beginning reaches up to the first summary, or to the place where
     records were left out that no summary covers; without these, it is as long as `room` tokens hold."""
     blocks, users_only = situation.blocks, situation.strategy.user_tokens > 0
@@ -305,7 +305,7 @@ def _head_end(situation: Situation, room: int) -> int:
     return len(blocks)
 
 
-def _first_hole(situation: Situation) -> int:
+def _first_hole(situation: CompactionInput) -> int:
     """The index of the first block after the task before which records were left out that no summary covers."""
     blocks, holes = situation.blocks, _uncovered(situation)
     task = next((i for i, block in enumerate(blocks) if block.stays != "system text"), len(blocks))
@@ -317,7 +317,7 @@ def _first_hole(situation: Situation) -> int:
     return next(found, len(blocks))
 
 
-def _users_only(situation: Situation, start: int, target: int) -> _Cut:
+def _users_only(situation: CompactionInput, start: int, target: int) -> _Cut:
     """The cut in which the newest user messages and the open turn stay; the summary comes after these messages."""
     blocks = situation.blocks
     end = len(blocks)
@@ -339,7 +339,7 @@ def _users_only(situation: Situation, start: int, target: int) -> _Cut:
     return _Cut(start, end, tuple(kept), target, at_end=True)
 
 
-def _graded(situation: Situation, room: int) -> _Cut:
+def _graded(situation: CompactionInput, room: int) -> _Cut:
     """The cut that keeps the first and last exchange of a conversation of middle size, or the last of a long one."""
     blocks = situation.blocks
     low, high = situation.strategy.grades
