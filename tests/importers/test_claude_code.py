@@ -245,8 +245,9 @@ def test_subagent_files_are_read_with_their_session(tmp_path: Path) -> None:
 
 def test_content_of_another_kind_is_kept_as_a_note() -> None:
     """An empty message in its place would hide that something was there."""
-    session = imported(claude(1, "user", "go"), claude(2, "user", 5), claude(3, "assistant", {"a": 1}))
-    assert len(messages_of(session)) == 1
+    said = [claude_answer(n, f"m{n}", {"type": "text", "text": "on it"}) for n in (4, 5)]
+    session = imported(claude(1, "user", "go"), claude(2, "user", 5), claude(3, "assistant", {"a": 1}), *said)
+    assert len(messages_of(session)) == 3
     assert [warning.line for warning in session.warnings] == [2, 3]
     unreadable = [note.data["content"] for note in of_kind(session, Note) if note.topic == "unreadable"]
     assert unreadable == [5, {"a": 1}]

@@ -99,6 +99,8 @@ class Loop:
 
     def _spent(self, turn: Turn) -> Decimal:
         cost = turn.info.cost
+        if cost.incomplete:
+            raise InputError("max_cost: more was billed in this turn than its transcript says; start another turn")
         if cost.unpriced:
             models = ", ".join(cost.unpriced)
             raise InputError(f"max_cost: the price of {models} is not known; add it to the table of models")

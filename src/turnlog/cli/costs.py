@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..export import dollars
+from ..export import at_least, dollars
 from ..export.wording import longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
@@ -22,7 +22,8 @@ def bill_lines(bills: Bills) -> Iterator[str]:
     cells = [
         (
             name,
-            *(f"{tokens:,}" for tokens in (usage.input, usage.cached, usage.cache_write, usage.output)),
+            *(f"{tokens:,}" for tokens in (usage.input, usage.cached, usage.cache_write)),
+            at_least(usage, usage.output),
             dollars(found),
         )
         for name, usage, found in rows
@@ -32,12 +33,14 @@ def bill_lines(bills: Bills) -> Iterator[str]:
     yield from map(longer, rows[-1][2].longer)
     if rows[-1][2].unpriced:
         yield f"prices that are not known can be written to {own_file()}"
+    if rows[-1][2].incomplete:
+        yield "> more was billed: the transcript has the figures from before the end of some answers"
 
 
 def bill_json(bills: Bills) -> dict[str, Any]:
-    """A bill as JSON: tokens, and dollars as numbers; null if a price is not known."""
+    """A bill as JSON: tokens, and dollars as numbers; null if a price or a number of tokens is not known."""
     found = total_cost(bills)
-    amounts = {key: value for key, value in asdict(found).items() if key not in ("unpriced", "assumed", "longer")}
+    amounts = {key: value for key, value in asdict(found).items() if not isinstance(value, tuple)}
     return {
         "usage": asdict(total_usage(bills)),
         "cost": {
@@ -46,5 +49,6 @@ def bill_json(bills: Bills) -> dict[str, Any]:
             "unpriced": found.unpriced,
             "assumed": found.assumed,
             "longer": found.longer,
+            "incomplete": found.incomplete,
         },
     }

@@ -68,6 +68,7 @@ def _import(arguments: Namespace) -> int:
                 continue
             sessions, failed = _read(origin)
             progress.clear()
+            code = max(code, int(any(one.lost != "nothing" for each in sessions for one in each.warnings)))
             for imported in sessions:
                 seen.update(imported.files)
                 failed = _keep(store, imported, redactor, arguments.json) or failed

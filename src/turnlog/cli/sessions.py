@@ -12,7 +12,7 @@ import msgspec
 from .._platform.units import counted
 from ..config.settings import SOURCES
 from ..errors import SessionNotFound
-from ..export import dollars, visible
+from ..export import at_least, dollars, visible
 from ..importers.titles import first_words
 from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
@@ -112,7 +112,7 @@ def _figures(bills: Bills | None) -> tuple[str, str]:
     if bills is None:
         return "-", "-"
     usage = total_usage(bills)
-    return f"{usage.input + usage.output:,}", dollars(total_cost(bills))
+    return at_least(usage, usage.input + usage.output), dollars(total_cost(bills))
 
 
 def _fork(arguments: Namespace) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .page import as_html
     from .trajectory_page import as_trajectory
     from .trajectory_picture import as_trajectory_picture
-    from .wording import dollars, in_short, is_priced, tokens_of
+    from .wording import at_least, dollars, in_short, is_priced, tokens_of
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -33,7 +33,7 @@ else:
             "page": "as_html",
             "trajectory_page": "as_trajectory",
             "trajectory_picture": "as_trajectory_picture",
-            "wording": "dollars in_short is_priced tokens_of",
+            "wording": "at_least dollars in_short is_priced tokens_of",
         },
     )
 
@@ -49,6 +49,7 @@ __all__ = [
     "as_markdown",
     "as_trajectory",
     "as_trajectory_picture",
+    "at_least",
     "describe",
     "describe_part",
     "dollars",

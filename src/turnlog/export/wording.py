@@ -31,7 +31,12 @@ def longer(model: str) -> str:
 def tokens_of(usage: Usage) -> str:
     """Usage in a few words."""
     written = f", {usage.cache_write:,} written to the cache" if usage.cache_write else ""
-    return f"{usage.input:,} tokens in ({usage.cached:,} cached{written}), {usage.output:,} out"
+    return f"{usage.input:,} tokens in ({usage.cached:,} cached{written}), {at_least(usage, usage.output)} out"
+
+
+def at_least(usage: Usage, tokens: int) -> str:
+    """A number of tokens of this usage, with `>` if more were billed than is known."""
+    return f"{'>' if usage.incomplete else ''}{tokens:,}"
 
 
 def in_short(bills: Bills) -> str:
@@ -39,6 +44,7 @@ def in_short(bills: Bills) -> str:
     found = total_cost(bills)
     doubts = [f"no full price for {name or 'a model without a name'}" for name in found.unpriced]
     doubts += [longer(name) for name in found.longer]
+    doubts += [f"more was billed for {name or 'a model without a name'} than is on record" for name in found.incomplete]
     for name in found.assumed:
         like = find_model(name)
         doubts.append(f"{name} priced as {like.taken_for if like else name}")

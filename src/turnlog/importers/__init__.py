@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed, InputError
+from ..log.records import MessageRecord
 from . import (
     bodies,
     claude_code,
@@ -30,6 +31,7 @@ from . import (
 )
 from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
+from .unread import is_hollow
 
 __all__ = ["Damage", "IMPORTERS", "Imported", "Importer", "Origin", "detect", "read_file"]
 
@@ -78,10 +80,24 @@ def detect(origin: str | Path | bytes) -> Importer:
 def read_file(origin: str | Path | bytes) -> list[Imported]:
     """Every session of a transcript (a path, or its bytes), the main one first.
 
-    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read.
+    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if at least half of its
+    entries are not understood.
     """
     source = _given(origin)
-    return detect(source).read(source)
+    importer = detect(source)
+    sessions = importer.read(source)
+    lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
+    bodies_read = (draft.body for session in sessions for draft in session.drafts)
+    understood = sum(isinstance(body, MessageRecord) and not is_hollow(body.message) for body in bodies_read)
+    if not lost or len(lost) < understood:
+        return sessions
+    first = lost[0]
+    place = f"line {first.line}: {first.message}" if first.line else first.message
+    raise ImportFailed(
+        f"{origin_name(source)}: not imported: it comes near to the format {importer.name}, but of its entries "
+        f"{len(lost)} are not understood and {understood} are ({place}). Give the file that the agent wrote itself, or "
+        "export the session in another format"
+    )
 
 
 def _given(origin: str | Path | bytes) -> Origin:

@@ -21,6 +21,7 @@ from ..providers import PROVIDERS
 from ..providers.protocol import Provider
 from .apis import LIST_KEYS, api_of, api_of_messages, is_body, is_message
 from .drafting import Drafting
+from .foreign import foreign
 from .json_values import within, without, word
 from .protocol import Imported, Origin, digest_of, with_own_ids
 from .titles import title_from
@@ -100,6 +101,8 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         lines = list(file.lines())
     else:
         lines = [Line(0, item) for item in value] if isinstance(value, list) else [Line(0, value)]
+    if known := foreign(line.value for line in lines):
+        raise ImportFailed(f"{file.name}: {known}")
     messages = [line for line in lines if is_message(line.value)]
     if messages and not any(is_body(line.value) for line in lines):
         yield _of_messages(messages, lines, file)
@@ -110,13 +113,13 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         if conversation is not None:
             yield conversation
         else:
-            file.warn(line.number, f"{place or 'the document'} left out: it contains no conversation")
+            file.warn(line.number, f"{place or 'the document'} left out: it contains no conversation", "entry")
 
 
 def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _Conversation:
     for index, line in enumerate(lines):
         if not is_message(line.value):
-            file.warn(line.number, f"entry {index} left out: not a message")
+            file.warn(line.number, f"entry {index} left out: not a message", "entry")
     values = [line.value for line in messages]
     api = api_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)

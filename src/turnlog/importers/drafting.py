@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,9 +17,12 @@ from ..log.store import Draft
 from ..log.usage import Usage, tokens_billed
 from ..providers.protocol import Reply
 from .file_changes import ChangedFiles
-from .protocol import Damage, Imported, session_id_of
+from .protocol import Damage, Imported, Lost, session_id_of
 from .repeats import without_repeats
 from .transcript import Transcript
+from .unread import is_hollow, unread
+
+_LINE = re.compile(r"lines? (\d+)")
 
 
 def as_utc(value: Any) -> str:
@@ -84,10 +88,18 @@ class Drafting:
         """Append a record and return its number."""
         self.drafts.append(Draft(body, self._time))
         if isinstance(body, MessageRecord):
+            self._report_unread(body)
             for part in body.message.parts:
                 if isinstance(part, ToolCall):
                     self._calls[part.id] = (self.last, part)
         return self.last
+
+    def _report_unread(self, body: MessageRecord) -> None:
+        place = _LINE.match(body.source)
+        where = "" if place else f"{body.source}: " if body.source else ""
+        hollow = is_hollow(body.message)
+        for what in unread(body.message):
+            self.warn(int(place[1]) if place else 0, f"{where}not read: {what}", "entry" if hollow else "part")
 
     def reply(self, reply: Reply, source: str, reason: str) -> None:
         """Append a parsed answer with its media. An incomplete answer becomes a partial answer; `reason` is used if it
@@ -166,13 +178,13 @@ class Drafting:
         self.blobs[name] = data
         return name
 
-    def warn(self, line: int, message: str) -> None:
-        """Report damage on a line (0: in the whole file)."""
-        self.warnings.append(Damage(self.transcript.name, line, message))
+    def warn(self, line: int, message: str, lost: Lost = "part") -> None:
+        """Report damage on a line (0: in the whole file), and what is lost by it."""
+        self.warnings.append(Damage(self.transcript.name, line, message, lost))
 
-    def unreadable(self, line: int, what: str, value: Any) -> None:
+    def unreadable(self, line: int, what: str, value: Any, lost: Lost = "part") -> None:
         """Record `value`, which cannot be read, as a note, and report it."""
-        self.warn(line, f"{what} could not be read; it is kept as a note")
+        self.warn(line, f"{what} could not be read; it is kept as a note", lost)
         self.note("unreadable", value)
 
     def note(self, topic: str, data: Any, text: str = "") -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,12 +23,19 @@ Origin = Path | bytes
 """The source of a transcript: a file (for some formats a folder), or its bytes."""
 
 
+Lost = Literal["entry", "part", "nothing"]
+"""What is not imported: a whole message or line because it is not understood, anything else, or nothing that was
+said."""
+
+
 class Damage(Struct, frozen=True):
-    """A damaged part of a transcript, and what was done about it. `line` counts from 1; 0 means the whole file."""
+    """A part of a transcript that is damaged or not understood, and what was done about it. `line` counts from 1; 0
+    means the whole file. `lost` says how much of the conversation is not imported because of it."""
 
     file: str
     line: int
     message: str
+    lost: Lost = "part"
 
 
 class Imported(Struct, frozen=True, kw_only=True):

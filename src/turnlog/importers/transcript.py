@@ -13,7 +13,7 @@ from msgspec import Struct
 from .._platform.encoding import plain_utf8
 from .._platform.units import an
 from ..errors import ImportFailed
-from .protocol import Damage, Origin, contents, origin_name
+from .protocol import Damage, Lost, Origin, contents, origin_name
 
 _DEEPEST = 200
 """No transcript is nested nearly as deeply as this; deeper values could make recursive code fail."""
@@ -41,9 +41,9 @@ class Transcript:
         self.data = plain_utf8(contents(origin))
         self.warnings: list[Damage] = []
 
-    def warn(self, line: int, message: str) -> None:
-        """Report damage on a line (0: the whole file)."""
-        self.warnings.append(Damage(self.name, line, message))
+    def warn(self, line: int, message: str, lost: Lost = "part") -> None:
+        """Report damage on a line (0: the whole file), and what is lost by it."""
+        self.warnings.append(Damage(self.name, line, message, lost))
 
     def refused(self, missing: str, advice: str) -> ImportFailed:
         """The error for a file that contains no part that its format requires."""
@@ -61,7 +61,7 @@ class Transcript:
             stripped = raw.strip()
             if b"\0" in stripped:
                 stripped = stripped.replace(b"\0", b"").strip()
-                self.warn(number, "NUL bytes left out")
+                self.warn(number, "NUL bytes left out", "nothing")
             try:
                 text = stripped.decode("utf-8")
             except UnicodeDecodeError:

@@ -117,6 +117,8 @@ class UsageRecord(
 
     `counted` is the count of the whole request before it was sent, `answer` the tokens of the answer by the same
     counter (0 if the answer is not kept). Later counts are calibrated with both. `cache` is about the prompt cache.
+    `response_id` is the provider's id of the answer if transcripts of several sessions may have it: sums over sessions
+    count it once.
     """
 
     provider: str
@@ -126,6 +128,7 @@ class UsageRecord(
     counted: Count | None = None
     answer: int = 0
     cache: CacheRead | None = None
+    response_id: str = ""
 
 
 class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="decision"):

@@ -212,7 +212,9 @@ class Store(RecordStore, Protocol):
         among them."""
 
     def usages(self) -> dict[str, Bills]:
-        """The `usage` of every session that was billed anything, by session id. Raises CorruptRecord."""
+        """What was billed in each session, by session id, without what an older session has as well (as forks and
+        resumed transcripts do), so that it can be added. Sessions that were billed nothing of their own are left out.
+        Raises CorruptRecord."""
 
     def rename(self, session_id: str, title: str) -> None:
         """Change the title of a session. Raises SessionNotFound."""

@@ -28,7 +28,8 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     part of `cache_write` that is kept for an hour. `output` is everything the model wrote, including reasoning;
     `reasoning` is the part that was reasoning. `window` is what the model read in its last step, if the provider billed
     several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`. `cleared` is what the
-    provider left out of the request by itself, and so is not in `input`.
+    provider left out of the request by itself, and so is not in `input`. `incomplete`: more was billed than is known,
+    as a transcript has the figures from before the end of an answer; all figures are minimums.
     """
 
     input: int = 0
@@ -39,6 +40,7 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     cache_write_1h: int = 0
     window: int = 0
     cleared: int = 0
+    incomplete: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         """The sum of what was billed."""
@@ -49,6 +51,7 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
             cache_write=self.cache_write + other.cache_write,
             reasoning=self.reasoning + other.reasoning,
             cache_write_1h=self.cache_write_1h + other.cache_write_1h,
+            incomplete=self.incomplete or other.incomplete,
         )
 
 

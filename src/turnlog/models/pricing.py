@@ -29,8 +29,8 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     `input` is input that was neither read from the cache (`cached`) nor written to it (`cache_write`), `output` what
     the model wrote. A part is None if its price is unknown. `at_least` is the sum of all known parts. `unpriced`
     names the models with a missing price, `assumed` those with the prices of another model because they are not in the
-    table, and `longer` those whose prices hold for shorter prompts than these may have been (`Prices.up_to`). Costs can
-    be added.
+    table, `longer` those whose prices hold for shorter prompts than these may have been (`Prices.up_to`), `incomplete`
+    those of which more was billed than is known. Costs can be added.
     """
 
     input: Decimal | None = _ZERO
@@ -41,11 +41,12 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     unpriced: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     longer: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     @property
     def total(self) -> Decimal | None:
-        """The sum of all parts; None if one of them is unknown, or may be more."""
-        return None if self.unpriced or self.longer else self.at_least
+        """The sum of all parts; None if one of them is unknown, or known only as a minimum."""
+        return None if self.unpriced or self.longer or self.incomplete else self.at_least
 
     def __add__(self, other: Cost) -> Cost:
         """The sum of two costs."""
@@ -58,6 +59,7 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
             unpriced=_names(self.unpriced, other.unpriced),
             assumed=_names(self.assumed, other.assumed),
             longer=_names(self.longer, other.longer),
+            incomplete=_names(self.incomplete, other.incomplete),
         )
 
 
@@ -90,6 +92,7 @@ def cost(usage: Usage, model: str) -> Cost:
         unpriced=(model,) if len(known) < len(parts) else (),
         assumed=(model,) if found and found.taken_for and any(known) else (),
         longer=(model,) if prices.up_to is not None and usage.input > prices.up_to else (),
+        incomplete=(model,) if usage.incomplete else (),
     )
 
 

@@ -37,6 +37,7 @@ from ..log.store import (
     check_session_id,
     utc_now,
 )
+from .billing import billed_once
 from .blob_gc import unused
 from .blobs import BlobCheck, Put, is_blob_name, named, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
@@ -182,12 +183,7 @@ class BaseStore(Store):
         return usage_by_model(self.of_kinds(session_id, ("usage",)))
 
     def usages(self) -> dict[str, Bills]:
-        found = {}
-        for info in self.sessions():
-            with suppress(SessionNotFound):  # deleted meanwhile
-                if bills := self.usage(info.id):
-                    found[info.id] = bills
-        return found
+        return billed_once(self.sessions(), lambda session_id: self.of_kinds(session_id, ("usage",)))
 
     # -- sessions --------------------------------------------------------------------------------
 

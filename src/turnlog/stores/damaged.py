@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..errors import CorruptRecord, SessionNotFound, StoreError
+from ..errors import CorruptRecord, StoreError
 from ..log.bills import Bills, usage_by_model
 from ..log.records import Record
 from ..log.store import Hit, Problem, Store
+from .billing import billed_once
 from .blobs import BlobCheck
 from .records import blob_names, damage_in, damaged_session, numbered, of_any
 from .search import Search
@@ -183,13 +184,7 @@ class PastDamage(StoreWrapper):
         try:
             return dict(self.store.usages())
         except CorruptRecord:
-            found = {}
-            for info in self.store.sessions():
-                try:
-                    found[info.id] = self.usage(info.id)
-                except SessionNotFound:  # deleted meanwhile
-                    continue
-            return {name: bills for name, bills in found.items() if bills}
+            return billed_once(self.store.sessions(), lambda session_id: self.of_kinds(session_id, ("usage",)))
 
     def _met(self, problem: Problem) -> None:
         if problem not in self._told:

@@ -31,6 +31,8 @@ _FORMAT = "claude-code-jsonl"
 
 _KEYS = re.compile(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
+_PARTS = re.compile(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
+"""Messages of qwen-code, in the same envelope."""
 _SESSION = re.compile(rb'"sessionId"\s*:')
 
 
@@ -43,7 +45,7 @@ class ClaudeCode:
         """Recognised by envelope keys that no other format has."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0 if not _KEYS.search(head) else 30
-        if not _KEYS.search(head):
+        if not _KEYS.search(head) or _PARTS.search(head):
             return 0
         return 90 if _SESSION.search(head) else 60
 
@@ -120,7 +122,7 @@ def _described(imported: Imported, path: Path) -> Imported:
     try:
         facts: Any = Transcript(meta).document()
     except (ValueError, ImportFailed):
-        return with_damage(imported, Damage(str(meta), 0, "left out: not JSON"))
+        return with_damage(imported, Damage(str(meta), 0, "left out: not JSON", "nothing"))
     time = imported.drafts[-1].time if imported.drafts else ""
     note = Draft(Note("agent", data=facts), time)
     title = word(within(facts, "description")) or imported.title

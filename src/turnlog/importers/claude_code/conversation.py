@@ -95,10 +95,12 @@ class _Conversation:
 
     def _message(self, step: Step, role: str) -> Message | None:
         """The step's message; blocks that cannot be read become notes and warnings."""
-        blocks = [(entry, block) for entry in step.entries for block in blocks_of(entry.record)]
+        blocks = step.blocks
         content: Any = [block for _, block in blocks]
         if len(step.entries) == 1:
             content = message_of(step.record).get("content")
+        if not isinstance(content, (str, list)):
+            return None
         whole = parse(PROVIDER, {"messages": [{"role": role, "content": content}]}, self.log)
         if whole:
             return whole[0]
@@ -119,7 +121,7 @@ class _Conversation:
             return
         message = self._message(step, "assistant")
         if message is None:
-            self.log.unreadable(step.line, "the content of an answer", wire)
+            self.log.unreadable(step.line, "the content of an answer", wire, "entry")
             return
         model = word(wire.get("model"))
         body = MessageRecord(
@@ -130,10 +132,10 @@ class _Conversation:
             source=step.source,
         )
         self._remember(step, self.log.add(body))
-        self._usage(wire, model)
+        self._usage(step, wire, model)
         self.log.note_rest("answer", without(wire, _ANSWER_KEYS))
 
-    def _usage(self, wire: Mapping[str, Any], model: str) -> None:
+    def _usage(self, step: Step, wire: Mapping[str, Any], model: str) -> None:
         raw = wire.get("usage")
         if not isinstance(raw, dict) or model == "<synthetic>":
             return
@@ -144,7 +146,9 @@ class _Conversation:
         if usage is None:
             self.log.note("usage", raw)
         else:
-            self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw))
+            usage = replace(usage, incomplete=_is_placeholder(step))
+            answer = word(wire.get("id"))
+            self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw, response_id=answer))
 
     def _user(self, step: Step) -> None:
         record = step.record
@@ -153,7 +157,7 @@ class _Conversation:
             return
         message = self._message(step, "user")
         if message is None:
-            self.log.unreadable(step.line, "the content of a user message", record.get("message"))
+            self.log.unreadable(step.line, "the content of a user message", record.get("message"), "entry")
             return
         text = result_text(message.parts)
         if record.get("isCompactSummary"):
@@ -234,9 +238,14 @@ class _Conversation:
         kind = str(record.get("type", "unknown"))
         kinds = (record.get("subtype"), within(record, "data", "type"), within(record, "attachment", "type"))
         topic = next((f"{kind}/{own}" for own in kinds if isinstance(own, str)), kind)
+        if topic == _QUEUED:
+            self._queued(step, mapping(record.get("attachment")))
+            return
         if topic == "system/compact_boundary":
             self.boundary = record
         self._name(kind, record)
+        if message_of(record):
+            self.log.warn(step.line, f"the message of a record of type {kind!r} is kept as a note", "entry")
         parent_call = str(record.get("parentToolUseID") or record.get("toolUseID") or "")
         known = self.steps.known.get(parent_call, [])
         note = without(record, _ENVELOPE)
@@ -249,6 +258,20 @@ class _Conversation:
         if topic == "system/turn_duration" and self.log.turn:
             self.log.close_turn("completed")
 
+    def _queued(self, step: Step, attachment: Mapping[str, Any]) -> None:
+        """What was said while the model worked, and was given to it with the next results: by the user, or by a program
+        (a finished task, another agent)."""
+        body = {"messages": [{"role": "user", "content": attachment.get("prompt")}]}
+        message = next(iter(parse(PROVIDER, body, self.log)), None)
+        if message is None or not message.parts:
+            self.log.unreadable(step.line, "the prompt of a queued command", attachment)
+            return
+        by = word(within(attachment, "origin", "kind")) or "human"
+        typed = attachment.get("commandMode", "prompt") == "prompt" and by == "human" and not _is_meta(step, attachment)
+        message = replace(message, by_program=not typed)
+        self._remember(step, self.log.add(MessageRecord(message=message, source=step.source)))
+        self.log.note_rest(_QUEUED, without(attachment, ("type", "prompt")))
+
     def _name(self, kind: str, record: Mapping[str, Any]) -> None:
         if kind not in _TITLES:
             return
@@ -259,5 +282,18 @@ class _Conversation:
             self.title, self.title_rank = name, rank
 
 
+def _is_meta(step: Step, attachment: Mapping[str, Any]) -> bool:
+    return True in (step.record.get("isMeta"), attachment.get("isMeta"))
+
+
+def _is_placeholder(step: Step) -> bool:
+    """Whether the usage of an answer is that from its beginning: no record says how the answer ended, and the output
+    never grew. Claude Code writes such records while it streams, with outputs of 1 to 20 tokens."""
+    wires = [message_of(entry.record) for entry in step.entries]
+    outputs = [within(wire, "usage", "output_tokens") for wire in wires]
+    return not any(wire.get("stop_reason") for wire in wires) and all(output == outputs[0] for output in outputs)
+
+
+_QUEUED = "attachment/queued_command"
 _ANSWER_KEYS = frozenset({"id", "type", "role", "model", "content", "stop_reason", "usage"})
 _EMPTY_ANSWER: dict[str, Any] = {"type": "message", "role": "assistant", "content": [], "stop_reason": None}

@@ -1,7 +1,8 @@
 """The records of a Claude Code chain as steps: an API message is one step, even if it was split.
 
 Claude Code writes each content block of an answer as a separate record, all with the same `message.id`, and may write
-results of parallel calls between them.
+results of parallel calls between them. iFlow writes an answer several times while it grows: each record repeats the
+calls that still run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...log.texts import strings_in
-from ..json_values import mapping
+from ..json_values import mapping, objects
 from ..transcript import Transcript
 
 
@@ -37,6 +38,20 @@ class Step(Struct, frozen=True):
     def line(self) -> int:
         """The line of the first record."""
         return self.entries[0].line
+
+    @property
+    def blocks(self) -> list[tuple[Entry, Any]]:
+        """The content blocks with their records; a call that a later record repeats stands once, as it was last."""
+        found: list[tuple[Entry, Any]] = []
+        for entry in self.entries:
+            others = list(enumerate(found))
+            for block in blocks_of(entry.record):
+                same = next((i for i, (_, earlier) in others if _repeats(block, earlier)), None)
+                if same is None:
+                    found.append((entry, block))
+                else:
+                    found[same] = entry, block
+        return found
 
     @property
     def source(self) -> str:
@@ -64,7 +79,7 @@ def entries_of(file: Transcript) -> list[Entry]:
         same = earlier.record == entry.record
         if earlier is not entry:
             what = "left out: repeats" if same else "kept, although it has the uuid of"
-            file.warn(line.number, f"{what} line {earlier.line} (uuid {uuid})")
+            file.warn(line.number, f"{what} line {earlier.line} (uuid {uuid})", "nothing")
         if earlier is entry or not same:
             entries.append(entry)
     return entries
@@ -88,6 +103,26 @@ def is_results(record: dict[str, Any]) -> bool:
     return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks_of(record))
 
 
+def _repeats(block: Any, earlier: Any) -> bool:
+    """Whether a block is a call that repeats an earlier one, which may have had fewer arguments then."""
+    if not _is_call(block) or not _is_call(earlier):
+        return False
+    same = all(block.get(key) == earlier.get(key) for key in ("id", "name"))
+    return (
+        same and bool(block.get("id")) and mapping(earlier.get("input")).items() <= mapping(block.get("input")).items()
+    )
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
+
+
+def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
+    """The calls that this record has no result of."""
+    answered = {block.get("tool_use_id") for block in objects(message_of(record).get("content"))}
+    return [call for call in calls if call.get("id") not in answered]
+
+
 class Steps:
     """Iterates over the steps of a chain, in file order. `known` maps each call id to the texts of the call and its
     result."""
@@ -103,17 +138,23 @@ class Steps:
         steps: list[list[Entry]] = []
         open_id: Any = None
         open_step: list[Entry] = []
+        open_calls: list[Any] = []
         for entry in self.entries:
             kind = entry.record.get("type")
             own_id = message_of(entry.record).get("id") if kind == "assistant" else None
-            if own_id is not None and own_id == open_id:
+            calls = list(filter(_is_call, blocks_of(entry.record))) if kind == "assistant" else []
+            is_repeat = any(_repeats(call, earlier) for call in calls for earlier in open_calls)
+            if is_repeat or (own_id is not None and own_id == open_id):
                 open_step.append(entry)
+                open_calls += calls
                 continue
             steps.append([entry])
             if kind == "assistant":
-                open_id, open_step = own_id, steps[-1]
-            elif (kind == "user" and not is_results(entry.record)) or entry.record.get("subtype") == "compact_boundary":
-                open_id = None
+                open_id, open_step, open_calls = own_id, steps[-1], calls
+            elif kind == "user" and is_results(entry.record):
+                open_calls = _without_results(open_calls, entry.record)
+            elif kind == "user" or entry.record.get("subtype") == "compact_boundary":
+                open_id, open_calls = None, []
         return (Step(tuple(step)) for step in steps)
 
     def _learn(self, record: dict[str, Any]) -> None:

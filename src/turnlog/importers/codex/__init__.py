@@ -76,7 +76,7 @@ def _entries_of(file: Transcript) -> list[Entry]:
             alike = timed.setdefault((str(entry.time), str(entry.payload.get("call_id"))), [])
             same = next((other for other in alike if other.payload == entry.payload), None)
             if same is not None:
-                file.warn(line.number, f"left out: repeats line {same.line}")
+                file.warn(line.number, f"left out: repeats line {same.line}", "nothing")
                 continue
             alike.append(entry)
         entries.append(entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from ...log.records import Configuration, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_responses import PROVIDER
 from ...view.program_prefaces import is_preface
-from ..drafting import Drafting
+from ..drafting import Drafting, as_utc
 from ..json_values import items, within, without, word
 from ..messages import parse
 from ..repeats import result_text
@@ -43,6 +44,10 @@ class Facts(Struct, frozen=True):
 
 _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
 """Items that Codex stores but never sends."""
+
+_BURST = timedelta(milliseconds=250)
+"""The longest gap between two lines of a copied history, which Codex writes at once. Between a prompt and the usage of
+its answer lies a request to the model."""
 
 _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
 """Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. For a subagent,
@@ -78,8 +83,10 @@ class _Rollout:
             "compacted": self._compacted,
             "event_msg": self._event,
         }
-        for entry in self.entries:
+        copied = _copied_lines(self.entries)
+        for number, entry in enumerate(self.entries):
             self.log.at(entry.time)
+            self.events.is_copy = number < copied
             handler = handlers.get(entry.kind)
             if handler is None:
                 self.log.note(entry.kind, entry.payload)
@@ -101,8 +108,7 @@ class _Rollout:
         own = meta.get("id") or meta.get("session_id")
         if not self.session and isinstance(own, str):
             self.session = own
-            spawned = within(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
-            parent = word(meta.get("forked_from_id") or meta.get("parent_thread_id") or spawned)
+            parent = _parent_of(meta)
             self.parent = parent if parent != own else ""
             self.log.opened(meta.get("source"), _SOURCES)
         if text := word(within(meta, "base_instructions", "text")):
@@ -222,6 +228,28 @@ _EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD = 400
 """Codex writes how a command ended into this many first characters of its result. The command's output follows and may
 contain any text."""
+
+
+def _copied_lines(entries: list[Entry]) -> int:
+    """The number of lines at the beginning of a fork's or a subagent's rollout that Codex may have copied from its
+    parent: those from before it began, and those written at once when it began. Older versions kept the times of the
+    parent's lines, newer ones write all with the time of the fork (codex-rs, core/src/agent/control/spawn.rs)."""
+    metas = [entry.payload for entry in entries[:1] if entry.kind == "session_meta"]
+    if not any(_parent_of(meta) for meta in metas):
+        return 0
+    last = ""
+    for number, entry in enumerate(entries):
+        time = as_utc(entry.time)
+        if time and last and datetime.fromisoformat(time) - datetime.fromisoformat(last) > _BURST:
+            return number
+        last = max(last, time)
+    return len(entries)
+
+
+def _parent_of(meta: Mapping[str, Any]) -> str:
+    """The id of the session that a rollout was forked from, or whose subagent it is."""
+    spawned = within(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
+    return word(meta.get("forked_from_id") or meta.get("parent_thread_id") or spawned)
 
 
 def _outcome_in_text(text: str) -> Outcome | None:

@@ -43,7 +43,8 @@ _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "time
 
 class Events:
     """Records events one by one. `outcomes`: the outcomes of calls by id. `title`: the session's name. `first_prompt`:
-    the beginning of the user's first message. `patched`: the calls whose file changes are in an event."""
+    the beginning of the user's first message. `patched`: the calls whose file changes are in an event. `is_copy`: these
+    lines are copies of another session's, which has their usage."""
 
     def __init__(self, log: Drafting, known: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
@@ -54,6 +55,7 @@ class Events:
         self.title = ""
         self.first_prompt = ""
         self.totals: Any = None
+        self.is_copy = False
         self.handlers: dict[str, Callable[[_Payload], None]] = {
             "token_count": self._usage,
             "task_started": self._opened,
@@ -109,6 +111,9 @@ class Events:
             self.log.note_changes("rate_limits", {"rate_limits": payload.get("rate_limits")})
             return
         self.totals = totals
+        if self.is_copy:
+            self.log.note("copied_usage", _rest(payload))
+            return
         self.log.add(UsageRecord(PROVIDER.name, self.model, billed(last, _USAGE), _rest(payload)))
 
     def _opened(self, payload: _Payload) -> None:
@@ -209,7 +214,7 @@ def _seconds(duration: Any, line: int, log: Drafting) -> float:
     try:
         return _whole(duration, "secs") + _whole(duration, "nanos") / 1e9
     except OverflowError:
-        log.warn(line, "a duration was left out: it is too large for a number")
+        log.warn(line, "a duration was left out: it is too large for a number", "nothing")
         return 0.0
 
 

@@ -146,7 +146,7 @@ def _is_update(old: Body, new: Body) -> bool:
     if unnumbered(old) == unnumbered(new):
         return True
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
-        fields = type(old.usage).__struct_fields__
+        fields = [name for name in type(old.usage).__struct_fields__ if name != "incomplete"]
         grew = all(getattr(new.usage, name) >= getattr(old.usage, name) for name in fields)
         return grew and (old.provider, old.model) == (new.provider, new.model)
     if isinstance(old, Note) and isinstance(new, Note):

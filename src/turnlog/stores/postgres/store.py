@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 from itertools import groupby
 
-from ...errors import CorruptRecord, SessionNotFound, StoreError
-from ...log.bills import Bills, usage_by_model
+from ...errors import CorruptRecord, StoreError
+from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import (
@@ -25,6 +25,7 @@ from ...log.store import (
     utc_now,
 )
 from ..base import BaseStore
+from ..billing import billed_once
 from ..blobs import whole_blob
 from ..labels import KnownLabels, labels_given
 from ..leases import Lease
@@ -110,15 +111,10 @@ class PostgresStore(BaseStore):
             return bills, [name for (name,) in db.execute(_FORKS)]
 
         rows, forks = self._database.read(read)
-        found = {
-            name: usage_by_model(numbered(n, raw) for _, n, raw in some)
-            for name, some in groupby(rows, key=lambda row: row[0])
-        }
-        for name in forks:
-            with suppress(SessionNotFound):  # deleted meanwhile
-                if bills := self.usage(name):
-                    found[name] = bills
-        return found
+        own = {name: [numbered(n, raw) for _, n, raw in some] for name, some in groupby(rows, key=lambda row: row[0])}
+        return billed_once(
+            self.sessions(), lambda name: self.of_kinds(name, ("usage",)) if name in forks else own.get(name, ())
+        )
 
     # -- sessions --------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here
-from ...errors import BlobMissing, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
+from ...errors import BlobMissing, CorruptRecord, InputError, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -29,6 +29,7 @@ from ...log.store import (
     utc_now,
 )
 from ..base import BaseStore
+from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability, check_durability
 from ..labels import KnownLabels, labels_given
@@ -163,16 +164,13 @@ class SqliteStore(BaseStore):
 
     def usages(self) -> dict[str, Bills]:
         with self._database.reading() as db:
-            found = read_usages(db)
-            forks = [
+            own = read_usages(db)
+            forks = {
                 name for (name,) in db.execute("select id from sessions where id is not null and base is not null")
-            ]
-        for name in forks:
-            found.pop(name, None)
-            with suppress(SessionNotFound):  # deleted meanwhile
-                if bills := self.usage(name):
-                    found[name] = bills
-        return found
+            }
+        return billed_once(
+            self.sessions(), lambda name: self.of_kinds(name, ("usage",)) if name in forks else own.get(name, ())
+        )
 
     def rename(self, session_id: str, title: str) -> None:
         with self._database.writing() as db:

@@ -1,4 +1,4 @@
-"""The usage of all sessions in an SQLite store, from the usage records alone."""
+"""The usage records of all sessions in an SQLite store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ...errors import CorruptRecord
-from ...log.bills import Bills, usage_by_model
 from ...log.codec import decode_record
 from ...log.records import Record
 from .packs import held
@@ -16,12 +15,12 @@ from .schema import RARE
 _ALL = f"select id >> 32, id & 0xffffffff, {held()} from records where kind = 'usage' {RARE} order by id"
 
 
-def read_usages(db: sqlite3.Connection) -> dict[str, Bills]:
-    """The usage in every session's own log, in one pass over the store's usage records. As in a listing, checksums are
-    not checked. Raises CorruptRecord for bytes that are not a record."""
+def read_usages(db: sqlite3.Connection) -> dict[str, list[Record]]:
+    """The usage records in every session's own log, in one pass. As in a listing, checksums are not checked. Raises
+    CorruptRecord for bytes that are not a record."""
     names = dict(db.execute("select no, id from sessions where id is not null"))
     return {
-        names[no]: usage_by_model(_decoded(names[no], rows))
+        names[no]: list(_decoded(names[no], rows))
         for no, rows in groupby(db.execute(_ALL), key=lambda row: row[0])
         if no in names
     }

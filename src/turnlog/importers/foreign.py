@@ -1,0 +1,123 @@
+"""Recognise formats that come near to one that is read, and say why they are not read.
+
+Such a file has keys of a conversation, but its content is in places that no importer looks at. Read as the nearest
+format, it would become messages without content. The formats are those of their programs' own public sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from msgspec import Struct
+
+_KINDS = ("type", "kind", "from", "part_kind")
+_DEPTH = 5
+_ITEMS = 50
+
+
+class Foreign(Struct, frozen=True):
+    """A format that is not read. `marks` are paths that its values have together (`a.b[].c`, or `type=word` for the
+    value of a key that names a kind); `near` is the format that comes near, and what is different."""
+
+    name: str
+    near: str
+    marks: frozenset[str]
+
+
+def _foreign(name: str, near: str, *marks: str) -> list[Foreign]:
+    return [Foreign(name, near, frozenset(each.split())) for each in marks]
+
+
+_FORMATS = (
+    *_foreign("a session of qwen-code", "claude-code, but messages have `parts`", "parentUuid message.parts[]"),
+    *_foreign(
+        "an agent transcript of Cursor",
+        "claude-code and request bodies, but lines have `role` beside `message`, and calls have no ids",
+        "role message.content",
+    ),
+    *_foreign(
+        "a thread of Amp",
+        "a body of Anthropic's API, but results have `toolUseID` and `run`",
+        "messages[].content[].toolUseID",
+        "v messages[].messageId messages[].content[].type",
+    ),
+    *_foreign(
+        "what `gemini --output-format stream-json` printed",
+        "claude-stream-json; give the session file of ~/.gemini/tmp/*/chats",
+        "type=init type=message session_id",
+        "type=tool_use tool_name tool_id",
+        "type=message role content delta",
+    ),
+    *_foreign(
+        "what `codex exec --json` printed",
+        "codex; give the rollout-*.jsonl of ~/.codex/sessions",
+        "type=thread.started",
+        "type=item.completed item.type",
+    ),
+    *_foreign(
+        "the events of a session of GitHub Copilot CLI",
+        "none",
+        "type=session.start data.sessionId",
+        "type=user.message data.content",
+        "type=assistant.message data.content",
+    ),
+    *_foreign(
+        "a session of opencode",
+        "request bodies, but messages are `info` with `parts`",
+        "info messages[].parts[]",
+        "info.role parts[].type",
+        "role sessionID modelID",
+    ),
+    *_foreign("a chat of VS Code", "none", "requests[].message.text requests[].response[]"),
+    *_foreign("a data export of ChatGPT", "none", "mapping current_node"),
+    *_foreign("a data export of Claude.ai", "none", "chat_messages[].sender"),
+    *_foreign("a session of goose", "request bodies, but messages are in `conversation`", "conversation[].content[]"),
+    *_foreign("a session of kimi-code", "none", "type=turn.prompt", "type=context.append_message"),
+    *_foreign("OpenTelemetry spans", "none", "resourceSpans[]"),
+    *_foreign("a session of Continue", "request bodies, but messages are in `history`", "history[].message.role"),
+    *_foreign("a session of Kiro CLI", "none", "kind=Prompt data.content[]", "kind=AssistantMessage data.content[]"),
+    *_foreign("a message history of pydantic-ai", "none", "parts[].part_kind", "messages[].parts[].part_kind"),
+    *_foreign(
+        "messages of LangChain",
+        "request bodies, but messages name their `type`, not their role",
+        "type=human data.content",
+        "type=human content",
+        "type=ai content",
+        "type=ai data.content",
+    ),
+    *_foreign("a session of ADK", "request bodies of Google, but contents are in `events`", "events[].content.parts[]"),
+    *_foreign(
+        "messages of Bedrock Converse or Strands",
+        "a body of Anthropic's API, but blocks have no `type`",
+        "role content[].toolUse",
+        "role content[].toolResult",
+        "messages[].content[].toolUse",
+        "messages[].content[].toolResult",
+    ),
+    *_foreign("ShareGPT conversations", "none", "conversations[].from=human", "conversations[].from=gpt"),
+)
+
+
+def foreign(values: Iterable[Any]) -> str:
+    """What a file with these JSON values is, and which format comes near; "" if it is none of the formats known."""
+    paths = {path for value in islice(values, _ITEMS) for path in _paths(value, "", _DEPTH)}
+    found = next((each for each in _FORMATS if each.marks <= paths), None)
+    if found is None:
+        return ""
+    return f"it is {found.name}, which turnlog does not read yet (nearest format: {found.near})"
+
+
+def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
+    if isinstance(value, dict) and depth:
+        for key, inner in islice(value.items(), _ITEMS):
+            own = f"{path}.{key}" if path else str(key)
+            yield own
+            if key in _KINDS and isinstance(inner, str):
+                yield f"{own}={inner}"
+            yield from _paths(inner, own, depth - 1)
+    elif isinstance(value, list) and depth:
+        yield f"{path}[]"
+        for inner in value[:_ITEMS]:
+            yield from _paths(inner, f"{path}[]", depth)

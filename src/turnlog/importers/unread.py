@@ -1,0 +1,86 @@
+"""What a message holds that could not be read.
+
+Parsers accept unknown keys and blocks: they go back to their provider as they came, but nobody sees their content. In
+a transcript of another program this content is what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..log.messages import Form, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, extra_keys
+from ..log.texts import strings_in
+from ..log.validation import unreadable
+from ..providers import PROVIDERS
+
+_CONTENT = frozenset(
+    {
+        *("args", "arguments", "content", "functionCall", "functionResponse", "input", "message", "output"),
+        *("parameters", "parts", "response", "result", "run", "text", "thinking", "toolCalls", "toolResult"),
+        *("toolUse", "toolUseID", "tool_calls", "tool_results", "tool_uses"),
+    }
+)
+"""Keys under which programs keep what was said, called or returned."""
+
+_POINTERS = ("type", "id", "name")
+"""A block that has only keys that end in these points to something, and has no content."""
+
+
+def unread(message: Message) -> list[str]:
+    """What of a message could not be read, in the words of a warning."""
+    found = list(_in_parts(message.parts))
+    if not message.parts and message.form is not None and message.form.shape == "absent":
+        return [f"{_named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
+    if keys := _keys(message.form, is_empty=not message.parts):
+        found.append(f"{_named(keys)} of a message")
+    return found
+
+
+def is_hollow(message: Message) -> bool:
+    """Whether nothing of a message could be read, although something is there."""
+    return bool(unread(message)) and bool(unreadable(message, _is_known) or _is_blank(message))
+
+
+def _is_blank(message: Message) -> bool:
+    """Whether a message consists of results that neither say anything nor name their call."""
+    return all(isinstance(part, ToolResult) and not (part.call_id or part.parts) for part in message.parts)
+
+
+def _is_known(part: Opaque) -> bool:
+    return part.provider in PROVIDERS and PROVIDERS[part.provider].knows(part)
+
+
+def _in_parts(parts: tuple[Part, ...]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case Opaque(kind=kind, data=data):
+                if not _is_known(part) and not _is_pointer(data):
+                    yield f"a block of type {kind!r}"
+            case ToolResult(parts=inner, form=form):
+                yield from _in_parts(inner)
+                if keys := _keys(form, is_empty=not inner):
+                    yield f"{_named(keys)} of a tool result"
+            case ToolCall(form=form):
+                if keys := _keys(form, is_empty=not part.arguments and not part.raw):
+                    yield f"{_named(keys)} of a tool call"
+            case Text(text=text, form=form) | Reasoning(text=text, form=form):
+                if keys := _keys(form, is_empty=not text and not getattr(part, "encrypted", "")):
+                    yield f"{_named(keys)} of a text"
+
+
+def _keys(form: Form | None, *, is_empty: bool) -> list[str]:
+    """The unknown keys that hold content: by their name or, if nothing else does, by a text of several words."""
+    if form is None:
+        return []
+    values = (form.delta or {}).get("+", {})
+    spoken = {key for key, value in values.items() if is_empty and any(" " in text for text in strings_in(value))}
+    return [key for key in extra_keys(form) if key in spoken or key.rpartition(".")[2] in _CONTENT]
+
+
+def _is_pointer(data: Any) -> bool:
+    return isinstance(data, dict) and all(key.endswith(_POINTERS) for key in data)
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)

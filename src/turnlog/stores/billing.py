@@ -1,0 +1,46 @@
+"""What all sessions of a store were billed, each answer counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+from ..errors import SessionNotFound
+from ..log.bills import Bills, usage_by_model
+from ..log.records import Record, UsageRecord
+from ..log.store import SessionInfo
+
+
+def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], Iterable[Record]]) -> dict[str, Bills]:
+    """What was billed in each session, by session id, without what another session has as well: a fork has the records
+    of its parent, and a resumed transcript repeats answers, which count in the older session. So these bills can be
+    added. Sessions that were billed nothing of their own are left out."""
+    infos = sorted(sessions, key=lambda info: (info.created, info.id))
+    by_id = {info.id: info for info in infos}
+    found: dict[str, Bills] = {}
+    known: set[tuple[str, str | int]] = set()
+    for info in infos:
+        own: dict[tuple[str, str | int], list[Record]] = {}
+        with suppress(SessionNotFound):  # deleted meanwhile
+            for record in usage_records(info.id):
+                origin = _origin(record.n, info, by_id)
+                if origin == info.id or origin not in by_id:
+                    own.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
+        if bills := usage_by_model(record for key, records in own.items() if key not in known for record in records):
+            found[info.id] = bills
+        known.update(own)
+    return found
+
+
+def _origin(n: int, info: SessionInfo, by_id: Mapping[str, SessionInfo]) -> str:
+    """The id of the session in which record `n` was made, as far as its parents still exist."""
+    while info.parent and n <= info.parent_records:
+        if info.parent not in by_id:
+            return info.parent
+        info = by_id[info.parent]
+    return info.id
+
+
+def _answer_id(record: Record) -> tuple[str, str] | None:
+    body = record.body
+    return (body.provider, body.response_id) if isinstance(body, UsageRecord) and body.response_id else None
