@@ -14,7 +14,8 @@ from ..session.checkpoint import KILLED, unfinished_stream
 from ..session.reader import SessionLog
 from ..session.recovery import TOUCHED, answer_unfinished, begin, changes_between, changes_since, environment_of
 from ..session.session import Session
-from ..view.consistency import Inconsistency
+from ..view.consistency import Inconsistency, from_transcripts
+from ..view.tool_calls import CallInfo
 from ..view.turns import LEFT_OPEN
 from .arguments import ANY_ID, add_command
 from .stores import opened, opened_session
@@ -54,7 +55,7 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
     """Open calls, open turns and contradictions, in the order of records."""
     found = [
         Inconsistency("unfinished", f"{info.call.name} ({info.call.id}) {info.standing}", (info.record,))
-        for info in log.unfinished()
+        for info in _unfinished(log)
     ]
     newest = log.turns()[-1:]
     found += [
@@ -69,6 +70,17 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
     rest = (one for one in log.validate(strict=strict) if one.kind != "unanswered")
     found += [one for one in rest if not (one.kind == "turn" and one.records in open_turns)]
     return sorted(found, key=lambda one: one.records)
+
+
+def _unfinished(log: SessionLog) -> list[CallInfo]:
+    """The calls without a result, except those of transcripts in which the conversation went on."""
+    calls = log.unfinished()
+    if not calls:
+        return []
+    records = list(log.records(calls[0].record))
+    imported = from_transcripts(records)
+    answers = [record.n for record in records if record.message is not None and record.message.role == "assistant"]
+    return [info for info in calls if info.record not in imported or info.record >= answers[-1]]
 
 
 def _history(log: SessionLog) -> list[Inconsistency]:

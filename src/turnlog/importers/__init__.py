@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed, InputError
-from ..log.records import MessageRecord
+from ..log.records import Body, MessageRecord, Note
 from . import (
     bodies,
     claude_code,
@@ -29,6 +29,7 @@ from . import (
     turnlog_export,
     webvoyager,
 )
+from .drafting import UNREADABLE
 from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
 from .unread import is_hollow
@@ -80,24 +81,29 @@ def detect(origin: str | Path | bytes) -> Importer:
 def read_file(origin: str | Path | bytes) -> list[Imported]:
     """Every session of a transcript (a path, or its bytes), the main one first.
 
-    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if at least half of its
-    entries are not understood.
+    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if most of its entries
+    are not understood.
     """
     source = _given(origin)
     importer = detect(source)
     sessions = importer.read(source)
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
-    bodies_read = (draft.body for session in sessions for draft in session.drafts)
-    understood = sum(isinstance(body, MessageRecord) and not is_hollow(body.message) for body in bodies_read)
-    if not lost or len(lost) < understood:
+    understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
+    if len(lost) <= understood:
         return sessions
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
-        f"{origin_name(source)}: not imported: it comes near to the format {importer.name}, but of its entries "
-        f"{len(lost)} are not understood and {understood} are ({place}). Give the file that the agent wrote itself, or "
-        "export the session in another format"
+        f"{origin_name(source)}: not imported: it comes near to the format {importer.name}, but {len(lost)} of "
+        f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
+        "wrote itself, or export the session in another format"
     )
+
+
+def _is_understood(body: Body) -> bool:
+    if isinstance(body, MessageRecord):
+        return not is_hollow(body.message)
+    return not (isinstance(body, Note) and body.topic == UNREADABLE)
 
 
 def _given(origin: str | Path | bytes) -> Origin:

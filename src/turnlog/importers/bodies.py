@@ -196,7 +196,7 @@ def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) 
         try:
             parsed = provider.parse({key: [item]})
         except FormatError as error:
-            log.unreadable(conversation.line, f"{key}[{index}] ({error})", item)
+            log.unreadable(conversation.line, f"{key}[{index}] ({error})", item, "entry")
             continue
         log.blobs.update(parsed.blobs)
         found.extend((message, conversation.source(index)) for message in parsed.messages)

@@ -153,7 +153,7 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
             own = _message(wire, index, log)
             title = title or own
         else:
-            log.warn(0, f"messages[{index}] left out: a message must be a JSON object")
+            log.warn(0, f"messages[{index}] left out: a message must be a JSON object", "entry")
     return word(within(facts, "metadata", "title")) or title
 
 

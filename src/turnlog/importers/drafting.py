@@ -22,6 +22,9 @@ from .repeats import without_repeats
 from .transcript import Transcript
 from .unread import is_hollow, unread
 
+UNREADABLE = "unreadable"
+"""The topic of notes with values that could not be read."""
+
 _LINE = re.compile(r"lines? (\d+)")
 
 
@@ -45,7 +48,8 @@ def as_utc(value: Any) -> str:
 
 def billed(counts: Mapping[str, Any], keys: Mapping[str, str]) -> Usage:
     """The usage of a request; `keys` maps each field of `Usage` to its key in `counts`."""
-    return Usage(**{field: tokens_billed(counts.get(key)) for field, key in keys.items()})
+    figures: dict[str, Any] = {field: tokens_billed(counts.get(key)) for field, key in keys.items()}
+    return Usage(**figures)
 
 
 class Drafting:
@@ -185,7 +189,7 @@ class Drafting:
     def unreadable(self, line: int, what: str, value: Any, lost: Lost = "part") -> None:
         """Record `value`, which cannot be read, as a note, and report it."""
         self.warn(line, f"{what} could not be read; it is kept as a note", lost)
-        self.note("unreadable", value)
+        self.note(UNREADABLE, value)
 
     def note(self, topic: str, data: Any, text: str = "") -> int:
         """Record something outside the conversation."""

@@ -46,7 +46,7 @@ def read_message(
             return None
         message = replace(read[0], parts=tuple(part for single in read for part in single.parts))
     else:
-        log.unreadable(line, "a message", wire)
+        log.unreadable(line, "a message", wire, "entry")
         return None
     return message if opaque else _without_opaque(message, log, line)
 

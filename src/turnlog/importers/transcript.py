@@ -95,7 +95,7 @@ class Transcript:
             if isinstance(line.value, dict) and line.value:
                 found.append(line)
             else:
-                self.warn(line.number, f"left out: {an(kind)} must be a JSON object")
+                self.warn(line.number, f"left out: {an(kind)} must be a JSON object", "entry")
         return found
 
     def document(self) -> Any:

@@ -77,7 +77,7 @@ class _Run:
     def draft(self, wire: Any, index: int) -> None:
         """Draft one message with its image."""
         if not isinstance(wire, dict):
-            self.log.warn(0, f"[{index}] left out: a message must be a JSON object")
+            self.log.warn(0, f"[{index}] left out: a message must be a JSON object", "entry")
             return
         if wire.get("role") == "user":
             self.round += 1

@@ -13,6 +13,7 @@ from ..log.messages import Message, ToolResult, Unknown
 from ..log.records import (
     Approval,
     Decision,
+    MessageRecord,
     Record,
     ToolFinished,
     ToolStarted,
@@ -43,7 +44,9 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
     (opened twice or while another is open, closed twice or without having been opened), `decision` (names records that
     it cannot be about), `unknown` (written by a newer turnlog). With `strict` also findings that may be temporary or
     harmless: calls and turns that are open at the end, `outcome` (the result and the record of the tool's end differ),
-    `approval` (a call ran although it was not allowed to), `time` (the clock went back).
+    `approval` (a call ran although it was not allowed to), `time` (the clock went back). Transcripts of other programs
+    seldom say how turns and calls ended: only with `strict` are turns and calls of theirs named that are open although
+    the conversation went on.
     """
     records = list(records)
     calls = calls_of(records)
@@ -58,6 +61,20 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
     if strict:
         found += [*_disagreements(records, calls), *_clock(records)]
     return sorted(found, key=lambda one: (one.records, one.kind))
+
+
+def from_transcripts(records: Sequence[Record]) -> set[int]:
+    """The records that were imported from transcripts of other programs: messages that name their source, and the other
+    records beside them; a turn belongs to the message behind it."""
+    found: set[int] = set()
+    for ordered in (records, records[::-1]):
+        is_imported = False
+        for record in ordered:
+            if isinstance(record.body, MessageRecord):
+                is_imported = bool(record.body.source)
+            if is_imported and not (ordered is records and isinstance(record.body, TurnOpened)):
+                found.add(record.n)
+    return found
 
 
 def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
@@ -77,8 +94,9 @@ def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict:
     messages = [r for r in records if r.message is not None and not rewinds.by(r.n)]
     talk = [r.n for r in messages if r.message and not all(isinstance(part, ToolResult) for part in r.message.parts)]
     newest = talk[-1] if talk else 0
+    imported = set() if strict else from_transcripts(records)
     for info in calls:
-        if (info.awaits or info.superseded) and (strict or info.record < newest):
+        if (info.awaits or info.superseded) and (strict or info.record < newest) and info.record not in imported:
             detail = f"call {info.call.id!r} of {info.call.name!r} has no result: {info.standing}"
             yield Inconsistency("unanswered", detail, (info.record,))
 
@@ -100,18 +118,23 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
     opened: dict[str, int] = {}
     closed: dict[str, int] = {}
     running: dict[str, int] = {}
+    imported = set() if strict else from_transcripts(records)
     for record in records:
         if isinstance(body := record.body, TurnOpened):
             if body.turn_id in opened:
                 both = (opened[body.turn_id], record.n)
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was opened twice", both)
             for other, n in running.items():
+                if n in imported:
+                    continue
                 detail = f"turn {body.turn_id!r} was opened while turn {other!r} was open"
                 yield Inconsistency("turn", detail, (n, record.n))
             opened[body.turn_id] = record.n
             running = {body.turn_id: record.n}
         elif isinstance(body, TurnClosed):
-            if body.turn_id not in opened:
+            if body.turn_id not in opened and record.n in imported:
+                pass
+            elif body.turn_id not in opened:
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was closed and never opened", (record.n,))
             elif body.turn_id in closed:
                 both = (closed[body.turn_id], record.n)

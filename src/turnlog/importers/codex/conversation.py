@@ -146,7 +146,7 @@ class _Rollout:
             return
         messages = parse(PROVIDER, {"input": [item]}, self.log) if kind else ()
         if not messages:
-            self.log.unreadable(entry.line, f"an item of type {kind or None}", item)
+            self.log.unreadable(entry.line, f"an item of type {kind or None}", item, "entry")
         for message in messages:
             if message.role == "user":
                 message = self.log.with_results(message, lambda one: replace(one, outcome=self._outcome(one)))

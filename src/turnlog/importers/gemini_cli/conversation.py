@@ -137,7 +137,7 @@ class _Session:
         try:
             parsed = PROVIDER.parse({"contents": contents})
         except FormatError as error:
-            self.log.unreadable(entry.line, f"{entry.place} ({error})", entry.record)
+            self.log.unreadable(entry.line, f"{entry.place} ({error})", entry.record, "entry")
             return ()
         self.log.blobs.update(parsed.blobs)
         return parsed.messages

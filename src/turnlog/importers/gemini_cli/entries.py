@@ -119,7 +119,7 @@ class _Reading:
     def message(self, record: Any, line: int, place: str, *, merged: bool = True) -> None:
         """Add a message: a new one, or a new version of a known one."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
-            self.file.warn(line, f"{place}: not a message; it is kept as a note")
+            self.file.warn(line, f"{place}: not a message; it is kept as a note", "entry")
             self.entries.append(Entry("unreadable", record, line, place))
             return
         own = record.get("id")
@@ -145,7 +145,7 @@ class _Reading:
         target = self.live.get(record["$rewindTo"])
         if target is None:
             what = f"the rewind target {record['$rewindTo']!r} is not in the conversation; nothing was taken back"
-            self.file.warn(line, what)
+            self.file.warn(line, what, "nothing")
         else:
             self.live = {own: index for own, index in self.live.items() if index < target}
         self.entries.append(Entry("rewind", record, line, place, target=target))

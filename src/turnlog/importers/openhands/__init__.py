@@ -64,7 +64,7 @@ class OpenHands:
             sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
         read = {id(line) for line in known}
         others = [line.number for line in lines if id(line) not in read]
-        left = (Damage(file.name, number, "left out: not an event of OpenHands") for number in others)
+        left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
         return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
 
 
@@ -117,7 +117,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
         if is_event(event):
             events.take(event)
         else:
-            log.warn(line.number, "an entry of the history is not an event; it is kept as a note")
+            log.warn(line.number, "an entry of the history is not an event; it is kept as a note", "entry")
             log.note("unknown", event)
     said = [text for message in log.messages for text in texts_of(message)]
     about = without(instance, ("history", "metrics") if history else ("metrics",))

@@ -204,7 +204,7 @@ class SdkEvents:
             counts = {name: tokens_billed(total.get(key)) for name, key in COUNTS.items()}
             before = self._totals.get(usage_id, dict.fromkeys(counts, 0))
             self._totals[usage_id] = counts
-            grown = {name: count - before[name] for name, count in counts.items()}
+            grown: dict[str, Any] = {name: count - before[name] for name, count in counts.items()}
             if any(grown.values()) and min(grown.values()) >= 0:
                 model = word(total.get("model") or within(metrics, "model_name"))
                 self.log.add(UsageRecord(PROVIDER.name, model, Usage(**grown), {"usage_id": usage_id, **total}))

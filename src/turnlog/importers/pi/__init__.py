@@ -116,9 +116,8 @@ class _Session:
         if parent == self.leaf:
             return
         if parent and parent not in self.state_at:
-            self.log.warn(
-                number, f"its parent {parent!r} is not in the file; it was read as following the entry before it"
-            )
+            what = f"its parent {parent!r} is not in the file; it was read as following the entry before it"
+            self.log.warn(number, what, "nothing")
             return
         first = self.state_at.get(parent, 0) + 1
         if first <= self.log.last:
@@ -155,7 +154,7 @@ class _Session:
         wire = line.value.get("message")
         role = mapping(wire).get("role")
         if not isinstance(wire, dict):
-            self.log.unreadable(line.number, "an entry without its message", line.value)
+            self.log.unreadable(line.number, "an entry without its message", line.value, "entry")
         elif role == "assistant":
             self._answer(wire, line)
         else:

@@ -49,7 +49,7 @@ def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | N
     content = wire.get("content") if "content" in wire else wire.get("summary")
     if role in ("user", "custom", "hookMessage", "branchSummary", "compactionSummary") and _is_content(content):
         return Message("user", _parts(content, "", log, line), by_program=role != "user")
-    log.unreadable(line, f"a message of role {wire.get('role')!r}", dict(wire))
+    log.unreadable(line, f"a message of role {wire.get('role')!r}", dict(wire), "entry")
     return None
 
 
@@ -66,7 +66,7 @@ def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Mess
     if broken:
         whole = [block for block in items(whole) if block not in broken]
     if not _is_content(whole):
-        log.unreadable(line, "the content of an answer", dict(wire))
+        log.unreadable(line, "the content of an answer", dict(wire), "entry")
         whole = []
     return Message("assistant", _parts(whole, provider, log, line)), tuple(fragments)
 
