@@ -20,7 +20,7 @@ from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
 from .repeats import without_repeats
 from .transcript import Transcript
-from .unread import is_hollow, unread
+from .unread import is_hollow, named, unread, unread_keys
 
 UNREADABLE = "unreadable"
 """The topic of notes with values that could not be read."""
@@ -97,6 +97,13 @@ class Drafting:
                 if isinstance(part, ToolCall):
                     self._calls[part.id] = (self.last, part)
         return self.last
+
+    def left_unread(self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool) -> None:
+        """Report those of `values`, which stand beside the content of a message and become a note, that hold content
+        themselves. `is_empty`: the message has no other content."""
+        if keys := unread_keys(values, is_empty=is_empty):
+            where = "" if line else f"{place}: "
+            self.warn(line, f"{where}not read: {named(keys)} of a message", "entry" if is_empty else "part")
 
     def _report_unread(self, body: MessageRecord) -> None:
         place = _LINE.match(body.source)

@@ -17,7 +17,7 @@ from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer, UsageRecord
 from ..providers.google import PROVIDER
 from .drafting import Drafting
-from .json_values import objects, without
+from .json_values import mapping, objects, without
 from .protocol import Imported, Origin, hashed_id
 from .titles import title_from
 from .transcript import Line, Transcript
@@ -85,6 +85,11 @@ def _draft(line: Line, log: Drafting) -> str:
         log.add(UsageRecord(provider=PROVIDER.name, model=reply.model, usage=reply.usage, raw=reply.raw_usage))
     chunks = response if isinstance(response, list) else [response]
     rest = [_unread(chunk) for chunk in objects(chunks)]
+    for candidate in [one for chunk in objects(chunks) for one in objects(chunk.get("candidates"))]:
+        content = mapping(candidate.get("content"))
+        if "parts" not in content:
+            beside = {**without(candidate, _CANDIDATE), **without(content, ("role",))}
+            log.left_unread(line.number, "", beside, is_empty=True)
     log.note_rest("response", {**without(around, ("method", "response")), "responses": rest})
     return title_from(text_of(reply.message))
 

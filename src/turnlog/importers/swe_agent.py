@@ -138,6 +138,7 @@ class _Run:
         said = texts_of(message)
         kept = _not_in_texts(rest, said)
         if kept:
+            self.log.left_unread(0, source, kept, is_empty="content" not in wire)
             self.log.note("message", {"source": source, **kept})
         if step is not None:
             self._step(step, [*said, *_texts_after(self.history, index), *map(str, kept.values())], message)

@@ -6,7 +6,7 @@ a transcript of another program this content is what was said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..log.messages import Form, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, extra_keys
@@ -31,9 +31,9 @@ def unread(message: Message) -> list[str]:
     """What of a message could not be read, in the words of a warning."""
     found = list(_in_parts(message.parts))
     if not message.parts and message.form is not None and message.form.shape == "absent":
-        return [f"{_named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
+        return [f"{named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
     if keys := _keys(message.form, is_empty=not message.parts):
-        found.append(f"{_named(keys)} of a message")
+        found.append(f"{named(keys)} of a message")
     return found
 
 
@@ -60,27 +60,43 @@ def _in_parts(parts: tuple[Part, ...]) -> Iterator[str]:
             case ToolResult(parts=inner, form=form):
                 yield from _in_parts(inner)
                 if keys := _keys(form, is_empty=not inner):
-                    yield f"{_named(keys)} of a tool result"
+                    yield f"{named(keys)} of a tool result"
             case ToolCall(form=form):
                 if keys := _keys(form, is_empty=not part.arguments and not part.raw):
-                    yield f"{_named(keys)} of a tool call"
+                    yield f"{named(keys)} of a tool call"
             case Text(text=text, form=form) | Reasoning(text=text, form=form):
                 if keys := _keys(form, is_empty=not text and not getattr(part, "encrypted", "")):
-                    yield f"{_named(keys)} of a text"
+                    yield f"{named(keys)} of a text"
 
 
 def _keys(form: Form | None, *, is_empty: bool) -> list[str]:
-    """The unknown keys that hold content: by their name or, if nothing else does, by a text of several words."""
-    if form is None:
-        return []
-    values = (form.delta or {}).get("+", {})
-    spoken = {key for key, value in values.items() if is_empty and any(" " in text for text in strings_in(value))}
-    return [key for key in extra_keys(form) if key in spoken or key.rpartition(".")[2] in _CONTENT]
+    """The unknown keys of a form that hold content."""
+    return [] if form is None else unread_keys(dict(_extras(form.delta or {}, "")), is_empty=is_empty)
+
+
+def unread_keys(values: Mapping[str, Any], *, is_empty: bool) -> list[str]:
+    """The keys among `values`, which no importer reads, that hold content: by their name or, if nothing else of the
+    message or part does (`is_empty`), by a text of several words."""
+    return [
+        key
+        for key, value in values.items()
+        if value not in (None, "", [], {}, False)
+        and (key.rpartition(".")[2] in _CONTENT or (is_empty and any(" " in text for text in strings_in(value))))
+    ]
+
+
+def _extras(delta: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    """The unknown keys in the difference that a form holds (`Form.delta`), as paths, and their values."""
+    for key, value in delta.get("+", {}).items():
+        yield path + key, value
+    for key, inner in delta.get("~", {}).items():
+        yield from _extras(inner, f"{path}{key}.")
 
 
 def _is_pointer(data: Any) -> bool:
     return isinstance(data, dict) and all(key.endswith(_POINTERS) for key in data)
 
 
-def _named(keys: list[str]) -> str:
+def named(keys: list[str]) -> str:
+    """Keys in the words of a warning."""
     return ", ".join(f"`{key}`" for key in keys)

@@ -97,10 +97,13 @@ class _Conversation:
         """The step's message; blocks that cannot be read become notes and warnings."""
         blocks = step.blocks
         content: Any = [block for _, block in blocks]
+        for entry in step.entries[len(step.entries) == 1 :]:
+            if not isinstance(message_of(entry.record).get("content"), (str, list)):
+                self.log.unreadable(entry.line, "the content of a record", message_of(entry.record), "entry")
         if len(step.entries) == 1:
             content = message_of(step.record).get("content")
-        if not isinstance(content, (str, list)):
-            return None
+            if not isinstance(content, (str, list)):
+                return None
         whole = parse(PROVIDER, {"messages": [{"role": role, "content": content}]}, self.log)
         if whole:
             return whole[0]
@@ -244,8 +247,8 @@ class _Conversation:
         if topic == "system/compact_boundary":
             self.boundary = record
         self._name(kind, record)
-        if message_of(record):
-            self.log.warn(step.line, f"the message of a record of type {kind!r} is kept as a note", "entry")
+        if message_of(record) or kind in _CONVERSATION:
+            self.log.warn(step.line, f"a record of type {kind!r} is kept as a note: its message is not read", "entry")
         parent_call = str(record.get("parentToolUseID") or record.get("toolUseID") or "")
         known = self.steps.known.get(parent_call, [])
         note = without(record, _ENVELOPE)

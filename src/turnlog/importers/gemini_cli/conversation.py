@@ -17,7 +17,7 @@ from ..json_values import mapping, objects, without, word
 from ..repeats import is_empty, without_repeats
 from ..titles import title_from
 from .entries import Entry
-from .tools import calls_of, judged, record_run, response_parts
+from .tools import CALL_KEYS, calls_of, judged, record_run, response_parts
 
 _NOTICES = frozenset({"info", "warning", "error"})
 """Messages of gemini-cli to the user, which are not sent to a model."""
@@ -154,7 +154,9 @@ class _Session:
                 self.prompt = self.prompt or title_from(text)
                 self.log.open_turn(str(record.get("id") or entry.place))
             self.log.add(MessageRecord(message=judged(message, self.calls, self.log), source=_source(entry)))
-        self._rest(without(record, _USER_KEYS), entry)
+        rest = without(record, _USER_KEYS)
+        self.log.left_unread(entry.line, entry.place, rest, is_empty="content" not in record)
+        self._rest(rest, entry)
 
     def _answer(self, index: int, entry: Entry) -> None:
         record = entry.record
@@ -171,7 +173,13 @@ class _Session:
         self.log.add(MessageRecord(message=messages[0], model=model, source=_source(entry)))
         if not entry.again:
             self._usage(record.get("tokens"), model)
-            self._rest(_unread(record, content), entry)
+            rest = _unread(record, content)
+            is_empty = "content" not in record and not calls
+            self.log.left_unread(entry.line, entry.place, rest, is_empty=is_empty)
+            for call in calls:
+                if "args" not in call:
+                    self.log.left_unread(entry.line, entry.place, without(call, CALL_KEYS), is_empty=True)
+            self._rest(rest, entry)
         results = [judged(message, self.calls, self.log) for message in messages[1:]]
         for message in results:
             if calls:

@@ -30,6 +30,8 @@ _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeou
 _CONVERSATION = frozenset({"id", "name", "args", "result", "status", "timestamp", "resultDisplay"})
 _ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
 """Keys that describe the tool; usually the same in every call."""
+CALL_KEYS = frozenset({*_CONVERSATION, *_ABOUT})
+"""The keys of a call in the files of gemini-cli."""
 _WRITERS = frozenset({"write_file", "replace", "edit"})
 _WROTE = re.compile(
     r"(?P<how>Successfully created and wrote to new file|Successfully overwrote file|Successfully modified file"
