@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed, InputError
-from ..log.records import Body, MessageRecord, Note
+from ..log.records import Body, Configuration, MessageRecord, Note
 from . import (
     bodies,
     claude_code,
@@ -103,7 +103,7 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
 def _is_understood(body: Body) -> bool:
     if isinstance(body, MessageRecord):
         return not is_hollow(body.message)
-    return not (isinstance(body, Note) and body.topic == UNREADABLE)
+    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic == UNREADABLE)
 
 
 def _given(origin: str | Path | bytes) -> Origin:

@@ -6,7 +6,7 @@ format, it would become messages without content. The formats are those of their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,10 @@ class Foreign(Struct, frozen=True):
     name: str
     near: str
     marks: frozenset[str]
+
+    def is_most_of(self, paths: Sequence[Set[str]]) -> bool:
+        """Whether these are values of the format, not of several formats: a quarter of them have one of its marks."""
+        return 4 * sum(not self.marks.isdisjoint(each) for each in paths) >= len(paths)
 
 
 def _foreign(name: str, near: str, *marks: str) -> list[Foreign]:
@@ -102,8 +106,9 @@ _FORMATS = (
 
 def foreign(values: Iterable[Any]) -> str:
     """What a file with these JSON values is, and which format comes near; "" if it is none of the formats known."""
-    paths = {path for value in islice(values, _ITEMS) for path in _paths(value, "", _DEPTH)}
-    found = next((each for each in _FORMATS if each.marks <= paths), None)
+    paths = [set(_paths(value, "", _DEPTH)) for value in islice(values, _ITEMS)]
+    together = set().union(*paths)
+    found = next((each for each in _FORMATS if each.marks <= together and each.is_most_of(paths)), None)
     if found is None:
         return ""
     return f"it is {found.name}, which turnlog does not read yet (nearest format: {found.near})"

@@ -248,7 +248,8 @@ class _Conversation:
             self.boundary = record
         self._name(kind, record)
         if message_of(record) or kind in _CONVERSATION:
-            self.log.warn(step.line, f"a record of type {kind!r} is kept as a note: its message is not read", "entry")
+            self.log.unreadable(step.line, f"the message of a record of type {kind!r}", record, "entry")
+            return
         parent_call = str(record.get("parentToolUseID") or record.get("toolUseID") or "")
         known = self.steps.known.get(parent_call, [])
         note = without(record, _ENVELOPE)
