@@ -229,5 +229,5 @@ def test_damage_is_reported(turnlog: Any, transcript: Path) -> None:
     transcript.write_text("".join([*lines[:4], '{"cut off', "\n", *lines[4:]]), "utf-8")
     ended = turnlog("import", "--json", "transcript.jsonl")
     row = json.loads(ended.out)
-    assert (ended.code, row["messages"], [damage["line"] for damage in row["warnings"]]) == (0, 12, [5])
+    assert (ended.code, row["messages"], [damage["line"] for damage in row["warnings"]]) == (1, 12, [5])
     assert ended.err.startswith("transcript.jsonl, line 5: ")

@@ -216,7 +216,7 @@ def test_ls_with_costs(turnlog: Any, session: Path) -> None:
     )
     known, free, odd = turnlog("ls", "--cost", "--json").rows
     dollars = {"input": 0.0027, "cached": 0.00009, "cache_write": 0.0, "output": 0.0012}
-    doubts = {"unpriced": [], "assumed": [], "longer": []}
+    doubts = {"unpriced": [], "assumed": [], "longer": [], "incomplete": []}
     assert known["cost"] == {"total": 0.00399, **dollars, "at_least": 0.00399, **doubts}
     assert (known["usage"]["input"], free["usage"]["input"], free["cost"]["total"]) == (1200, 0, 0.0)
     assert (odd["cost"]["total"], odd["cost"]["input"], odd["cost"]["unpriced"]) == (None, None, ["nova-1"])
@@ -241,6 +241,28 @@ def test_show_the_bill(turnlog: Any, session: Path) -> None:
         "1,001,205 tokens in (300 cached), 81 out, >$2.5040 "
         "(no full price for nova-1; gpt-4o-2031-01-01 priced as gpt-4o)"
     )
+
+
+def test_a_bill_that_is_a_minimum_says_so(turnlog: Any, session: Path) -> None:
+    """The figures from before the end of an answer would stand as what it cost."""
+    begun = UsageRecord("anthropic", "claude-sonnet-4-5", Usage(output=1, incomplete=True), response_id="msg_1")
+    with closing(open_store(session)) as store:
+        for name in ("older", "resumed"):
+            store.create(name, created=f"202{len(name)}-01-01T00:00:00.000Z")
+            store.append(name, [Draft(begun, "2027-01-01T00:00:00.000Z")])
+    assert [line.split()[:5] for line in turnlog("ls", "--cost").out.splitlines()[1:3]] == [
+        ["resumed", "2027-01-01T00:00:00.000Z", "0", "-", "-"],
+        ["older", "2027-01-01T00:00:00.000Z", "0", ">1", ">$0.0000"],
+    ]
+    table = turnlog("show", "resumed", "--cost").out.splitlines()
+    assert [line.split() for line in table[1:3]] == [
+        ["claude-sonnet-4-5", "0", "0", "0", ">1", ">$0.0000"],
+        ["all", "0", "0", "0", ">1", ">$0.0000"],
+    ]
+    assert table[3:] == ["> more was billed: the transcript has the figures from before the end of some answers"]
+    (row,) = turnlog("show", "resumed", "--cost", "--json").rows
+    assert (row["usage"]["incomplete"], row["cost"]["total"]) == (True, None)
+    assert row["cost"]["incomplete"] == ["claude-sonnet-4-5"]
 
 
 def test_a_session_that_was_billed_nothing(turnlog: Any, session: Path) -> None:

@@ -35,6 +35,7 @@ def usages(draw: st.DrawFn) -> Usage:
         cached=cached,
         cache_write=written,
         cache_write_1h=draw(st.integers(0, written)),
+        incomplete=draw(st.booleans()),
     )
 
 
@@ -67,8 +68,10 @@ def test_what_is_not_known_is_none_and_not_nothing(usage: Usage, model: str) -> 
     found = cost(usage, model)
     parts = (found.input, found.cached, found.cache_write, found.output)
     whole = None not in parts
+    assert found.incomplete == ((model,) if usage.incomplete else ())
     assert found.at_least == sum((part for part in parts if part is not None), Decimal(0))
-    assert (found.total, bool(found.unpriced)) == (found.at_least if whole and not found.longer else None, not whole)
+    assert bool(found.unpriced) == (not whole)
+    assert found.total == (found.at_least if whole and not usage.incomplete and not found.longer else None)
     if model_facts(model) is None and (usage.input or usage.output):
         assert (found.total, found.at_least, found.unpriced) == (None, 0, (model,))
 

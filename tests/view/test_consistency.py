@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult, Unknown
 from turnlog.log.records import (
@@ -39,6 +40,17 @@ CALL = MessageRecord(Message("assistant", (ToolCall("c1", "ls"),)))
 RESULT = user(ToolResult("c1", "ls", (Text("x"),)))
 MADE_UP = user(ToolResult("c1", "ls", (Text("x"),), "lost", synthetic=True))
 START, END = ToolStarted("c1", 1), ToolFinished("c1", 1, "ok")
+
+
+def test_transcripts_leave_ends_out() -> None:
+    """Hundreds of findings about files of programs that write no ends would hide the one that matters."""
+    prompt, asked = (replace(one, source="line 1") for one in (user(), CALL))
+    bodies = [TurnClosed("unknown", "cancelled"), TurnOpened("1"), prompt, asked, TurnOpened("2"), prompt]
+    assert inconsistencies(log(*bodies)) == []
+    found = [(one.kind, one.records) for one in inconsistencies(log(*bodies), strict=True)]
+    assert found == [("turn", (1,)), ("turn", (2, 5)), ("unanswered", (4,)), ("turn", (5,))]
+    ours = [TurnOpened("1"), user(), CALL, TurnOpened("2"), prompt]
+    assert [one.kind for one in inconsistencies(log(*ours))] == ["turn", "unanswered"]
 
 
 @pytest.mark.parametrize(
