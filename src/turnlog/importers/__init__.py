@@ -30,6 +30,7 @@ from . import (
     webvoyager,
 )
 from .drafting import UNREADABLE
+from .foreign import foreign_head
 from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
 from .unread import is_hollow
@@ -71,6 +72,8 @@ def detect(origin: str | Path | bytes) -> Importer:
     best, importer = max(scores, key=lambda scored: scored[0])
     if best > 0:
         return importer
+    if near := foreign_head(head):
+        raise ImportFailed(f"{origin_name(source)}: {near}")
     known = ", ".join(each.name for each in IMPORTERS)
     raise ImportFailed(
         f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "

@@ -12,6 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from .transcript import Transcript
+
+_NONE = "none"
 _KINDS = ("type", "kind", "from", "part_kind")
 _DEPTH = 5
 _ITEMS = 50
@@ -62,7 +65,7 @@ _FORMATS = (
     ),
     *_foreign(
         "the events of a session of GitHub Copilot CLI",
-        "none",
+        _NONE,
         "type=session.start data.sessionId",
         "type=user.message data.content",
         "type=assistant.message data.content",
@@ -74,15 +77,20 @@ _FORMATS = (
         "info.role parts[].type",
         "role sessionID modelID",
     ),
-    *_foreign("a chat of VS Code", "none", "requests[].message.text requests[].response[]"),
-    *_foreign("a data export of ChatGPT", "none", "mapping current_node"),
-    *_foreign("a data export of Claude.ai", "none", "chat_messages[].sender"),
-    *_foreign("a session of goose", "request bodies, but messages are in `conversation`", "conversation[].content[]"),
-    *_foreign("a session of kimi-code", "none", "type=turn.prompt", "type=context.append_message"),
-    *_foreign("OpenTelemetry spans", "none", "resourceSpans[]"),
+    *_foreign("a chat of VS Code", _NONE, "requests[].message.text requests[].response[]"),
+    *_foreign("a data export of ChatGPT", _NONE, "mapping current_node"),
+    *_foreign("a data export of Claude.ai", _NONE, "chat_messages[].sender"),
+    *_foreign(
+        "a session of goose",
+        "request bodies, but messages are in `conversation`, and calls are `toolRequest`",
+        "conversation[].content[]",
+        "content[].type=toolRequest",
+    ),
+    *_foreign("a session of kimi-code", _NONE, "type=turn.prompt", "type=context.append_message"),
+    *_foreign("OpenTelemetry spans", _NONE, "resourceSpans[]"),
     *_foreign("a session of Continue", "request bodies, but messages are in `history`", "history[].message.role"),
-    *_foreign("a session of Kiro CLI", "none", "kind=Prompt data.content[]", "kind=AssistantMessage data.content[]"),
-    *_foreign("a message history of pydantic-ai", "none", "parts[].part_kind", "messages[].parts[].part_kind"),
+    *_foreign("a session of Kiro CLI", _NONE, "kind=Prompt data.content[]", "kind=AssistantMessage data.content[]"),
+    *_foreign("a message history of pydantic-ai", _NONE, "parts[].part_kind", "messages[].parts[].part_kind"),
     *_foreign(
         "messages of LangChain",
         "request bodies, but messages name their `type`, not their role",
@@ -90,6 +98,7 @@ _FORMATS = (
         "type=human content",
         "type=ai content",
         "type=ai data.content",
+        "messages[].type=human messages[].content",
     ),
     *_foreign("a session of ADK", "request bodies of Google, but contents are in `events`", "events[].content.parts[]"),
     *_foreign(
@@ -100,7 +109,7 @@ _FORMATS = (
         "messages[].content[].toolUse",
         "messages[].content[].toolResult",
     ),
-    *_foreign("ShareGPT conversations", "none", "conversations[].from=human", "conversations[].from=gpt"),
+    *_foreign("ShareGPT conversations", _NONE, "conversations[].from=human", "conversations[].from=gpt"),
 )
 
 
@@ -112,6 +121,15 @@ def foreign(values: Iterable[Any]) -> str:
     if found is None:
         return ""
     return f"it is {found.name}, which turnlog does not read yet (nearest format: {found.near})"
+
+
+def foreign_head(head: bytes) -> str:
+    """As `foreign`, for the first bytes of a file."""
+    file = Transcript(head)
+    document = file.document_or_none()
+    if document is None:
+        return foreign(line.value for line in file.lines())
+    return foreign(document if isinstance(document, list) else [document])
 
 
 def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
