@@ -45,6 +45,18 @@ class Opened:
                     view.close()
         return found
 
+    @contextmanager
+    def from_disk(self, path: Path) -> Iterator[tuple[Any, list[str]]]:
+        """A file opened as a page, and a list that fills with what is wrong: errors, requests to elsewhere."""
+        view = self._browser.new_page(viewport={"width": 1_600, "height": 900})
+        wrong: list[str] = []
+        _watch(view, wrong)
+        try:
+            view.goto(path.as_uri())
+            yield view, wrong
+        finally:
+            view.close()
+
     def evaluate(self, page: bytes, script: str) -> str:
         """What a script finds in a page, as text."""
         path = self._folder / "page.html"
@@ -59,9 +71,7 @@ class Opened:
 
 def _looked_at(view: Any, path: Path, steps: int, width: int) -> list[str]:
     found: list[str] = []
-    view.on("console", lambda message: found.append(f"console: {message.text}"))
-    view.on("pageerror", lambda error: found.append(f"error: {error}"))
-    view.on("request", lambda request: found.append(f"request: {request.url[:80]}") if _is_foreign(request) else None)
+    _watch(view, found)
     view.goto(path.as_uri())
     if view.locator("section.step").count() != steps:
         found.append(f"{view.locator('section.step').count()} steps, not {steps}")
@@ -80,6 +90,13 @@ def _looked_at(view: Any, path: Path, steps: int, width: int) -> list[str]:
     gone = "u => !document.querySelector(u.getAttribute('href'))"
     lost = view.evaluate(f"Array.from(document.querySelectorAll('use')).filter({gone}).length")
     return [*found, *([f"{lost} pictures that are not there"] if lost else [])]
+
+
+def _watch(view: Any, wrong: list[str]) -> None:
+    """Add to `wrong` each message of the console, each error, and each request to elsewhere."""
+    view.on("console", lambda message: wrong.append(f"console: {message.text}"))
+    view.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    view.on("request", lambda request: wrong.append(f"request: {request.url[:80]}") if _is_foreign(request) else None)
 
 
 def _is_foreign(request: Any) -> bool:
