@@ -7,6 +7,8 @@ CHECK := 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c $(CHECK) 2>/dev/null && echo $$p && break; done)
 PIP := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
+# Dependency groups need pip 25.1; Python 3.11 to 3.13 come with older ones.
+NEWER_PIP := 'pip>=25.1'
 JOBS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -70,9 +72,11 @@ $(VENV)/.runtime: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) $(NEWER_PIP)
+	@$(PIP) --editable '.[all]' --group dev
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
-	@$(PIP) --editable '.[docs]'
+	@$(PIP) $(NEWER_PIP)
+	@$(PIP) --editable . --group docs
 	@touch $(VENV)/.runtime $@
