@@ -41,6 +41,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_report_header() -> str:
+    """Say which turnlog is tested: the source, or an installed package (tests/clients/test_wheel.py looks)."""
+    return f"turnlog: {importlib.import_module('turnlog').__file__}"
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Where the tests with real SDKs are left out, do not import these: it takes every worker seconds."""
     left_out = config.getoption("markexpr").startswith("not clients")

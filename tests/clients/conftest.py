@@ -17,6 +17,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.clients)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+    items.sort(key=lambda item: item.path.name != "test_wheel.py")  # the longest first
 
 
 @pytest.fixture(autouse=True)
