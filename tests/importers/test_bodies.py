@@ -10,9 +10,10 @@ from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import read_file
-from turnlog.importers.apis import api_of, is_body
+from turnlog.importers.apis import is_body
 from turnlog.log.messages import Message, Text, text_of
 from turnlog.log.records import Configuration, MessageRecord, Note
+from turnlog.providers.recognise import provider_of
 
 CHAT = {"model": "gpt-x", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]}
 BODIES: dict[str, dict[str, Any]] = {
@@ -126,6 +127,6 @@ def test_every_recorded_body_is_told_apart(shared: Any) -> None:
     wrong = []
     for line in (shared / "data/token_truth/requests.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        if row["api"] in names and not (is_body(row["request"]) and api_of(row["request"]) == names[row["api"]]):
+        if row["api"] in names and not (is_body(row["request"]) and provider_of(row["request"]) == names[row["api"]]):
             wrong.append(row["id"])
     assert wrong == []

@@ -14,7 +14,7 @@ from judging import errors_of
 from turnlog.errors import FormatError, InputError, UnknownProvider
 from turnlog.models.target import target
 from turnlog.providers import PROVIDERS
-from turnlog.requests.standalone import detect
+from turnlog.providers.recognise import provider_of
 
 BROKEN: dict[str, Any] = {
     "model": "gpt-4o",
@@ -321,7 +321,7 @@ MARKED = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
 )
 def test_a_body_says_whose_it_is(body: dict[str, Any], provider: str) -> None:
     """A body read as another provider's loses its tool blocks."""
-    assert detect(body) == provider
+    assert provider_of(body) == provider
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..requests.standalone import Violation, check, detect
+from ..providers.recognise import provider_of
+from ..requests.standalone import Violation, check
 from .arguments import add_command
 from .documents import json_object
 from .targets import PROVIDER_OF_BODY
@@ -27,7 +28,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _check(arguments: Namespace) -> int:
     body = json_object(arguments.file)
     try:
-        provider = arguments.provider or detect(body)
+        provider = arguments.provider or provider_of(body)
     except InputError as error:
         raise InputError(f"{arguments.file}: {error}; name the provider with --as PROVIDER") from error
     violations = check(body, provider, model=arguments.model)

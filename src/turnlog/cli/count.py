@@ -10,8 +10,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ..errors import InputError
+from ..providers.recognise import provider_of
 from ..requests.count import TokenCount, count, count_conversation
-from ..requests.standalone import detect
 from ..view.fold import select
 from .arguments import add_command
 from .documents import document
@@ -57,7 +57,7 @@ def _body(arguments: Namespace) -> TokenCount | None:
         body = json.loads(document(arguments.source))
         if not isinstance(body, dict):
             raise ValueError("not a JSON object")
-        detect(body)
+        provider_of(body)
     except (ValueError, RecursionError, InputError) as error:
         if arguments.source == "-":
             raise InputError(

@@ -1,8 +1,9 @@
 """Request bodies and message lists of the five APIs, one or several, as JSON or JSON lines.
 
-Accepted are: a body; a list of messages (or Responses items); a list of either; a body inside `{"request": ...}` or
-`{"body": ...}`; and `{"traj": [messages]}`, the format in which tau-bench writes its runs. Each conversation becomes a
-separate session. None of these formats has times, so records get the clock time of the store.
+Accepted are: a body; a list of messages (or Responses items); a list of either; a body inside `{"request": ...}`,
+`{"body": ...}` or `{"params": ...}`, as recorded requests and lines of batches have it; and `{"traj": [messages]}`, the
+format in which tau-bench writes its runs. Each conversation becomes a separate session. None of these formats has
+times, so records get the clock time of the store.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from msgspec import Struct
 from ..errors import FormatError, ImportFailed
 from ..log.messages import Message
 from ..log.records import Configuration, MessageRecord
-from ..providers import PROVIDERS
+from ..providers import CONVERSATIONS, PROVIDERS
 from ..providers.protocol import Provider
-from .apis import LIST_KEYS, api_of, api_of_messages, is_body, is_message
+from ..providers.recognise import is_message, provider_of, provider_of_messages
+from .apis import is_body, wrapped
 from .drafting import Drafting
 from .foreign import foreign
 from .json_values import within, without, word
@@ -28,7 +30,6 @@ from .titles import title_from
 from .transcript import Line, Transcript
 
 _MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:')
-_WRAPPERS = ("request", "body")
 _RUN_ID_KEYS = ("task_id", "trial")
 _ID_KEYS = ("session_id", "conversation_id", "id")
 
@@ -50,7 +51,7 @@ class _Conversation(Struct, frozen=True):
         """The place of message `index` in the body; a negative index means system text before the messages."""
         if 0 <= index < len(self.lines):
             return f"line {self.lines[index]}"
-        spot = f"{LIST_KEYS[self.api]}[{index}]" if index >= 0 else "system"
+        spot = f"{CONVERSATIONS[self.api]}[{index}]" if index >= 0 else "system"
         return f"{self.place} {spot}".strip()
 
 
@@ -121,9 +122,9 @@ def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _
         if not is_message(line.value):
             file.warn(line.number, f"entry {index} left out: not a message", "entry")
     values = [line.value for line in messages]
-    api = api_of_messages(values)
+    api = provider_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)
-    body = {LIST_KEYS[api]: values}
+    body = {CONVERSATIONS[api]: values}
     return _Conversation("", numbers[0] if numbers else 0, api, body, {}, _to_first_prompt(values), numbers)
 
 
@@ -136,19 +137,18 @@ def _to_first_prompt(messages: list[Any]) -> list[Any]:
 def _conversation(line: Line, place: str) -> _Conversation | None:
     value = line.value
     if isinstance(value, list) and value and all(map(is_message, value)):
-        api = api_of_messages(value)
-        return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _to_first_prompt(value))
+        api = provider_of_messages(value)
+        return _Conversation(place, line.number, api, {CONVERSATIONS[api]: value}, {}, _to_first_prompt(value))
     if not isinstance(value, dict):
         return None
     if is_body(value):
-        return _Conversation(place, line.number, api_of(value), value, {}, value)
-    for key in _WRAPPERS:
-        if is_body(value.get(key)):
-            return _Conversation(place, line.number, api_of(value[key]), value[key], without(value, (key,)), value)
+        return _Conversation(place, line.number, provider_of(value), value, {}, value)
+    for key, body, url in wrapped(value):
+        return _Conversation(place, line.number, provider_of(body, url), body, without(value, (key,)), value)
     run = value.get("traj")
     if isinstance(run, list) and run and is_message(run[0]):
-        api = api_of_messages(run)
-        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, without(value, ("traj",)), value)
+        api = provider_of_messages(run)
+        return _Conversation(place, line.number, api, {CONVERSATIONS[api]: run}, without(value, ("traj",)), value)
     return None
 
 
@@ -171,7 +171,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
         log.blobs.update(parsed.blobs)
         if parsed.configuration != Configuration(provider=provider.name):
             log.add(parsed.configuration)
-        wire = body.get(LIST_KEYS[conversation.api])
+        wire = body.get(CONVERSATIONS[conversation.api])
         leading = len(parsed.messages) - (len(wire) if isinstance(wire, list) else 1)
         messages = [(message, conversation.source(index - leading)) for index, message in enumerate(parsed.messages)]
     for message, source in messages:
@@ -181,7 +181,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
     """All messages that can be read one by one; the others become notes and warnings."""
-    key = LIST_KEYS[conversation.api]
+    key = CONVERSATIONS[conversation.api]
     body = conversation.body
     rest = without(body, (key,))
     found: list[tuple[Message, str]] = []

@@ -12,7 +12,7 @@ from importlib import import_module
 from ..errors import UnknownProvider
 from .protocol import Provider
 
-__all__ = ["PROVIDERS", "provider"]
+__all__ = ["CONVERSATIONS", "PROVIDERS", "provider"]
 
 _FOLDERS = {
     "openai-chat": "openai_chat",
@@ -21,6 +21,15 @@ _FOLDERS = {
     "google": "google",
     "google-interactions": "google_interactions",
 }
+
+CONVERSATIONS = {
+    "openai-chat": "messages",
+    "openai-responses": "input",
+    "anthropic": "messages",
+    "google": "contents",
+    "google-interactions": "input",
+}
+"""The key of the conversation in each provider's requests: by it, no folder is loaded that a body is not for."""
 
 
 class _Providers(Mapping[str, Provider]):

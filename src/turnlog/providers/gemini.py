@@ -62,57 +62,6 @@ def choice_of(mode: Any, allowed: Any, words: Mapping[str, str]) -> str | None:
     return f"tool:{only}" if isinstance(only, str) and only else word
 
 
-# -- requests of the Interactions API ------------------------------------------------------------
-
-_STEP = re.compile(
-    "user_input|model_output|thought|function_result|"
-    "(code_execution|file_search|google_maps|google_search|mcp_server_tool|processing|retrieval|tool_search|"
-    "url_context)_result|"
-    "(code_execution|google_maps|google_search|mcp_server_tool|processing|retrieval|url_context)_call"
-)
-"""Types of steps that items of other APIs do not have."""
-_CONTENTS = frozenset({"text", "image", "audio", "video", "document"})
-_KEYS = frozenset(
-    {
-        "cached_content",
-        "continuation_token",
-        "generation_config",
-        "previous_interaction_id",
-        "response_mime_type",
-        "response_modalities",
-        "safety_settings",
-        "system_instruction",
-        "webhook_config",
-    }
-)
-"""Keys that requests of other APIs with an `input` do not have."""
-
-
-def is_interaction(body: Mapping[str, Any]) -> bool:
-    """Whether a request body with an `input` is for the Interactions API, not for OpenAI's Responses API."""
-    given = body.get("input")
-    if isinstance(given, Mapping) or not _KEYS.isdisjoint(body):
-        return True
-    model = body.get("model")
-    if isinstance(model, str) and "gemini" in model.lower():
-        return True
-    return isinstance(given, list) and any(is_step(item) or _is_content(item) for item in given)
-
-
-def is_step(item: Any) -> bool:
-    """Whether a JSON value is a step of an interaction, by its type; for a call, by this API's spelling."""
-    if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
-        return False
-    if item["type"] == "function_call":
-        return "call_id" not in item and isinstance(item.get("arguments"), Mapping)
-    return _STEP.fullmatch(item["type"]) is not None and "role" not in item
-
-
-def _is_content(item: Any) -> bool:
-    kind = item.get("type") if isinstance(item, Mapping) and "role" not in item else None
-    return isinstance(kind, str) and kind in _CONTENTS
-
-
 # -- files ---------------------------------------------------------------------------------------
 
 _EXTENSIONS = {

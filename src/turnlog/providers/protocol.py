@@ -7,7 +7,7 @@ functions: media bytes are passed by hash.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -18,6 +18,9 @@ from ..log.usage import Usage
 from ..models.target import Target
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
+
+if TYPE_CHECKING:  # the schemas that it names need this module
+    from .signs import Signs
 
 BlobReader = Callable[[str], bytes]
 """Returns media bytes for a hex SHA-256; raises BlobMissing."""
@@ -254,6 +257,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     settings: frozenset[str]
     """The keys at the top level of a request."""
+
+    signs: Signs
+    """The other words of its requests, by which they are recognised."""
 
     parse: Callable[[Mapping[str, Any]], Parsed]
     """Reads a request body. Raises FormatError with the path of the value that cannot be read."""

@@ -12,11 +12,12 @@ from ..errors import text_given
 from ..log.messages import Message, Tool, ToolCall
 from ..providers import provider as provider_named
 from ..providers.protocol import Parsed, Provider
+from ..providers.recognise import provider_of
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
 from .deferred import found_tools, tools_in_prompt
 from .size import choice_of, settings_tally
-from .standalone import as_json, detect
+from .standalone import as_json
 
 
 class TokenCount(Struct, frozen=True):
@@ -51,7 +52,7 @@ def count(
 
 
 def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
-    name = provider or detect(body)
+    name = provider or provider_of(body)
     spoken = provider_named("google" if name == "google-vertex" else name)
     parsed = spoken.parse(body)
     if name == "google" and _spelled_for_vertex(parsed):

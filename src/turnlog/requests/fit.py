@@ -17,6 +17,7 @@ from ..log.records import Decision
 from ..models.target import Target
 from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
+from ..providers.recognise import provider_of
 from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
@@ -41,7 +42,7 @@ from .prompt_cache import MarkPlaces, cache_prices, has_breakpoints
 from .repaired import tools_for
 from .request import Request
 from .size import Sizing, as_declared, choice_of, settings_tally, spelled_as
-from .standalone import aimed, as_json, detect
+from .standalone import aimed, as_json
 from .translate import Plan, plan
 
 CountBody = Callable[[list[Any]], int]
@@ -166,7 +167,7 @@ class Fitter:
             return self._fit(plain)
 
     def _fit(self, body: Mapping[str, Any]) -> Fitted:
-        speaker = provider_named(self._provider or detect(body))
+        speaker = provider_named(self._provider or provider_of(body))
         parsed = speaker.parse(body)
         target = aimed(parsed, speaker.name, self._model)
         ways = plan(parsed.configuration, target, complete=False)

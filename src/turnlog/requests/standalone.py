@@ -6,21 +6,20 @@ the messages counts as the first message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
 
-from ..errors import FormatError, InputError, text_given
+from ..errors import FormatError, text_given
 from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..log.records import Binding
 from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..providers import provider
-from ..providers.gemini import is_interaction
 from ..providers.protocol import Parsed
+from ..providers.recognise import provider_of
 from ..providers.schema import check_depth
 from ..providers.sdk_objects import JSON_VALUES, plain_body
 from ..view.bound_reasoning import beginning, bindings_as_given
@@ -96,7 +95,7 @@ def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> R
 def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Request]:
     """The parsed body, and the same request made valid, with all changes."""
     with as_json(body) as plain:
-        provider = provider or detect(plain)
+        provider = provider or provider_of(plain)
         parsed, prepared = _made_of(plain, provider, model, provider)
     if prepared.body == plain:
         return parsed, prepared
@@ -141,7 +140,7 @@ def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str 
     not given; `model` is the model of the new request. Raises UnknownProvider (an InputError) for an unknown provider,
     FormatError if `body` is not a request of its provider, InputError if no provider can be detected."""
     with as_json(body) as plain:
-        return _made_of(plain, to, model, provider or detect(plain))[1]
+        return _made_of(plain, to, model, provider or provider_of(plain))[1]
 
 
 def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Request]:
@@ -192,45 +191,3 @@ def aimed(parsed: Parsed, to: str, model: str) -> Target:
 def shown_messages(parsed: Parsed) -> list[Shown]:
     """The messages of a body, numbered from 1."""
     return [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
-
-
-_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
-_CLAUDE = re.compile(r"(?:[\w-]+\.)*(?:anthropic\.)?claude")  # also as Bedrock names it: eu.anthropic.claude-...
-
-
-def _declares_schemas(body: Mapping[str, Any]) -> bool:
-    """Whether tools are declared in Anthropic's format, which the other formats would not recognise."""
-    tools = body.get("tools")
-    return isinstance(tools, list) and any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools)
-
-
-def detect(body: Mapping[str, Any]) -> str:
-    """The provider that a body is meant for, detected from its format. Raises InputError if it is in none of the five
-    formats."""
-    if not isinstance(body, Mapping):
-        raise InputError(f"a request body must be a dict, not {type(body).__name__}")
-    if "contents" in body:
-        return "google"
-    if "input" in body:
-        return "google-interactions" if is_interaction(body) else "openai-responses"
-    if "messages" not in body:
-        raise InputError("not a request body: it has neither 'messages' nor 'input' nor 'contents'")
-    messages = body["messages"]
-    if not isinstance(messages, list):
-        raise InputError(f"not a request body: 'messages' must be a list, not {type(messages).__name__}")
-    model = str(body.get("model") or "")
-    if "system" in body or "anthropic_version" in body or "stop_sequences" in body or _declares_schemas(body):
-        return "anthropic"
-    for message in messages:
-        if not isinstance(message, Mapping):
-            continue
-        if message.get("role") in ("tool", "developer", "function", "system") or "tool_calls" in message:
-            return "openai-chat"
-        content = message.get("content")
-        blocks = [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
-        if any(block.get("type") in _ANTHROPIC_BLOCKS for block in blocks):
-            return "anthropic"
-        # Gateways take cache marks in Chat's format too; they name models with a path.
-        if any("cache_control" in block for block in blocks) and "/" not in model:
-            return "anthropic"
-    return "anthropic" if _CLAUDE.match(model) else "openai-chat"

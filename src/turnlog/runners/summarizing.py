@@ -15,6 +15,7 @@ from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost
 from ..models.target import Target, target
+from ..providers import CONVERSATIONS
 from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
@@ -48,14 +49,6 @@ to leave it, and notes by you will stand in its place. Do not go on with the tas
 that was asked before.
 
 {instruction}"""
-
-_CONVERSATION = {
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "anthropic": "messages",
-    "google": "contents",
-    "google-interactions": "input",
-}
 
 
 class RunnerSummarizer:
@@ -238,5 +231,5 @@ def _with_question(body: dict[str, Any], provider: str, text: str) -> dict[str, 
             asked = {"type": "user_input", "content": [{"type": "text", "text": text}]}
         case _:
             asked = {"role": "user", "content": text}
-    key = _CONVERSATION[provider]
+    key = CONVERSATIONS[provider]
     return {**body, key: [*body[key], asked]}

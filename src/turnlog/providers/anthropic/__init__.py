@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import CONVERSATIONS
 from ..protocol import Provider
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
@@ -14,6 +15,7 @@ from .response import STOPS, parse_response
 from .rules import rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .schema import BODY
+from .signs import SIGNS
 from .stream import StreamAssembler
 from .tool_changes import tool_changes
 from .tool_choice import tool_choice, with_tool_choice
@@ -23,7 +25,7 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation="messages",
+    conversation=CONVERSATIONS[NAME],
     counted_key="cache_control",
     setting_paths={
         "max_output_tokens": ("max_tokens",),
@@ -33,6 +35,7 @@ PROVIDER = Provider(
         "stream": ("stream",),
     },
     settings=frozenset(BODY.keys),
+    signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,

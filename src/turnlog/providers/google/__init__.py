@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import CONVERSATIONS
 from ..protocol import Provider
 from .enums import STOPS
 from .form import NAME
@@ -13,6 +14,7 @@ from .rules import SETTING_PATHS, rules
 from .sanitize import sanitize
 from .schema import BODY
 from .sdk import sdk_arguments
+from .signs import SIGNS
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 
@@ -20,9 +22,10 @@ __all__ = ["PROVIDER", "sdk_arguments"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation="contents",
+    conversation=CONVERSATIONS[NAME],
     setting_paths=SETTING_PATHS,
     settings=frozenset(BODY.keys),
+    signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,

@@ -76,7 +76,7 @@ _MEDIA: Mapping[str, Shape] = {
 _RESOLUTION = Either((STRING, INTEGER, _message("level:enum numTokens:int")))
 _INSIDE = _message(_METADATA, {"mediaResolution": _RESOLUTION, **_MEDIA})
 _PIECE = _message("*jsonPath *stringValue numberValue:num boolValue:flag nullValue:any willContinue:flag")
-_PART = _message(
+PART = _message(
     f"*text *thought:flag *thoughtSignature partMetadata:object audioTranscription:object speechMetadata:object "
     f"{_METADATA}",
     {
@@ -92,7 +92,8 @@ _PART = _message(
         "toolResponse": _message("id toolType:enum response:any"),
     },
 )
-_CONTENT = _message("*role", {"*parts": Either((Many(_PART), _PART))})
+"""A part of a content."""
+_CONTENT = _message("*role", {"*parts": Either((Many(PART), PART))})
 RESPONSE = _message(
     "*modelVersion *responseId",
     {"*candidates": Many(_message("*finishReason:enum *finishMessage", {"*content": _CONTENT}))},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import CONVERSATIONS
 from ..protocol import Provider
 from .form import NAME
 from .known import declares, knows, unread_media
@@ -11,6 +12,7 @@ from .response import STOPS, parse_response
 from .rules import SETTING_PATHS, rules
 from .sanitize import required_settings, sanitize
 from .schema import BODY
+from .signs import SIGNS
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 from .tool_search import SEARCH_TOOL, tool_news
@@ -19,9 +21,10 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation="input",
+    conversation=CONVERSATIONS[NAME],
     setting_paths=SETTING_PATHS,
     settings=frozenset(BODY.keys),
+    signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,

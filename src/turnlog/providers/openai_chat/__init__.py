@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import CONVERSATIONS
 from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
 from .form import NAME
@@ -12,6 +13,7 @@ from .response import REFUSALS, STOPS, parse_response
 from .rules import rules
 from .sanitize import sanitize
 from .schema import BODY
+from .signs import SIGNS
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 
@@ -19,7 +21,7 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation="messages",
+    conversation=CONVERSATIONS[NAME],
     setting_paths={
         "max_output_tokens": ("max_completion_tokens",),
         "temperature": ("temperature",),
@@ -31,6 +33,7 @@ PROVIDER = Provider(
     },
     older_paths={"max_output_tokens": ("max_tokens",)},
     settings=frozenset(BODY.keys),
+    signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,

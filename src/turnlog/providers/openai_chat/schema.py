@@ -41,14 +41,16 @@ _CACHED: dict[str, Shape] = {"prompt_cache_breakpoint": _BREAKPOINT}
 _IMAGE = record("*url!", {"detail": words("auto low high original")})
 _SOUND = record("*data!", {"*format!": words("wav mp3")})
 _FILE = record("*file_data *file_id *filename", needs="file_data file_id")
-_PARTS: dict[str, Shape] = {
+PARTS: dict[str, Shape] = {
     "text": record("type! *text!", _CACHED),
     "refusal": record("type! *refusal!"),
     "image_url": record("type!", {"*image_url!": Read(_IMAGE, (STRING,)), **_CACHED}),
     "input_audio": record("type!", {"*input_audio!": _SOUND, **_CACHED}),
     "file": record("type!", {"*file!": _FILE, **_CACHED}),
 }
-_UNDERSTOOD = {**_PARTS, **dict.fromkeys(TEXT_TYPES[1:], record("*text"))}
+"""Content parts, by type."""
+
+_UNDERSTOOD = {**PARTS, **dict.fromkeys(TEXT_TYPES[1:], record("*text"))}
 """Parts that are read in any message, even where they may not be sent."""
 
 _ARGUMENTS = Read(STRING, (OBJECT,))
@@ -58,7 +60,7 @@ _CUSTOM_CALL = record("*name! *input!")
 
 def _content(types: str, *, compatible: bool) -> Either:
     """A text, or a list of parts of these types; `compatible` servers have additional types."""
-    table = {kind: _PARTS[kind] for kind in types.split()}
+    table = {kind: PARTS[kind] for kind in types.split()}
     return Either((STRING, Many(Tagged("type", table, others=".*" if compatible else "", read=_UNDERSTOOD))))
 
 
@@ -123,6 +125,9 @@ _TOOL: dict[str, Shape] = {
     "function": record("type!", {"*function!": _FUNCTION}),
     "custom": record("type!", {"*custom!": record("*name! *description", {"format": _FORMAT})}),
 }
+TOOL = Tagged("type", _TOOL, missing="function")
+"""An element of `tools`."""
+
 _CHOICE = Tagged(
     "type",
     {
@@ -141,7 +146,7 @@ _ANSWER_FORMAT = Tagged(
         "json_schema": record("type!", {"json_schema!": record("name! description schema:schema strict:flag?")}),
     },
 )
-_PREDICTED = Either((STRING, Many(Tagged("type", {"text": _PARTS["text"]}))))
+_PREDICTED = Either((STRING, Many(Tagged("type", {"text": PARTS["text"]}))))
 _AREA = record("", {"type!": words("approximate"), "approximate!": record("city country region timezone")})
 _VOICE = Either((STRING, record("id!")))
 _SEARCH = record("", {"search_context_size": words("low medium high"), "user_location?": _AREA})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import CONVERSATIONS
 from ..protocol import OPENAI_SETTINGS, Provider
 from .breakpoints import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
@@ -14,6 +15,7 @@ from .response import REFUSALS, STOPS, parse_response
 from .rules import rules
 from .sanitize import sanitize
 from .schema import BODY
+from .signs import SIGNS
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 from .tool_search import SEARCH_TOOL, client_tools, tool_news
@@ -22,7 +24,7 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation="input",
+    conversation=CONVERSATIONS[NAME],
     setting_paths={
         "max_output_tokens": ("max_output_tokens",),
         "temperature": ("temperature",),
@@ -31,6 +33,7 @@ PROVIDER = Provider(
         **OPENAI_SETTINGS,
     },
     settings=frozenset(BODY.keys),
+    signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,

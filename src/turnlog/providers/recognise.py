@@ -1,0 +1,310 @@
+"""Which provider a request body, or a list of messages, is meant for.
+
+The evidence is weighed in steps, and a later step counts only among the providers that the steps before it leave:
+
+1. the key of the conversation: `messages`, `input` or `contents`;
+2. the roles of the messages, and their keys for calls: most messages decide;
+3. the types of items and content blocks: most messages decide;
+4. declarations and choice of tools;
+5. the URL that the request went to, if known;
+6. settings and other keys that not all have: most different ones decide. A role with which only some APIs let a
+   conversation begin counts as one;
+7. the name of the model;
+8. cache marks, which gateways accept in other formats too.
+
+If nothing tells them apart, it is the first one in `PROVIDERS`: `messages` with nothing but the user's text are for
+Chat Completions, an `input` is for Responses. What a provider gives for this is its `Signs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import InputError
+from . import CONVERSATIONS, PROVIDERS
+from .protocol import Provider
+from .schema import ANY, Record, Shape, Tagged
+
+_Fact = frozenset[str]
+"""The names of the providers that a fact speaks for."""
+
+_WRAPPERS = ("body", "request", "params")
+"""Keys that hold a request body in recorded requests and in lines of batches."""
+
+
+@cache
+def _providers() -> tuple[Provider, ...]:
+    return tuple(PROVIDERS.values())
+
+
+class _Request(Struct, frozen=True):
+    """What is known of a request."""
+
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    url: str = ""
+
+
+def provider_of(body: Mapping[str, Any], url: str = "") -> str:
+    """The name of the provider that a request body is meant for; `url` is where it was sent, if known. Raises
+    InputError, which says what was looked at, if it is in the format of none."""
+    if not isinstance(body, Mapping):
+        raise InputError(f"a request body must be a dict, not {type(body).__name__}")
+    keys = dict.fromkeys(CONVERSATIONS.values())
+    wrong = []
+    for key in sorted((key for key in keys if key in body), key=lambda key: body[key] is None):
+        candidates, given = [PROVIDERS[name] for name, place in CONVERSATIONS.items() if place == key], body[key]
+        accepting = [one for one in candidates if _accepts(given, one)]
+        if accepting:
+            messages = given if isinstance(given, list) else [given]
+            seen = _Request([one for one in messages if isinstance(one, Mapping)], body, url)
+            return _most_likely(accepting, seen)
+        wrong.append(_unreadable(key, given, candidates))
+    raise InputError(f"not a request body: {'; '.join(wrong) or _without_conversation(keys, body)}")
+
+
+def provider_of_messages(messages: Sequence[Any]) -> str:
+    """The name of the provider in whose format a list of messages without a body is."""
+    found = [message for message in messages if isinstance(message, Mapping)]
+    readers = [one for one in _providers() if any(_is_of(message, one) for message in found)]
+    return _most_likely(readers or _providers(), _Request(found, {}))
+
+
+def is_message(value: Any) -> bool:
+    """Whether a JSON value looks like a message, an item or a step of one of the APIs.
+
+    Content blocks without a type belong to another API (Bedrock Converse).
+    """
+    return any(_is_of(value, one) for one in _providers())
+
+
+# -- what is a message ---------------------------------------------------------------------------
+
+
+def _accepts(given: Any, speaker: Provider) -> bool:
+    """Whether the conversation of a body may be that of a provider: one of its messages is enough, as others may be
+    damaged."""
+    if isinstance(given, list):
+        return not given or any(_is_of(each, speaker, inside=True) for each in given)
+    if isinstance(given, Mapping):
+        return isinstance(given, speaker.signs.single) and _is_of(given, speaker, inside=True)
+    return given is None or isinstance(given, speaker.signs.single)
+
+
+def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
+    """Whether a value may be a message or an item of a provider's conversation. `inside` a body, its place says what it
+    is: some providers allow content blocks there, and a wrong role is a mistake in a message."""
+    if not isinstance(value, Mapping):
+        return False
+    signs, kind = speaker.signs, value.get("type")
+    if isinstance(kind, str) and "role" not in value:
+        if signs.items is not None and _shape_in(signs.items, kind) is not None:
+            return True
+        if inside and signs.loose_blocks and isinstance(signs.blocks, Tagged) and kind in signs.blocks.shapes:
+            return True
+    role = value.get("role") or ""
+    if not signs.roles or not isinstance(role, str):
+        return False
+    if not role:
+        return "" in signs.roles and bool(value.get(signs.content)) and _holds_content(value, speaker)
+    known = inside or role.lower() in {word for one in _providers() for word in one.signs.roles}
+    return known and _holds_content(value, speaker)
+
+
+def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
+    """Whether the content of a message is where the provider looks for it. A message without content and without
+    anything else holds all it has."""
+    signs = speaker.signs
+    if signs.content not in message:
+        other = {key for key, value in message.items() if value is not None} - {"role", "id", "type", "status"}
+        return not other or not other.isdisjoint(signs.call_keys | signs.message_keys)
+    content = message[signs.content]
+    blocks = content if isinstance(content, list) else [content] if isinstance(content, Mapping) else []
+    if isinstance(signs.blocks, Record):
+        known = signs.blocks.keys.keys()
+        is_list = isinstance(content, (list, Mapping))
+        return is_list and all(isinstance(block, Mapping) and not known.isdisjoint(block) for block in blocks)
+    first = blocks[0] if blocks and isinstance(content, list) else None
+    return not isinstance(first, Mapping) or isinstance(first.get("type"), str)
+
+
+def _unreadable(key: str, given: Any, candidates: Sequence[Provider]) -> str:
+    """Why the conversation under a key is that of none of its providers."""
+    names = " or ".join(one.name for one in candidates)
+    if not isinstance(given, (list, Mapping)):
+        return f"{key!r} must be a list, not {type(given).__name__}"
+    first = given[0] if isinstance(given, list) else given
+    what = f"is {type(first).__name__}"
+    if isinstance(first, Mapping):
+        what = f"has the keys {', '.join(map(str, list(first)[:8])) or '(none)'}"
+        content = first.get("content")
+        block = content[0] if isinstance(content, list) and content else None
+        if isinstance(block, Mapping) and "type" not in block:
+            what = f"has content without a `type` (with the keys {', '.join(map(str, list(block)[:8])) or '(none)'})"
+    if isinstance(given, Mapping):
+        return f"{key!r} is not in the format of {names}: it {what}"
+    number = "its message" if len(given) == 1 else f"none of its {len(given)} messages"
+    return f"{number} in {key!r} is {'not ' if len(given) == 1 else ''}in the format of {names}: {key}[0] {what}"
+
+
+def _without_conversation(keys: Iterable[str], body: Mapping[str, Any]) -> str:
+    """Why a body without a conversation is none."""
+    inside = [key for key in _WRAPPERS if isinstance(body.get(key), Mapping) and not body[key].keys().isdisjoint(keys)]
+    if inside:
+        return f"the body is under {inside[0]!r}: give that"
+    found = f", only {', '.join(map(str, list(body)[:8]))}" if body else ""
+    return f"it has neither {' nor '.join(map(repr, keys))}{found}"
+
+
+# -- weighing ------------------------------------------------------------------------------------
+
+
+def _most_likely(candidates: Sequence[Provider], seen: _Request) -> str:
+    for facts in _EVIDENCE:
+        if len(candidates) == 1:
+            break
+        candidates = _best(candidates, facts(candidates, seen))
+    return candidates[0].name
+
+
+def _best(candidates: Sequence[Provider], facts: Iterable[_Fact]) -> Sequence[Provider]:
+    """The candidates for which most facts speak."""
+    votes = Counter(name for fact in facts for name in fact)
+    most = max(votes[one.name] for one in candidates)
+    return [one for one in candidates if votes[one.name] == most]
+
+
+def _together(facts: Iterable[_Fact], candidates: Sequence[Provider]) -> _Fact:
+    """The providers for which all facts of a message speak; those for which any does, if they contradict each other."""
+    told = [fact for fact in facts if fact and len(fact) < len(candidates)]
+    return frozenset.intersection(*told) or frozenset.union(*told) if told else frozenset()
+
+
+def _roles_and_calls(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    known = frozenset(key for one in candidates for key in one.signs.call_keys)
+    for message in seen.messages:
+        facts = [frozenset(one.name for one in candidates if message.get(one.signs.content) is not None)]
+        role = message.get("role")
+        if isinstance(role, str) and role:
+            facts.append(frozenset(one.name for one in candidates if role.lower() in one.signs.roles))
+        for key in known & message.keys():
+            if message[key] is not None:
+                facts.append(frozenset(one.name for one in candidates if key in one.signs.call_keys))
+        yield _together(facts, candidates)
+
+
+def _items_and_blocks(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    items = {one.name: one.signs.items for one in candidates if one.signs.items is not None}
+    loose = {one.name: one.signs.blocks for one in candidates if one.signs.loose_blocks}
+    blocks = {one.name: one.signs.blocks for one in candidates}
+    keys = {one.signs.content for one in candidates}
+    for message in seen.messages:
+        facts = [_knowing_item(message, items) or _knowing(message, loose, alone=True)]
+        for content in map(message.get, keys):
+            facts += [_knowing(block, blocks) for block in (content if isinstance(content, list) else ())]
+        yield _together(facts, candidates)
+
+
+def _tools(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    tables = {one.name: one.signs.tools for one in candidates if one.signs.tools is not None}
+    tools = seen.body.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        yield _knowing(tool, tables)
+    yield frozenset(one.name for one in candidates if one.tool_choice(seen.body) is not None)
+
+
+def _url(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    yield frozenset(one.name for one in candidates if one.signs.urls and re.search(one.signs.urls, seen.url))
+
+
+def _settings(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    for key, value in seen.body.items():
+        if value is not None:
+            yield frozenset(one.name for one in candidates if key in one.settings or key in one.signs.settings)
+    for key in {key for message in seen.messages for key, value in message.items() if value is not None}:
+        yield frozenset(one.name for one in candidates if key in one.signs.message_keys)
+    first = seen.messages[0].get("role") if seen.messages else None
+    if isinstance(first, str):
+        role = first.lower()
+        yield frozenset(one.name for one in candidates if role in one.signs.roles - one.signs.later_roles)
+
+
+def _model(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    model = seen.body.get("model")
+    if isinstance(model, str):
+        name = model.lower()
+        yield frozenset(one.name for one in candidates if one.signs.models and re.match(one.signs.models, name))
+
+
+def _cache_marks(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
+    contents = [message.get("content") for message in seen.messages]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    keys = {key for one in (*seen.messages, *blocks) if isinstance(one, Mapping) for key in one}
+    yield frozenset(one.name for one in candidates if one.counted_key in keys)
+
+
+_EVIDENCE = (_roles_and_calls, _items_and_blocks, _tools, _url, _settings, _model, _cache_marks)
+
+
+# -- values by type ------------------------------------------------------------------------------
+
+
+def _shape_in(table: Tagged, kind: str) -> Shape | None:
+    """The shape of a type; None if the table does not know it."""
+    return table.shapes.get(kind) or (ANY if table.leaves(kind) else None)
+
+
+def _knowing(value: Any, tables: Mapping[str, Tagged | Record], *, alone: bool = False) -> _Fact:
+    """The providers that know the type of a value, if it has what they require for it. Of several, those that know all
+    its keys. `alone`: a type that only one of them knows is enough."""
+    if not isinstance(value, Mapping):
+        return frozenset()
+    found: dict[str, Shape] = {}
+    for name, table in tables.items():
+        if isinstance(table, Record):
+            if "type" not in value and not table.keys.keys().isdisjoint(value):
+                found[name] = ANY
+            continue
+        kind = value.get(table.tag, table.missing)
+        shape = _shape_in(table, kind) if isinstance(kind, str) and kind else None
+        if shape is not None:
+            found[name] = shape
+    if alone and len(found) == 1:
+        return frozenset(found)
+    fitting = {name: shape for name, shape in found.items() if _has_required(value, shape)}
+    unmarked = value.keys() - {PROVIDERS[name].counted_key for name in tables}
+    exact = [name for name, shape in fitting.items() if not isinstance(shape, Record) or unmarked <= shape.keys.keys()]
+    return frozenset(exact or fitting)
+
+
+def _knowing_item(value: Mapping[str, Any], tables: Mapping[str, Tagged]) -> _Fact:
+    """The providers that know the type of an item. Answers of other APIs have the type of a message too, with keys that
+    a message does not have."""
+    kind = value.get("type")
+    if kind is None:
+        return frozenset()
+    messages = {name: table.shapes[table.missing] for name, table in tables.items() if kind == table.missing}
+    if messages:
+        return frozenset(
+            n for n, shape in messages.items() if isinstance(shape, Record) and value.keys() <= shape.keys.keys()
+        )
+    return _knowing(value, tables, alone=True)
+
+
+def _has_required(value: Mapping[str, Any], shape: Shape) -> bool:
+    """Whether a value has the keys that its shape requires, of types that a reader understands."""
+    if not isinstance(shape, Record):
+        return True
+    for key in shape.must - {"type"}:
+        item, inner = value.get(key), shape.keys[key]
+        if item is None and key not in shape.nulls:
+            return False
+        if item is not None and not (inner.reads(item) if key in shape.read else inner.takes(item)):
+            return False
+    return True
