@@ -29,7 +29,7 @@ from .protocol import Imported, Origin, digest_of, with_own_ids
 from .titles import title_from
 from .transcript import Line, Transcript
 
-_MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:')
+_MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:|"type"\s*:\s*"user_input"')
 _RUN_ID_KEYS = ("task_id", "trial")
 _ID_KEYS = ("session_id", "conversation_id", "id")
 
