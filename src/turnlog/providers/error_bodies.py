@@ -16,6 +16,11 @@ _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "conte
 _REDACTOR = Redactor()
 _KINDS = ("type", "status", "code")
 """Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
+_SAID = ("message", "detail", "error_message", "errorMessage", "error_msg", "errorMsg", "msg")
+"""Keys for what an error says: `detail` (FastAPI), the others of gateways. Bodies with one of them may have no key
+`error`."""
+_OF_A_BODY = ("type", "object", "event_type")
+"""Keys that say what a body or an event is."""
 
 
 def answer_body(response: Any) -> dict[str, Any]:
@@ -37,10 +42,23 @@ def _error_in(body: Mapping[str, Any]) -> Any:
     """The error of a body without an answer, else None. A failed response of the Responses API counts as an answer."""
     if isinstance(body.get("output"), list) or any(body.get(key) for key in _ANSWERS):
         return None
-    error = body.get("error")
-    if not error and "error" in (body.get("type"), body.get("object")):
-        error = {key: value for key, value in body.items() if value != "error"}  # vLLM does not wrap its error
-    return error or None
+    if error := body.get("error"):
+        return error
+    if "error" in map(body.get, _OF_A_BODY):
+        return {key: value for key, value in body.items() if value != "error"} or None  # vLLM does not wrap its error
+    return None if _is_of_another_kind(body) or not _says(body) else body
+
+
+def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
+    """Whether a body or an event says that it is something else than an error."""
+    kinds = [body[key] for key in _OF_A_BODY if body.get(key) is not None]
+    return any(not isinstance(kind, str) or "error" not in kind.lower() for kind in kinds) and "error" not in kinds
+
+
+def error_chunk(chunk: Mapping[str, Any]) -> str:
+    """The text of the error that a chunk of a stream is; "" if it is none."""
+    error = None if _is_of_another_kind(chunk) else _error_in(chunk)
+    return "" if error is None else error_text(error) or "error"
 
 
 def error_text(error: Any) -> str:
@@ -52,8 +70,20 @@ def error_text(error: Any) -> str:
 def _said_in(error: Any) -> str:
     if not isinstance(error, Mapping):
         return error if isinstance(error, str) else brief(error)
-    message = error.get("message")
-    if not isinstance(message, str) or not message:
+    message = _says(error)
+    if not message:
         return brief(error)
     kinds = [kind if isinstance(kind, str) else brief(kind) for key in _KINDS if (kind := error.get(key))]
     return f"{', '.join(dict.fromkeys(kinds))}: {message}" if kinds else message
+
+
+def _says(error: Mapping[str, Any]) -> str:
+    """What an error says, "" if it says nothing. FastAPI lists what is wrong with a request under `detail`."""
+    for key in _SAID:
+        told = error.get(key)
+        if isinstance(told, str) and told:
+            return told
+        if key == "detail" and isinstance(told, (list, Mapping)) and told:
+            inner = [_says(one) for one in (told if isinstance(told, list) else [told]) if isinstance(one, Mapping)]
+            return "; ".join(filter(None, inner)) or brief(told)
+    return ""

@@ -50,7 +50,13 @@ def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
             pass
     for name in _DUMPS:
         method = getattr(value, name, None)
-        if callable(method) and (found := _mapping(method())) is not None:
+        if not callable(method):
+            continue
+        try:
+            found = _mapping(method())
+        except (ValueError, AttributeError):  # an object of the SDK that holds what its type does not allow
+            continue
+        if found is not None:
             return found
     return None
 

@@ -7,15 +7,29 @@ has to be imported for that.
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from .._platform.urls import without_password
-from ..errors import InputError, NotLoggedIn, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut, timed_out
+from ..errors import (
+    FormatError,
+    InputError,
+    NotLoggedIn,
+    RunnerError,
+    RunnerFailed,
+    RunnerNotFound,
+    RunnerTimedOut,
+    described,
+    timed_out,
+)
+from ..providers.error_bodies import error_chunk
 from ..providers.google import sdk_arguments
+from ..providers.sdk_objects import plain
 from ..requests.request import Request
 from .refusals import refusal
+from .unstreamed import Overheard, is_answer, no_answer, overheard, values_in
 
 
 class _Sdk(NamedTuple):
@@ -108,18 +122,33 @@ class SdkRunner:
                 raise InputError(f"{name}: {kind} is not asynchronous; give the SDK's Async{kind}")
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """The chunks of the answer, as the SDK gives them."""
+        """The chunks of the answer, as the SDK gives them; as JSON, if the server answers with one body."""
         sdk, call = _CALLS[request.target.provider]
-        failed: Any = None
+        failed: str | None = None
+        heard: Overheard | None = None
+        told = has_begun = False
         try:
             chunks = await call(self._client(sdk, request), request.body, request.target.model, True)
-            async for chunk in chunks:
-                failed = failed or _failure_in(chunk)
-                yield chunk
+            heard, has_begun = overheard(chunks), True
+            async for chunk in chunks if hasattr(chunks, "__aiter__") else _one(chunks):
+                if heard is not None:
+                    heard.found = True
+                error = _failure_in(chunk)
+                failed, told = failed or error, told or error is not None or _tells(chunk)
+                yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
-            raise (_error_for(sdk, error, request) or error) from error
+            known = _error_for(sdk, error, request)
+            if known is None and has_begun and _is_of_an_sdk(error):
+                known = RunnerFailed(sdk.extra, f"the SDK cannot read what the server sent ({described(error)})")
+            raise (known or error) from error
+        for value in values_in(heard.text) if heard is not None and not told else ():
+            if is_answer(value):
+                failed, told = failed or error_chunk(value) or None, True
+                yield value
         if failed is not None:
             raise refusal(sdk.extra, sdk.login, failed)
+        if not told:
+            raise RunnerFailed(sdk.extra, no_answer(heard))
 
     async def ask(self, request: Request) -> Any:
         """The whole answer at once, as the SDK returns it: for `Session.receive`."""
@@ -175,6 +204,9 @@ def _error_for(sdk: _Sdk, error: Exception, request: Request) -> RunnerError | N
     if isinstance(error, RunnerError):
         return error
     message = str(getattr(error, "message", None) or error)
+    body = getattr(error, "body", None)
+    if isinstance(body, str) and body and body not in message:  # {"error": "text"} in a stream
+        message = f"{message}: {body}"
     if timed_out(error):
         return RunnerTimedOut(sdk.extra, message=message)
     status = next(
@@ -185,13 +217,23 @@ def _error_for(sdk: _Sdk, error: Exception, request: Request) -> RunnerError | N
     if "authentication method" in message:  # anthropic without a key, when it sends
         return _without_key(sdk, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
-    if origins & {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"}:
+    if origins & _ROOTS:
         found = refusal(sdk.extra, sdk.login, message)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
         own = request.target.base_url
         asked = f"; is there a server at {without_password(own)}, the target's base_url?" if own else ""
         return RunnerFailed(sdk.extra, f"{message} ({reason}){asked}") if isinstance(found, RunnerFailed) else found
     return None
+
+
+_ROOTS = frozenset({"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"})
+"""The packages of SDKs and of what they send requests by."""
+
+
+def _is_of_an_sdk(error: Exception) -> bool:
+    """Whether the code of an SDK raised an exception."""
+    names = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(name.split(".")[0] in _ROOTS for name in names)
 
 
 def _told_to_wait(error: Exception) -> float | None:
@@ -209,12 +251,52 @@ def _told_to_wait(error: Exception) -> float | None:
 
 def _failure_in(chunk: Any) -> str | None:
     """What an event says that tells of a failure; SDKs hand such events out instead of raising an error."""
-    kind = getattr(chunk, "type", None) or getattr(chunk, "event_type", None)
-    if kind == "error":
-        told = getattr(chunk, "error", None) or chunk
-    elif kind == "response.failed":
-        told = getattr(chunk.response, "error", None)
-    else:
+    if getattr(chunk, "type", None) == "response.failed":
+        failed = getattr(chunk.response, "error", None)
+        said = [str(value) for name in ("code", "message") if (value := getattr(failed, name, None))]
+        return ": ".join(said) or "the provider gave no reason"
+    if _tells(chunk):
         return None
-    said = [str(value) for name in ("code", "message") if (value := getattr(told, name, None))]
-    return ": ".join(said) or "the provider gave no reason"
+    found = error_chunk(_as_json(chunk))
+    return found or ("the provider gave no reason" if _kind_of(chunk) == "error" else None)
+
+
+def _kind_of(chunk: Any) -> Any:
+    if getattr(chunk, "object", None) == "error":
+        return "error"
+    return getattr(chunk, "type", None) or getattr(chunk, "event_type", None)
+
+
+def _tells(chunk: Any) -> bool:
+    """Whether a chunk is a part of an answer, so that no error has to be looked for in it."""
+    kind = _kind_of(chunk)
+    if isinstance(kind, str) and "error" not in kind.lower():
+        return True
+    return any(getattr(chunk, key, None) is not None for key in _OF_ANSWERS)
+
+
+_OF_ANSWERS = ("choices", "usage", "candidates", "prompt_feedback", "usage_metadata", "steps", "chunk")
+"""Attributes of chunks and answers of which one at least has a value."""
+
+
+def _as_json(chunk: Any) -> Mapping[str, Any]:
+    """What a chunk holds; its own attributes, if it cannot be dumped because the server sent what its type forbids."""
+    try:
+        return plain(chunk, "chunk")
+    except FormatError:
+        return {key: value for key, value in getattr(chunk, "__dict__", {}).items() if not key.startswith("_")}
+
+
+def _is_bare(chunk: Any) -> bool:
+    """Whether an event that tells of an error is none that the provider documents, which has a type of its own."""
+    return _kind_of(chunk) != "error" or isinstance(getattr(chunk, "error", None), str)
+
+
+def _error_event(said: str) -> dict[str, Any]:
+    """An error as the readers of all formats take it."""
+    return {"type": "error", "event_type": "error", "error": {"message": said}}
+
+
+async def _one(answer: Any) -> AsyncIterator[Any]:
+    """A whole answer, which an SDK returns instead of a stream, as the only chunk of one."""
+    yield answer

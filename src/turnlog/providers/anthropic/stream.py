@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.usage import tokens_billed
-from ..error_bodies import error_text
+from ..error_bodies import error_chunk
 from ..protocol import Delta, Reply
 from ..reading import inner, string
 from ..schema import check_types
@@ -171,10 +171,12 @@ class StreamAssembler:
                 self._ended = True
                 for begun in self._blocks:
                     begun.end()
-            case "error":
-                self._error = error_text(event.get("error")) or "the stream reported an error"
-            case None:
-                raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
+            case "message":  # a server that cannot stream
+                told = [delta for one in _events_of(event) for delta in self.feed(one)]
+            case kind:
+                self._error = error_chunk(event) or self._error
+                if kind is None and not self._error:
+                    raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
         return told
 
     def _count(self, usage: Any) -> None:
@@ -238,6 +240,16 @@ def _unanswered(blocks: list[_Block]) -> set[Any]:
     answered = {block.fields.get("tool_use_id") for block in blocks if block.closed}
     server = ("server_tool_use", "mcp_tool_use")
     return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}
+
+
+def _events_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A whole answer as the events of a stream."""
+    content = answer.get("content")
+    if not isinstance(content, list):
+        raise FormatError("expected a list of content blocks", path="event.content")
+    begun = [{"type": "content_block_start", "index": i, "content_block": block} for i, block in enumerate(content)]
+    ended = [{"type": "content_block_stop", "index": i} for i in range(len(content))]
+    return [{"type": "message_start", "message": answer}, *begun, *ended, {"type": "message_stop"}]
 
 
 def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Part, Reasoning, Text, ToolCall
 from ...log.usage import Usage, tokens_billed
-from ..error_bodies import error_text
+from ..error_bodies import error_chunk, error_text
 from ..protocol import Delta, Reply
 from ..reading import inner
 from ..schema import check_types
@@ -65,14 +65,15 @@ class StreamAssembler:
             return [delta for item in chunk for delta in self.feed(item)]
         wire = _plain(chunk)
         self._told = []
-        if _KNOWN & wire.keys():
+        told = error_text(wire.get("error")) or error_chunk(wire)
+        if told or _KNOWN & wire.keys():
             self.begun = True
         elif not self.begun and not wire.keys() <= _BESIDE:
             raise FormatError(NO_RESPONSE, path="response")
         self._model = wire.get("modelVersion") or self._model
         self._response_id = wire.get("responseId") or self._response_id
         self._usage.update(inner(wire, "usageMetadata"))
-        self._error = self._error or error_text(wire.get("error"))
+        self._error = self._error or told
         blocked = enum_name(inner(wire, "promptFeedback").get("blockReason"), BLOCK_REASONS)
         if isinstance(blocked, str) and blocked:
             self._stop = blocked

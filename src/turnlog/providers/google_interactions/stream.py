@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Part, compact_json, parse_arguments
-from ..error_bodies import error_text
+from ..error_bodies import error_chunk
 from ..media_bytes import decode_base64, encode_base64
 from ..protocol import Delta, Reply
 from ..reading import inner, string, without
@@ -135,6 +135,11 @@ class StreamAssembler:
         check_depth(event)
         check_types(event, EVENT, "event")
         kind = event.get("event_type")
+        if isinstance(event.get("steps"), list):  # a server that cannot stream; the SDK takes its answer for an error
+            kind, event = "interaction.completed", {"interaction": {**event, "event_type": None}}
+        if told := error_chunk(event):
+            self._error = told
+            return []
         if not isinstance(kind, str):
             raise FormatError("expected an event with an 'event_type'", path="event")
         usage = inner(inner(event, "metadata"), "total_usage") or inner(event, "usage")
@@ -150,8 +155,6 @@ class StreamAssembler:
                 open_step.stop(f"steps[{index}]")
         elif kind == "interaction.status_update":
             self._interaction["status"] = event.get("status")
-        elif kind == "error":
-            self._error = error_text(event.get("error")) or "error"
         elif kind.startswith("step."):
             return self._take(kind, event.get("index") or 0, event)
         return []

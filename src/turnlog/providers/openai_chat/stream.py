@@ -7,7 +7,7 @@ from typing import Any
 
 from ...log.messages import Message, parse_arguments
 from ...log.usage import Usage
-from ..error_bodies import error_text
+from ..error_bodies import error_chunk, error_text
 from ..protocol import Delta, Reply
 from ..schema import check_types
 from ..sdk_objects import plain
@@ -41,7 +41,7 @@ class StreamAssembler:
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
-        self._error = self._error or error_text(data.get("error"))
+        self._error = self._error or error_text(data.get("error")) or error_chunk(data)
         if data.get("usage") is not None:
             usage = usage_of(data["usage"])
             if self._usage is None or usage not in (None, Usage()):  # some servers end with an empty usage

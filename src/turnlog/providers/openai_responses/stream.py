@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall
-from ..error_bodies import error_text
+from ..error_bodies import error_chunk
 from ..protocol import Delta, Reply
-from ..reading import without
 from ..sdk_objects import plain
 from .form import NAME
 from .item_types import CALLS
@@ -84,6 +83,11 @@ class StreamAssembler:
         """Process the next event. Raises FormatError if it is not an event; unknown types are ignored."""
         event = plain(chunk, "event")
         kind = event.get("type")
+        if kind is None and isinstance(event.get("output"), list):  # a server that cannot stream
+            kind, event = f"response.{event.get('status') or 'completed'}", {"response": event}
+        if told := error_chunk(event):
+            self._error = told
+            return []
         if not isinstance(kind, str):
             raise FormatError("expected an event with a 'type'", path="event")
         if isinstance(event.get("response"), dict):
@@ -94,8 +98,6 @@ class StreamAssembler:
             self._ended = kind in _ENDS
             if kind == "response.created":  # everything before this event is repeated after it
                 self._again, self._moved = {*self._done, *self._open}, {}
-        elif kind == "error":
-            self._error = error_text(event.get("error") or without(event, "type")) or "error"
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._take_item(kind, event)
         elif kind in _DELTAS:
