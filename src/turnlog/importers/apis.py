@@ -32,7 +32,7 @@ def is_body(value: Any) -> bool:
     given = value[key]
     if isinstance(given, list):
         return bool(given) or key != "input" or isinstance(value.get("model"), str)
-    return is_message(given) or (given is not None and isinstance(value.get("model"), str))
+    return is_message(given) or isinstance(value.get("model"), str)
 
 
 def wrapped(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -94,7 +94,7 @@ def _accepts(given: Any, speaker: Provider) -> bool:
         return not given or any(_is_of(each, speaker, inside=True) for each in given)
     if isinstance(given, Mapping):
         return isinstance(given, speaker.signs.single) and _is_of(given, speaker, inside=True)
-    return given is None or isinstance(given, speaker.signs.single)
+    return isinstance(given, speaker.signs.single) or (given is None and bool(speaker.signs.single))
 
 
 def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:

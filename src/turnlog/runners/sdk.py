@@ -29,7 +29,7 @@ from ..providers.google import sdk_arguments
 from ..providers.sdk_objects import plain
 from ..requests.request import Request
 from .refusals import refusal
-from .unstreamed import Overheard, is_answer, no_answer, overheard, values_in
+from .unstreamed import ANSWERS, Overheard, is_answer, no_answer, overheard, values_in
 
 
 class _Sdk(NamedTuple):
@@ -272,11 +272,7 @@ def _tells(chunk: Any) -> bool:
     kind = _kind_of(chunk)
     if isinstance(kind, str) and "error" not in kind.lower():
         return True
-    return any(getattr(chunk, key, None) is not None for key in _OF_ANSWERS)
-
-
-_OF_ANSWERS = ("choices", "usage", "candidates", "prompt_feedback", "usage_metadata", "steps", "chunk")
-"""Attributes of chunks and answers of which one at least has a value."""
+    return any(getattr(chunk, key, None) is not None for key in ANSWERS)
 
 
 def _as_json(chunk: Any) -> Mapping[str, Any]:

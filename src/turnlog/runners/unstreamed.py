@@ -15,8 +15,8 @@ from ..redaction import Redactor
 _SHOWN = 300
 """Characters of an unreadable body that an error quotes."""
 
-_ANSWERS = frozenset({"choices", "output", "content", "candidates", "steps", "event_type"})
-"""Keys of which answers and events of all providers have one."""
+ANSWERS = ("candidates", "choices", "chunk", "content", "output", "prompt_feedback", "steps", "usage", "usage_metadata")
+"""Keys of which each answer has one, and each chunk of a stream that is no event with a type."""
 
 _REDACTOR = Redactor()
 
@@ -88,7 +88,8 @@ def values_in(text: str) -> list[dict[str, Any]]:
 
 def is_answer(value: Mapping[str, Any]) -> bool:
     """Whether a JSON object is an answer, an event of one, or an error."""
-    return not _ANSWERS.isdisjoint(value) or isinstance(value.get("type"), str) or bool(error_chunk(value))
+    kind = value.get("type") or value.get("event_type")
+    return isinstance(kind, str) or not value.keys().isdisjoint(ANSWERS) or bool(error_chunk(value))
 
 
 def no_answer(heard: Overheard | None) -> str:
