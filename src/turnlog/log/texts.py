@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .budget import Strategy
+from .caching import CacheRead
 from .messages import (
     Form,
     Media,
@@ -31,8 +32,10 @@ from .messages import (
 from .prompt import PromptRecord, PromptSection, When
 from .records import (
     Approval,
+    Binding,
     Configuration,
     Decision,
+    Environment,
     FileChange,
     MessageRecord,
     Note,
@@ -49,23 +52,24 @@ from .records import (
     UnknownRecord,
     UsageRecord,
 )
+from .usage import Count
 
 S = TypeVar("S", bound=Struct)
 
 LeafPart = Text | Media | Reasoning | ToolCall | Opaque | Unknown
 """A part that contains no other parts."""
 
-Kind = Literal["none", "text", "url", "json", "setting", "wire", "call", "within"]
+Kind = Literal["none", "name", "text", "url", "json", "setting", "wire", "call", "within"]
 
 
 class Field(NamedTuple):
     """What a field contains, and whether searches look there.
 
     `text` is plain text. `url` is an address; a `data:` URL, which contains its own bytes, does not count as text.
+    `name` is a word by which something is called: a tool, a model, a media type, a provider's word.
     `json` is any JSON; `setting` is JSON that requests contain unchanged, so all its numbers must be finite; `wire` is
     JSON that a provider or a newer turnlog wrote. `call` is the arguments of a tool call, both parsed and raw. `within`
-    is another struct, or several. `none` is not text: an id, a hash, a keyword of turnlog's own, the name of a model or
-    a tool.
+    is another struct, or several. `none` is not text: a number, a word that the type lists, or what `UNSEARCHED` names.
     """
 
     kind: Kind
@@ -73,6 +77,7 @@ class Field(NamedTuple):
 
 
 NOT_TEXT = Field("none")
+NAME = Field("name")
 TEXT = Field("text")
 SEARCHED = Field("text", searched=True)
 SETTING = Field("setting")
@@ -83,53 +88,53 @@ CONVERSATION = Field("within", searched=True)
 FIELDS: dict[type, dict[str, Field]] = {
     MessageRecord: {
         "message": CONVERSATION,
-        "count": NOT_TEXT,
-        "model": NOT_TEXT,
-        "stop": NOT_TEXT,
+        "count": WITHIN,
+        "model": NAME,
+        "stop": NAME,
         "response_id": NOT_TEXT,
         "source": TEXT,
-        "binding": NOT_TEXT,
-        "section": NOT_TEXT,
+        "binding": WITHIN,
+        "section": NAME,
     },
     PartialAnswer: {
         "message": CONVERSATION,
         "reason": TEXT,
         "fragments": CONVERSATION,
-        "count": NOT_TEXT,
-        "model": NOT_TEXT,
-        "binding": NOT_TEXT,
+        "count": WITHIN,
+        "model": NAME,
+        "binding": WITHIN,
     },
-    StreamCheckpoint: {"message": WITHIN, "fragments": WITHIN, "model": NOT_TEXT, "binding": NOT_TEXT},
-    ToolStarted: {"call_id": NOT_TEXT, "name": NOT_TEXT},
+    StreamCheckpoint: {"message": WITHIN, "fragments": WITHIN, "model": NAME, "binding": WITHIN},
+    ToolStarted: {"call_id": NOT_TEXT, "name": NAME},
     ToolFinished: {"call_id": NOT_TEXT, "outcome": NOT_TEXT, "reason": SEARCHED},
     UsageRecord: {
-        "provider": NOT_TEXT,
-        "model": NOT_TEXT,
+        "provider": NAME,
+        "model": NAME,
         "usage": NOT_TEXT,
         "raw": WIRE,
-        "counted": NOT_TEXT,
-        "cache": NOT_TEXT,
+        "counted": WITHIN,
+        "cache": WITHIN,
     },
-    Decision: {"action": NOT_TEXT, "why": SEARCHED, "detail": Field("json")},
-    SessionOpened: {"source": NOT_TEXT},
+    Decision: {"action": NAME, "why": SEARCHED, "detail": Field("json")},
+    SessionOpened: {"source": NAME},
     TurnOpened: {"turn_id": NOT_TEXT, "watch": TEXT},
-    TurnClosed: {"turn_id": NOT_TEXT, "status": NOT_TEXT, "reason": TEXT},
+    TurnClosed: {"turn_id": NOT_TEXT, "status": NAME, "reason": TEXT},
     TurnResumed: {"turn_id": NOT_TEXT},
     Configuration: {
-        "provider": NOT_TEXT,
-        "model": NOT_TEXT,
+        "provider": NAME,
+        "model": NAME,
         "settings": SETTING,
         "tools": WITHIN,
         "form": WITHIN,
         "why": TEXT,
         "budget": NOT_TEXT,
         "strategy": WITHIN,
-        "environment": NOT_TEXT,
+        "environment": WITHIN,
         "base_url": TEXT,
     },
-    PromptRecord: {"sections": WITHIN, "labels": NOT_TEXT},
-    PromptSection: {"name": NOT_TEXT, "text": TEXT, "place": NOT_TEXT, "when": WITHIN},
-    When: {"tool": NOT_TEXT, "used": NOT_TEXT, "provider": NOT_TEXT, "label": NOT_TEXT},
+    PromptRecord: {"sections": WITHIN, "labels": NAME},
+    PromptSection: {"name": NAME, "text": TEXT, "place": NOT_TEXT, "when": WITHIN},
+    When: {"tool": NAME, "used": NAME, "provider": NAME, "label": NAME},
     FileChange: {
         "path": SEARCHED,
         "action": NOT_TEXT,
@@ -138,28 +143,28 @@ FIELDS: dict[type, dict[str, Field]] = {
         "old_path": SEARCHED,
         "patch": NOT_TEXT,
         "root": TEXT,
-        "old_mode": NOT_TEXT,
-        "mode": NOT_TEXT,
+        "old_mode": NAME,
+        "mode": NAME,
     },
     Approval: {"call_id": NOT_TEXT, "state": NOT_TEXT, "by": TEXT, "reason": TEXT},
     Note: {"topic": SEARCHED, "text": SEARCHED, "data": Field("json")},
-    SummaryRecord: {"key": NOT_TEXT, "state": NOT_TEXT, "text": TEXT, "reason": TEXT, "summarizer": NOT_TEXT},
+    SummaryRecord: {"key": NOT_TEXT, "state": NOT_TEXT, "text": TEXT, "reason": TEXT, "summarizer": NAME},
     SealedRecord: {"of": NOT_TEXT, "data": NOT_TEXT, "blobs": NOT_TEXT},
     UnknownRecord: {"name": NOT_TEXT},
     Message: {"role": NOT_TEXT, "parts": CONVERSATION, "name": TEXT, "form": WITHIN},
     Text: {"text": SEARCHED, "form": WITHIN},
     Media: {
         "kind": NOT_TEXT,
-        "mime": NOT_TEXT,
+        "mime": NAME,
         "sha256": NOT_TEXT,
         "url": Field("url", searched=True),
         "file_id": NOT_TEXT,
-        "provider": NOT_TEXT,
+        "provider": NAME,
         "name": SEARCHED,
         "form": WITHIN,
     },
     Reasoning: {
-        "provider": NOT_TEXT,
+        "provider": NAME,
         "text": SEARCHED,
         "summary": SEARCHED,
         "signature": NOT_TEXT,
@@ -169,39 +174,53 @@ FIELDS: dict[type, dict[str, Field]] = {
     },
     ToolCall: {
         "id": NOT_TEXT,
-        "name": NOT_TEXT,
+        "name": NAME,
         "arguments": Field("call", searched=True),
         "raw": NOT_TEXT,  # read with `arguments`
-        "kind": NOT_TEXT,
+        "kind": NAME,
         "signature": NOT_TEXT,
-        "provider": NOT_TEXT,
+        "provider": NAME,
         "item_id": NOT_TEXT,
         "form": WITHIN,
     },
     ToolResult: {
         "call_id": NOT_TEXT,
-        "name": NOT_TEXT,
+        "name": NAME,
         "parts": CONVERSATION,
         "outcome": NOT_TEXT,
-        "kind": NOT_TEXT,
+        "kind": NAME,
         "form": WITHIN,
     },
-    Opaque: {"provider": NOT_TEXT, "kind": NOT_TEXT, "data": Field("json", searched=True), "form": WITHIN},
-    Unknown: {"kind": NOT_TEXT, "data": WIRE},
+    Opaque: {"provider": NAME, "kind": NAME, "data": Field("json", searched=True), "form": WITHIN},
+    Unknown: {"kind": NAME, "data": WIRE},
     Tool: {
-        "name": NOT_TEXT,
+        "name": NAME,
         "description": TEXT,
         "parameters": SETTING,
-        "kind": NOT_TEXT,
-        "provider": NOT_TEXT,
+        "kind": NAME,
+        "provider": NAME,
         "data": SETTING,
-        "output": NOT_TEXT,
+        "output": NAME,
         "form": WITHIN,
     },
-    Form: {"provider": NOT_TEXT, "shape": NOT_TEXT, "delta": WIRE},
-    Strategy: {"name": NOT_TEXT, "steps": NOT_TEXT, "heading": TEXT, "cache_ttl": NOT_TEXT},
+    Form: {"provider": NAME, "shape": NAME, "delta": WIRE},
+    Strategy: {"name": NAME, "steps": NAME, "heading": TEXT, "cache_ttl": NOT_TEXT},
+    Environment: {"turnlog": NAME},
+    Binding: {"prefix": NOT_TEXT, "model": NAME},
+    Count: {"counter": NAME, "certainty": NOT_TEXT},
+    CacheRead: {"changed": NAME, "why": TEXT, "reason": TEXT},
 }
 """Every field that could contain a text, for every struct that a record can contain."""
+
+UNSEARCHED = {
+    "call_id id item_id response_id file_id": "ids that a provider made, and is sent letter by letter",
+    "turn_id": "ids that turnlog made",
+    "signature encrypted": "a provider's proof and its cipher, which a change would break",
+    "sha256 before after patch prefix key blobs": "hashes",
+    "data of": "a record that is encrypted, and its kind",
+    "UnknownRecord.name": "the kind of a record of a newer version, read from its bytes, which are searched",
+}
+"""Why secrets are not looked for in the fields that are `none` and may hold any words."""
 
 Selection = dict[type, list[tuple[str, Kind]]]
 """The fields of each struct that are read."""
@@ -258,7 +277,7 @@ def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:
             holder = change(kind, holder)
             continue
         value: Any = getattr(holder, name)
-        if not value or (kind == "url" and value.startswith("data:")):
+        if not value:
             continue
         made = partial(with_texts, change=change) if kind == "within" else partial(change, kind)
         new: Any = tuple(map(made, value)) if type(value) is tuple else made(value)

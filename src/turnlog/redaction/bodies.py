@@ -1,7 +1,7 @@
 """Replaces the secrets in a record's body with marks.
 
-`turnlog.log.texts` lists which fields contain text, and which are ids, hashes and names that stay as they are. A
-provider's spelling of a value (`Form`) may contain unknown keys with any content, so it is searched as JSON.
+`turnlog.log.texts` lists which fields contain text, which are names, and which are ids and hashes that stay as they
+are. A provider's spelling of a value (`Form`) may contain unknown keys with any content, so it is searched as JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..log.messages import ToolCall, compact_json
 from ..log.texts import Kind, S, with_texts
+from .encoded import in_bytes
 from .json_text import begun, read
 from .redactor import Counts, Redactor
 
@@ -25,30 +26,9 @@ def redacted(body: S, redactor: Redactor) -> tuple[S, Counts]:
 
 
 def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
-    """The bytes of a text file with marks instead of secrets; `data` itself if it is not text. Text is UTF-8, UTF-16
-    with a byte order mark, or has one byte for each character, as Latin-1."""
-    for encoding in _encodings(data):
-        try:
-            text = data.decode(encoding, "surrogatepass")
-        except UnicodeDecodeError:
-            continue
-        clean, counts = redactor.text(text)
-        return (clean.encode(encoding, "surrogatepass"), counts) if counts else (data, counts)
-    return data, Counter()
-
-
-_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\f\r\x1b")
-_BYTE_ORDERS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-
-
-def _encodings(data: bytes) -> tuple[str, ...]:
-    """The encodings that the bytes of a text file may have, the likely one first."""
-    if (order := _BYTE_ORDERS.get(data[:2])) is not None:
-        return (order,)
-    if b"\0" in data:
-        return ()
-    # A binary file without any control character is too short to hold a secret.
-    return ("utf-8",) if data.translate(None, _CONTROL) != data else ("utf-8", "latin-1")
+    """The bytes of a text file, in any usual encoding, with marks instead of secrets; `data` itself if it is not
+    text."""
+    return in_bytes(data, redactor.text)
 
 
 class _Redaction:
@@ -62,6 +42,10 @@ class _Redaction:
         """A text of any kind without secrets; `value` itself if it contains none."""
         if kind == "call":
             return self._call(value)
+        if kind == "name":
+            clean, counts = self._redactor.name(value)
+            self.counts.update(counts)
+            return clean
         return self._text(value) if kind in ("text", "url") else self._redactor.value(value, self.counts)
 
     def _call(self, call: ToolCall) -> ToolCall:

@@ -21,6 +21,8 @@ from .truncated import Attentive
 QUOTING = (Decision, SummaryRecord)
 """Records that quote other records. Their quotations may be cut off."""
 
+_OF_TIMES = "0123456789-:.,+ TZ"
+
 
 class Cleaned(NamedTuple):
     """A blob without its secrets: its new hash, its size in bytes, and what was replaced."""
@@ -79,6 +81,8 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
         raw = _clean_raw(raw, redactor, counts)
     elif raw is not None and not counts:
         counts = _beside(raw, body, redactor)
+    time, more = redacted_time(draft.time, redactor)
+    counts.update(more)
     if not counts:
         return draft
     if isinstance(body, MessageBody):
@@ -86,7 +90,12 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     elif isinstance(body, Decision) and "tokens" in body.detail:  # the token counts of the replacements
         body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
     together = dict(Counter(draft.redacted) + counts)
-    return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together, draft.live)
+    return Draft(body, time, raw if isinstance(body, UnknownRecord) else None, together, draft.live)
+
+
+def redacted_time(time: str, redactor: Redactor) -> tuple[str, Counts]:
+    """A time without secrets, and what was replaced. A transcript may have anything in its place."""
+    return redactor.name(time) if time.strip(_OF_TIMES) else (time, Counter())
 
 
 def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, flag_given, text_given
 from ..log.messages import compact_json
+from .encoded import BYTES, DATA, MEDIA_TYPES, in_base64, in_data_urls
 from .examples import EXAMPLES
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
@@ -28,6 +29,7 @@ Counts = Counter[str]
 """How many secrets were replaced, by kind."""
 
 _MARK = re.compile(r"\[redacted:([a-z0-9-]{1,40})(?::[0-9a-f]{4})?\]")
+_NAME_MARK = re.compile(r"redacted_([a-z0-9-]{1,40})(?:_([0-9a-f]{4}))?")
 _KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
 _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
@@ -42,6 +44,8 @@ have one of these. (Encoded data, hashes and logs are long runs of few different
 _MAX_DEPTH = 200
 _SENSITIVE = "sensitive"
 """The kind of what stands near a word or pattern of the user's."""
+_KNOWN_NAMES = 4_000
+"""So many names without secrets are remembered: a log repeats few of them in each record."""
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
 
@@ -65,9 +69,10 @@ def marks_in(text: str) -> list[tuple[str, int]]:
     return [(found[1], found.start()) for found in _MARK.finditer(text)] if MARK in text else []
 
 
-def first_mark(text: str) -> int:
-    """How many bytes of UTF-8 come before the first mark in `text`; -1 if there is none."""
-    found = _MARK.search(text) if MARK in text else None
+def first_mark(text: str, *, name: bool = False) -> int:
+    """How many bytes of UTF-8 come before the first mark in `text`, the text of a `name` if it is one; -1 if there is
+    none."""
+    found = (_NAME_MARK if name else _MARK).search(text)
     return -1 if found is None else len(text[: found.start()].encode("utf-8", "surrogatepass"))
 
 
@@ -109,6 +114,7 @@ class Redactor:
         self._nearby = [nearby(text_given("redact: sensitive", each)) for each in sensitive]
         self._known = known
         self._key = key
+        self._names: set[str] = set()
         self.live = live
 
     def __repr__(self) -> str:
@@ -140,12 +146,25 @@ class Redactor:
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks instead of secrets, and what was replaced."""
-        counts: Counts = Counter()
+        text, counts = in_data_urls(text, self.text)
         while found := self.find(text):  # a mark may reveal another secret; redacting a second time changes nothing
             marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in found]
             text = _with_marks(text, marks)
             counts.update(finding.kind for finding in found)
         return text, counts
+
+    def name(self, name: str) -> tuple[str, Counts]:
+        """A name of a tool, a model or the like without secrets, and what was replaced. Few characters are allowed in
+        these, so the marks are `redacted_KIND_TAG`."""
+        if name in self._names:
+            return name, Counter()
+        clean, counts = self.text(_NAME_MARK.sub(lambda mark: _mark(mark[1], mark[2]), name))
+        if counts:
+            return _MARK.sub(lambda mark: mark[0][1:-1].replace(":", "_"), clean), counts
+        if len(self._names) >= _KNOWN_NAMES:
+            self._names.clear()
+        self._names.add(name)
+        return name, counts
 
     def value(self, value: Any, counts: dict[str, int], *, ids: bool = True) -> Any:
         """A JSON value with marks instead of secrets; `value` itself if it contains no secret.
@@ -193,10 +212,10 @@ class Redactor:
     def mark(self, finding: Finding, secret: str) -> str:
         """The mark that replaces `secret`."""
         if not (finding.random or self._key):
-            return f"[redacted:{finding.kind}]"
+            return _mark(finding.kind)
         key = self._key or b"turnlog"
         tag = hmac.digest(key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:4]
-        return f"[redacted:{finding.kind}:{tag}]"
+        return _mark(finding.kind, tag)
 
     @property
     def _has_own(self) -> bool:
@@ -205,7 +224,9 @@ class Redactor:
     def _could_hold(self, text: str) -> bool:
         """Whether a JSON value, given as its JSON `text`, may contain a secret, so that its texts must be searched one
         by one. Everything by which known secrets are recognised would be in `text`, too."""
-        return self._has_own or not text or (self._known and (has_name(text) or bool(_candidates(text))))
+        if self._has_own or not text or DATA in text or any(f'"{key}"' in text for key in MEDIA_TYPES):
+            return True
+        return self._known and (has_name(text) or bool(_candidates(text)))
 
     def _inside(self, value: Any, counts: dict[str, int], name: str, levels: int, ids: bool) -> Any:
         """A value under the key `name`, without the secrets in its texts."""
@@ -240,11 +261,15 @@ class Redactor:
     def _object(self, value: dict[str, Any], counts: dict[str, int], levels: int, ids: bool) -> dict[str, Any]:
         # {"name": "DB_PASSWORD", "value": "..."}: environment variables, headers, form fields
         label = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
+        is_file = any(key in value for key in MEDIA_TYPES)
         changed: dict[str, Any] = {}
         same = True
         for key, item in value.items():
             kept = item
-            if not (ids and key in EXACT and isinstance(item, str)):
+            if is_file and key in BYTES and isinstance(item, str):
+                kept, replaced = in_base64(item, self.text)
+                _add(counts, replaced)
+            if kept is item and not (ids and key in EXACT and isinstance(item, str)):
                 kept = self._inside(item, counts, label if key == "value" else key, levels - 1, ids)
             spelled = key
             if len(key) >= LONG or self._has_own:
@@ -254,6 +279,10 @@ class Redactor:
             same = same and kept is item and spelled is key
             changed[spelled] = kept
         return value if same else changed
+
+
+def _mark(kind: str, tag: str | None = None) -> str:
+    return f"[redacted:{kind}:{tag}]" if tag else f"[redacted:{kind}]"
 
 
 def _as_text(value: Any) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
-from ..errors import InputError
+from ..errors import InputError, SessionNotFound
 from ..log.messages import sha256_hex, unchanged
 from ..log.records import Body, Decision, Note, Record
 from ..log.store import Draft, Hit, Problem, SessionInfo, Store
@@ -15,7 +16,7 @@ from ..stores.labels import LABELS, labels_given
 from ..stores.search import Search
 from ..stores.wrapper import StoreWrapper
 from .bodies import redacted, redacted_bytes
-from .drafts import QUOTING, Cleaned, redacted_next
+from .drafts import QUOTING, Cleaned, redacted_next, redacted_time
 from .redactor import Redactor
 from .truncated import Attentive
 
@@ -77,7 +78,9 @@ class RedactingStore(StoreWrapper):
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         self.redactor.refuse("the session's id", session_id)
-        return self.store.create(session_id, title=self.redactor.text(title)[0], created=created, parent=parent)
+        self._refuse_new("the id of the session's parent", parent)
+        title, created = self.redactor.text(title)[0], redacted_time(created, self.redactor)[0]
+        return self.store.create(session_id, title=title, created=created, parent=parent)
 
     def rename(self, session_id: str, title: str) -> None:
         self.store.rename(session_id, self.redactor.text(title)[0])
@@ -122,6 +125,7 @@ class RedactingStore(StoreWrapper):
     def put_blob(self, data: bytes, *, name: str = "") -> str:
         """See `Store.put_blob`. Returns the hash of `data` as given, even if secrets in it were replaced before it was
         stored."""
+        self.redactor.refuse("the name of a file", name)
         clean, counts = redacted_bytes(data, self.redactor)
         kept = self.store.put_blob(clean, name=name)
         if not counts:
@@ -140,6 +144,16 @@ class RedactingStore(StoreWrapper):
     def rewrite(self, session_id: str, records: Mapping[int, bytes], **options: Any) -> None:
         self.store.rewrite(session_id, records, **options)
         self._live.clear()
+
+    def _refuse_new(self, field: str, session_id: str) -> None:
+        """Raises InputError for an id with a secret, unless a session has it already."""
+        try:
+            self.redactor.refuse(field, session_id)
+        except InputError:
+            with suppress(SessionNotFound):
+                self.store.info(session_id)
+                return
+            raise
 
     def _finder(self, draft: Draft) -> Redactor:
         return self._attentive if self.redactor.live or isinstance(draft.body, QUOTING) else self.redactor

@@ -53,6 +53,7 @@ class Pieces(Redactor):
         for line in secret.split():
             if len(line) >= (_LEAST if finding.random else _OF_WORDS):
                 self._marks[line] = finding, mark
+                self._names.clear()
 
     def find(self, text: str) -> list[Finding]:
         """See `Redactor.find`."""

@@ -14,6 +14,7 @@ from ..log.records import Body, Configuration, Decision, MessageRecord, Record
 from ..models.target import Target
 from ..models.target import target as usual_target
 from ..providers.tool_declarations import read_tools
+from ..redaction import Redactor
 from ..requests.conversation import Conversation
 from ..requests.request import Request
 from ..requests.translate import plan, translate
@@ -25,12 +26,24 @@ from .recovery import environment_of
 from .state import Context
 
 
-class Configurer:
-    """The configuration of one session. Each change is recorded and applies to later requests."""
+def refuse_secrets(redactor: Redactor | None, made: Configuration, now: Configuration) -> None:
+    """Raises InputError if a model or a tool of `made` has a name with a secret; the names on record, in `now`, stay
+    usable."""
+    if redactor is None:
+        return
+    known = {tool.name for tool in now.tools}
+    redactor.refuse("the name of a tool", [tool.name for tool in made.tools if tool.name not in known])
+    redactor.refuse("the name of the model", "" if made.model == now.model else made.model)
 
-    def __init__(self, context: Context, journal: Journal) -> None:
+
+class Configurer:
+    """The configuration of one session. Each change is recorded and applies to later requests. `redactor` is the one
+    that the session's store has."""
+
+    def __init__(self, context: Context, journal: Journal, redactor: Redactor | None) -> None:
         self._context = context
         self._journal = journal
+        self._redactor = redactor
         self._last: tuple[Configuration, Target] | None = None
 
     @property
@@ -78,7 +91,9 @@ class Configurer:
             target, now = self.target_or(None), self._context.configuration
             merged = {key: value for key, value in {**now.settings, **settings}.items() if value is not None}
             here = environment_of(target.provider, target.model)
-            return (msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given),)
+            made = msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given)
+            refuse_secrets(self._redactor, made, now)
+            return (made,)
 
         return self._journal.append_at(configured, exact=False)[0]
 
@@ -95,20 +110,20 @@ class Configurer:
         def switched(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
             now = self._context.configuration
             carried = translate(now, made.provider)[0]
-            return (
-                Configuration(
-                    provider=target.provider,
-                    model=target.model,
-                    settings={**carried.settings, **target.settings},
-                    tools=carried.tools,
-                    why=reason,
-                    input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
-                    budget=now.budget,
-                    strategy=now.strategy,
-                    environment=environment_of(target.provider, target.model),
-                    base_url=target.base_url,
-                ),
+            then = Configuration(
+                provider=target.provider,
+                model=target.model,
+                settings={**carried.settings, **target.settings},
+                tools=carried.tools,
+                why=reason,
+                input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
+                budget=now.budget,
+                strategy=now.strategy,
+                environment=environment_of(target.provider, target.model),
+                base_url=target.base_url,
             )
+            refuse_secrets(self._redactor, then, now)
+            return (then,)
 
         self._journal.append_at(switched, exact=False)
         with self._context.lock:

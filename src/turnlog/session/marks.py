@@ -41,7 +41,11 @@ def marks_decision(
     if not new:
         return None
     detail: dict[str, Any] = {"records": new, "changes_from": new[0]}
-    places = ((path, first_mark(_as_text(value))) for one in read(new[0]) for path, _, value in texts_in(one.body))
+    places = (
+        (path, first_mark(_as_text(value), name=kind == "name"))
+        for one in read(new[0])
+        for path, kind, value in texts_in(one.body)
+    )
     place, byte = next((found for found in places if found[1] >= 0), ("", 0))
     if place:
         detail |= {"place": place, "byte": byte}

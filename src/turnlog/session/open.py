@@ -42,6 +42,7 @@ from ..stores.leases import WAIT
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
+from .configure import refuse_secrets
 from .inputs import target_given
 from .locks import Locks, wait_given
 from .reading import opened_to_read
@@ -225,7 +226,13 @@ def _check_new(
             f"{given}: a new session needs a target before it can have {given}; give "
             "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
         )
-    admitted(Configuration(settings={} if target is None else target.settings, tools=tools or ()))
+    made = Configuration(
+        model="" if target is None else target.model,
+        settings={} if target is None else target.settings,
+        tools=tools or (),
+    )
+    admitted(made)
+    refuse_secrets(home.redactor if isinstance(home, RedactingStore) else None, made, Configuration())
 
 
 def _absent(session_id: str, place: object = "") -> SessionNotFound:

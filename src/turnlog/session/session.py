@@ -106,7 +106,7 @@ class Session:
             check=self._lease.check,
         )
         self._memory = SessionMemory(store, self.id)
-        self._configurer = Configurer(self._context, self._journal)
+        self._configurer = Configurer(self._context, self._journal, self.log.redactor)
         self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)

@@ -39,6 +39,10 @@ class Contents:
         """The reason of a failure, on one line."""
         return utf8(" ".join(self._redactor.text(text)[0].split()))[:_REASON]
 
+    def name(self, text: str) -> str:
+        """The name of a tool, a model or a session."""
+        return utf8(self._redactor.name(text)[0])
+
     def _json(self, value: Any, *, ids: bool = True) -> str:
         clean = self._redactor.value(value, {}, ids=ids)
         return utf8(clean if isinstance(clean, str) else compact_json(clean))
@@ -50,13 +54,13 @@ class Contents:
             case Reasoning(text=text, summary=summary):
                 return {"type": "reasoning", "content": text or "\n".join(summary)}
             case ToolCall(id=call_id, name=name):
-                return {"type": "tool_call", "id": call_id, "name": name, "arguments": _arguments(part)}
+                return {"type": "tool_call", "id": call_id, "name": self.name(name), "arguments": _arguments(part)}
             case ToolResult(call_id=call_id, parts=parts):
                 return {"type": "tool_call_response", "id": call_id, "response": [self._part(inner) for inner in parts]}
             case Media(kind=kind, mime=mime, sha256=sha256):
-                return {"type": kind, "mime_type": mime, "sha256": sha256}
+                return {"type": kind, "mime_type": self.name(mime), "sha256": sha256}
             case Opaque(kind=kind) | Unknown(kind=kind):
-                return {"type": kind}
+                return {"type": self.name(kind)}
 
 
 def _arguments(call: ToolCall) -> Any:

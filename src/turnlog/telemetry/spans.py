@@ -85,7 +85,7 @@ class SessionSpans:
         self._session = session_id
         self._configuration = configuration
         self._contents = contents
-        self._agent = utf8(agent)
+        self._agent = contents.name(agent)
         self._turn: tuple[str, trace.Span] | None = None
         self._calls: dict[str, _Call] = {}
         self._since = ""
@@ -139,7 +139,8 @@ class SessionSpans:
     def _begin_turn(self, turn_id: str, record: Record) -> None:
         self._end_turn("", "", record.time)
         now = self._configuration
-        attributes = {names.TURN_ID: turn_id, names.RECORD: record.n, **_model(now.provider, now.model)}
+        asked = _model(now.provider, self._contents.name(now.model))
+        attributes = {names.TURN_ID: turn_id, names.RECORD: record.n, **asked}
         if self._agent:
             attributes[names.AGENT_NAME] = self._agent
         title = f"{names.INVOKE_AGENT} {self._agent}".rstrip()
@@ -189,7 +190,7 @@ class SessionSpans:
         assert target is not None and isinstance(body, MessageBody)
         attributes = {
             names.RECORD: record.n,
-            **_model(target.provider, target.model),
+            **_model(target.provider, self._contents.name(target.model)),
             **self._settings(target.provider),
         }
         bill = next((other.body for other in appended.records if isinstance(other.body, UsageRecord)), None)
@@ -205,7 +206,7 @@ class SessionSpans:
         if self._contents.wanted:
             attributes[names.INPUT_MESSAGES] = self._contents.messages(self._said)
             attributes[names.OUTPUT_MESSAGES] = self._contents.messages([message], stop=stop)
-        title = f"{names.CHAT} {target.model}"
+        title = f"{names.CHAT} {self._contents.name(target.model)}"
         span = self._start(title, names.CHAT, attributes, self._since or record.time, SpanKind.CLIENT)
         while self._waiting:
             _add_event(span, *self._waiting.popleft())
@@ -322,7 +323,7 @@ class SessionSpans:
 
 def _model(provider: str, model: str) -> _Attributes:
     """Provider and model, if they are known."""
-    found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: utf8(model)}
+    found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: model}
     return {word: value for word, value in found.items() if value}
 
 

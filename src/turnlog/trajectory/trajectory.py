@@ -69,10 +69,11 @@ class Trajectory(Struct, frozen=True, repr_omit_defaults=True):
     def from_session(cls, session: Session | SessionLog) -> Trajectory:
         """The trajectory of a session: of one that `Navigation` or an import recorded, or of any other with images.
         There, each answer is a step, the images after it are what its action led to, and the image before the first
-        answer is the thumbnail. What was taken back or cleared is left out. Of an image that is only an address, or
-        whose bytes are no image, `extra` of its step says so. Raises BlobMissing for bytes that are not in the store.
+        answer is the thumbnail. What was taken back or cleared is left out, and secrets are marks. Of an image that is
+        only an address, or whose bytes are no image, `extra` of its step says so. Raises BlobMissing for bytes that are
+        not in the store.
         """
-        log = session.log if isinstance(session, Session) else session
+        log = (session.log if isinstance(session, Session) else session).on_disk  # `save` writes it to a file
         found = walk(log.records())
         turns: list[Turn] = []
         for step in found.steps:
