@@ -133,7 +133,7 @@ class _Listener(asyncio.SubprocessProtocol):
 
 
 async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mark: str) -> Ran:
-    loop, begun = asyncio.get_running_loop(), _ticks()
+    loop, begun = asyncio.get_running_loop(), _ticks() if mark else 0.0
     options: dict[str, Any] = {
         "stdin": subprocess.PIPE,  # open until the end: the guard reads it
         "stdout": subprocess.PIPE,
@@ -167,7 +167,8 @@ async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mar
 def _end(pid: int, mark: str, begun: float) -> int:
     """End a process, its group, and all with this mark in their environment; returns how many of these there were."""
     if os.name == "nt":
-        subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
+        with suppress(OSError):  # a system without it
+            subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
         return 0
     before, seen = None, _processes(mark, begun)
     with suppress(ProcessLookupError, PermissionError):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .._platform.handles import CAN_REPLACE_OPEN, open_handle
 from ..errors import StoreError
 
 
@@ -36,6 +37,8 @@ def is_full(error: BaseException | None) -> bool:
 
 def advice(error: OSError) -> str:
     """What to do about an error of the operating system; empty if its text says all there is to say."""
+    if isinstance(error, PermissionError) and not CAN_REPLACE_OPEN:
+        return "; Windows replaces and removes no file that somebody has open: close its readers, then try again"
     return FREE_SOME if is_full(error) else ""
 
 
@@ -52,7 +55,7 @@ def make_private(path: Path) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Write these bytes to a file that only its owner can read. If that fails, the old file stays as it was."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    handle = open_handle(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         left = memoryview(data)
         while left:  # one write takes at most 2 GB, and less if the disk is nearly full
@@ -67,7 +70,7 @@ def write_whole(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}{advice(error)}") from error
-    with suppress(OSError):
+    with suppress(OSError):  # Windows opens no folders
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from .._platform.handles import open_handle
 from ..errors import SessionBusy, StoreError
 from ..log.store import Store, check_session_id, file_name, utc_now
 from .locks import HoldFolder, LocalHolds, is_at
@@ -289,8 +290,10 @@ def _leave(path: Path, handle: int, process: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove the file of a lease that nobody has. Raises OSError."""
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    """Remove the file of a lease that nobody has, where the system can tell. Raises OSError."""
+    if fcntl is None:
+        return
+    handle = open_handle(path, os.O_RDWR, follow=False)
     try:
         if _locked(handle, fcntl.LOCK_EX) and is_at(handle, path):
             path.unlink()

@@ -17,6 +17,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from threading import Condition
 
+from .._platform.handles import open_handle
 from ..errors import StoreError
 from ..log.store import check_session_id, file_name, is_plain_id
 from .folders import make_private
@@ -121,7 +122,7 @@ class HoldFolder:
         """The file of a session, opened; the file and the folder are created if missing. Raises StoreError."""
         for _ in range(_TRIES):
             try:
-                return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                return open_handle(path, os.O_RDWR | os.O_CREAT, follow=False)
             except FileNotFoundError:  # there is no folder yet, or it was removed just now
                 self._make()
             except OSError as error:
@@ -153,7 +154,7 @@ class HoldFolder:
         found = set()
         for name in self._names():
             try:
-                handle = os.open(self._path / name, os.O_RDONLY | os.O_CLOEXEC)
+                handle = open_handle(self._path / name, os.O_RDONLY)
             except FileNotFoundError:
                 continue
             except OSError:  # perhaps another user's: better to keep a session than to delete one in use

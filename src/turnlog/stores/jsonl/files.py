@@ -32,6 +32,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from ..._platform.handles import CAN_REPLACE_OPEN, open_handle
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
 from ...log.store import Problem, file_name
@@ -220,6 +221,8 @@ class LogFolder:
                 raise StoreError(
                     f"{self.file(stem)} cannot be packed: fewer bytes were read than it has; run `turnlog verify`"
                 )
+            if not CAN_REPLACE_OPEN:  # nor is there a lock, which would end with this
+                file.close()
             return len(lines), pack_log(self.file(stem), lines) if lines else 0
 
     def size(self, stem: str) -> int:
@@ -232,7 +235,7 @@ class LogFolder:
 
     def make(self, stem: str, card: Card) -> None:
         """Create the files of a new session, the card last, because the session exists once it has a card."""
-        os.close(os.open(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(open_handle(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             self.write_card(stem, card)
         except BaseException:
@@ -277,11 +280,11 @@ class LogFolder:
     def opened(self, stem: str, *, write: bool) -> Iterator[BinaryIO]:
         """The log of a stem, locked: exclusively with `write`, otherwise together with other readers."""
         log = self.file(stem)
-        flags = (os.O_RDWR | os.O_APPEND if write else os.O_RDONLY) | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+        flags = os.O_RDWR | os.O_APPEND if write else os.O_RDONLY
         while True:
             with (
                 refusals(log),
-                FileIO(os.open(log, flags), "r+" if write else "r") as file,
+                FileIO(open_handle(log, flags), "r+" if write else "r") as file,
                 locked(file.fileno(), alone=write),
             ):
                 if os.fstat(file.fileno()).st_ino != os.stat(log).st_ino:
@@ -296,7 +299,12 @@ class LogFolder:
                         return
                     if held := beside(log, packed):  # written by an older version, which ignored the packed log
                         add_torn(self.file(stem, "torn"), held, records=None, acknowledged=None)
-                    thaw_log(log, packed)
+                    packed.seek(0)
+                    lines = packed.read()
+                    if not CAN_REPLACE_OPEN:
+                        packed.close()
+                        file.close()
+                    thaw_log(log, lines)
 
     @contextmanager
     def reading(self, stem: str) -> Iterator[tuple[BinaryIO, Tail]]:
@@ -317,7 +325,7 @@ class LogFolder:
         """Lock the store while the set of sessions changes. Work that a killed process left unfinished is finished
         first. Errors of the operating system inside the block become StoreErrors."""
         with refusals(self.path, missing=True):
-            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = open_handle(self.path / "lock", os.O_RDWR | os.O_CREAT)
             try:
                 with locked(handle, alone=True):
                     self._finish(self)

@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from ..._platform.handles import open_handle
 from ..folders import refusals
 from .lines import Tail
 
@@ -36,7 +37,7 @@ def write_head(path: Path, tail: Tail, *, sync: bool) -> None:
     time = tail.updated if _TIME.fullmatch(tail.updated) else ""
     held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = open_handle(path, os.O_WRONLY | os.O_CREAT)
         try:
             os.write(handle, held + b" " + _check(held) + b"\n")
             if sync:

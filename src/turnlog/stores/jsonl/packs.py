@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from ..._platform.handles import open_handle
 from ..folders import write_whole
 from ..zstd import compressed, decompressed, size_of_frame
 
@@ -77,7 +78,7 @@ class PackedLog(io.RawIOBase):
 def open_packed(log: Path) -> BinaryIO | None:
     """The packed log for the log at this path; None if it is not packed."""
     try:
-        handle = os.open(packed_path(log), os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_BINARY", 0))
+        handle = open_handle(packed_path(log), os.O_RDONLY)
     except FileNotFoundError:
         return None
     return cast(BinaryIO, PackedLog(handle))
@@ -106,8 +107,7 @@ def pack_log(log: Path, lines: bytes) -> int:
     return len(frame)
 
 
-def thaw_log(log: Path, packed: BinaryIO) -> None:
+def thaw_log(log: Path, lines: bytes) -> None:
     """Write the lines of a packed log back to the plain log."""
-    packed.seek(0)
-    write_whole(log, packed.read())
+    write_whole(log, lines)
     packed_path(log).unlink(missing_ok=True)

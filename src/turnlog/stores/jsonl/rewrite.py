@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from ..._platform.handles import CAN_REPLACE_OPEN
 from ...errors import CorruptRecord, InputError
 from ...log.codec import decode_record
 from ..folders import write_whole
@@ -114,6 +115,8 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
             os.replace(card, folder.file(stem, "json"))
         folder.file(stem, "head").unlink(missing_ok=True)
         folder.file(stem, "torn").unlink(missing_ok=True)
+        if not CAN_REPLACE_OPEN:  # nor is there a lock, which would end with this
+            file.close()
         os.replace(new, folder.file(stem, "jsonl"))
     with folder.opened(stem, write=True) as file:
         tail = folder.tail(stem, file, folder.card(stem))

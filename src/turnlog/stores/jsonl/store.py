@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from msgspec.structs import replace
 
+from ..._platform.handles import open_handle
 from ..._platform.paths import from_here
 from ...errors import CorruptRecord, SessionNotFound, StoreError
 from ...log.messages import sha256_hex
@@ -271,7 +272,7 @@ class FilesStore(BaseStore):
         with self._changing():
             mark = self._folder.file(self._find_log(session_id).stem, "kept")
             if kept:
-                os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                os.close(open_handle(mark, os.O_WRONLY | os.O_CREAT))
             else:
                 mark.unlink(missing_ok=True)
 

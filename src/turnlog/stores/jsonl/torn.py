@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ..._platform.handles import open_handle
 from ...errors import StoreError
 from ...log.store import Problem, utc_now
 from ..folders import FREE_SOME
@@ -25,7 +26,7 @@ def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int 
         "acknowledged": acknowledged,
         "base64": base64.b64encode(held).decode(),
     }
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = open_handle(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         line = json.dumps(note).encode() + b"\n"
         if os.write(handle, line) != len(line):

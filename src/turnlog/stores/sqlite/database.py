@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
+from ..._platform.handles import open_handle
 from ...errors import CorruptRecord, StoreError, no_store
 from ..durability import Durability
 from ..folders import FREE_SOME, make_private
@@ -220,7 +221,7 @@ class Database:
             with suppress(OSError):
                 if self._queue is None:
                     name = self.path.with_name(self.path.name + "-lock")
-                    self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    self._queue = open_handle(name, os.O_RDWR | os.O_CREAT)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
         db = self._connection or self.connected()
         if monotonic() >= self._next_check:
@@ -349,7 +350,7 @@ def _create_file(path: Path) -> None:
     """Create an empty file that only its owner can read; SQLite gives its side files the same mode."""
     try:
         make_private(path.parent)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(open_handle(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     except FileExistsError:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; name the store's file in it") from None
