@@ -54,3 +54,18 @@ def test_a_session_that_is_opened_again_shows_where_it_was(tmp_path: Path) -> No
     text = "".join(shown)
     assert "> Count." in text and "more lines" in text and "99" in text and "/history lists" in text
     assert len(text.splitlines()) < 30
+
+
+def test_what_was_typed_is_kept_without_secrets(tmp_path: Path) -> None:
+    """A key that was pasted into the chat stays in the file of what was typed, for good, and the log has a mark."""
+    aim, place = turnlog.target("openai-chat", DEMO_MODEL), tmp_path / "chat-history"
+    key = "ghp_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP"
+    for settings in (turnlog.Settings(), turnlog.load_settings(redact=False)):
+        store = MemoryStore()
+        start = partial(turnlog.open, store=store, settings=settings)
+        talk = Conversation(store, start, start("s", target=aim), Choice(aim, ScriptedRunner()), folder=tmp_path)
+        with create_pipe_input() as keys:
+            kept = _Terminal(talk, place, keys, DummyOutput())._prompt.history
+            kept.append_string(f"use {key}\nnow")
+        assert kept.get_strings()[-1] == f"use {key}\nnow"
+        assert (key in place.read_text()) is (settings.redact is False) and "+use " in place.read_text()

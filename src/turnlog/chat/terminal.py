@@ -50,6 +50,18 @@ async def talk(
     await _Terminal(conversation, history, input, output).run()
 
 
+class _Typed(FileHistory):
+    """What was typed, in a file: with marks instead of secrets, as in the log."""
+
+    def __init__(self, place: Path, conversation: Conversation) -> None:
+        super().__init__(str(place))
+        self._talk = conversation
+
+    def store_string(self, string: str) -> None:
+        redactor = self._talk.session.log.redactor
+        super().store_string(string if redactor is None else redactor.text(string)[0])
+
+
 class _Terminal:
     def __init__(
         self, conversation: Conversation, history: Path | None, input: Input | None, output: Output | None
@@ -64,7 +76,7 @@ class _Terminal:
         self._busy = ""
         self._facts = ""
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        kept: History = InMemoryHistory() if history is None else FileHistory(str(history))
+        kept: History = InMemoryHistory() if history is None else _Typed(history, conversation)
         self._prompt: PromptSession[str] = PromptSession(
             message=self._message,
             bottom_toolbar=self._toolbar,
