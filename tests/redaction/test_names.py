@@ -68,7 +68,7 @@ def test_what_is_on_record_opens_as_before(tmp_path: Path) -> None:
 
 def test_an_imported_id_with_a_secret_becomes_a_hash() -> None:
     """A transcript that is named after a key would bring it into the store."""
-    named = Imported(session_id=f"a-{KEY}", parent=KEY, format="test", drafts=())
+    named = Imported(session_id=f"a-{KEY}", parent=KEY, format="test", created=KEY, drafts=())
     clean = without_secrets(named, Redactor())
     assert KEY not in repr(clean) and clean.session_id and clean.parent
     assert clean == without_secrets(named, Redactor())

@@ -22,7 +22,16 @@ from ...log.messages import text_of
 from ...log.records import MessageRecord, Record, TurnClosed, UnknownRecord
 from ...log.store import Draft, Held, SessionInfo, Store, check_session_id
 from ...log.validation import check_readable
-from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
+from ...redaction import (
+    Attentive,
+    Cleaned,
+    Redactor,
+    redacted_bytes,
+    redacted_draft,
+    redacted_drafts,
+    redacted_time,
+    redacted_title,
+)
 from ...stores.records import blob_names
 from .. import Imported
 from ..protocol import hashed_id
@@ -57,8 +66,8 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     redactor = Attentive(redactor)  # the title may begin or end inside a secret
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
     said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
-    title = redacted_title(imported.title, said, redactor)[0]
-    return replace(imported, session_id=own, parent=parent, drafts=drafts, blobs=blobs, title=title)
+    title, created = redacted_title(imported.title, said, redactor)[0], redacted_time(imported.created, redactor)[0]
+    return replace(imported, session_id=own, parent=parent, drafts=drafts, blobs=blobs, title=title, created=created)
 
 
 class _Overlap(Struct, frozen=True):
