@@ -13,6 +13,8 @@
     │   ├── Conflict              somebody else appended first
     │   ├── CorruptRecord         bytes on disk differ from those that were written
     │   ├── BlobMissing           the store has no intact media bytes that a record refers to
+    │   ├── StoreNotFound         there is no store at that place
+    │   ├── StoreGone             the file or folder of an open store was deleted, moved or replaced
     │   ├── StoreKeyError         the key of an encrypted store is missing or wrong
     │   └── NewerStore            the store was written by a newer turnlog
     ├── BudgetError               the parts that cannot be left out do not fit the budget
@@ -58,13 +60,16 @@ __all__ = [
     "SessionIdError",
     "SessionNotFound",
     "StoreError",
+    "StoreGone",
     "StoreKeyError",
+    "StoreNotFound",
     "TurnCancelled",
     "TurnlogError",
     "UnknownProvider",
     "cancellations",
     "described",
     "flag_given",
+    "install_extra",
     "is_async",
     "kind_given",
     "list_given",
@@ -185,6 +190,15 @@ class NewerStore(StoreError):
     """The store was written by a newer turnlog; this version must not change it."""
 
     exit_code = 6
+
+
+class StoreNotFound(StoreError):
+    """There is no store at that place."""
+
+
+class StoreGone(StoreError):
+    """The file or the folder of a store was deleted, moved or replaced while the store was open. Nothing was
+    written."""
 
 
 class StoreKeyError(StoreError):
@@ -312,12 +326,18 @@ class RunnerFailed(RunnerError):
         self.stderr = stderr
 
 
-def no_store(place: object) -> StoreError:
+def no_store(place: object) -> StoreNotFound:
     """The error for a store that does not exist."""
-    return StoreError(
+    return StoreNotFound(
         f"there is no store at {place}; check --store, TURNLOG_STORE and `turnlog config`, or create one with "
         "`turnlog import`"
     )
+
+
+def install_extra(extra: str) -> str:
+    """How to install an optional dependency of turnlog, for the end of a sentence. No index of packages has turnlog, so
+    it is installed from a clone, as README.md says."""
+    return f"pip install '.[{extra}]' in your clone of turnlog"
 
 
 def text_given(name: str, value: Any) -> str:

@@ -323,7 +323,7 @@ def test_opening(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         open_store(place).close()
     assert {name for name in os.listdir(tmp_path) if len(name) == 1} == {"a", "b", "c", "d"}
     with pytest.raises(StoreError, match="no store"):
-        open_store("files:none", read_only=True)
+        FilesStore("none", read_only=True)
     assert not (tmp_path / "none").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").touch()

@@ -235,19 +235,19 @@ def test_what_says_that_a_session_is_in_use_goes_with_the_last(kind: str, tmp_pa
 @needs_fork
 def test_a_folder_that_others_take_away_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening that fails because another process opened, or closed its store, at the same moment."""
-    folder, times = tmp_path / "open", []
+    folder, times, make = tmp_path / "open", [], os.mkdir
 
-    def disturbed(path: Path) -> None:
+    def disturbed(path: Path, mode: int) -> None:
         times.append(path)
         if len(times) == 1:  # made by another just before, and taken away just after
             raise FileExistsError(errno.EEXIST, "File exists")
-        path.mkdir()
+        make(path, mode)
         if len(times) == 2:  # taken away before the file is made in it
             path.rmdir()
         if len(times) == 3:  # made by another just before
             raise FileExistsError(errno.EEXIST, "File exists")
 
-    monkeypatch.setattr("turnlog.stores.locks.make_private", disturbed)
+    monkeypatch.setattr(os, "mkdir", disturbed)
     hold = HoldFolder(folder).take("s")
     assert hold is not None and HoldFolder(folder).taken() == {"s"} and len(times) == 3
     hold.close()

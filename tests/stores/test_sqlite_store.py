@@ -21,7 +21,6 @@ from turnlog.log.records import Decision, Note, SummaryRecord
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
-from turnlog.stores.sqlite import database
 from turnlog.stores.sqlite.append import Appender
 from turnlog.stores.sqlite.schema import INDEXED, RARE, SCHEMA_VERSION, upgrade
 
@@ -32,8 +31,8 @@ needs_fork = pytest.mark.skipif(not FORKS, reason="this system has no fork")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a store may be made, in folders that are not there yet."""
-    return tmp_path / "new" / "folder" / "log.db"
+    """Where a store may be made, in a folder that is not there yet."""
+    return tmp_path / "folder" / "log.db"
 
 
 def test_what_is_closed_is_there_again(path: Path) -> None:
@@ -509,45 +508,6 @@ def test_a_store_that_cannot_be_written_beside_is_told_why(path: Path) -> None:
     path.with_name(path.name + "-wal").mkdir()
     with pytest.raises(StoreError, match="the file and its folder have to be writable"):
         SqliteStore(path)
-
-
-@pytest.mark.parametrize("how", ["deleted", "moved"])
-def test_a_file_that_went_from_under_a_store_is_told(path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Records that are acknowledged into a file without a name, which SQLite writes to until it is closed, are lost."""
-    monkeypatch.setattr(database, "_SECONDS_BETWEEN_CHECKS", 0.0)
-    store = SqliteStore(path)
-    filled(store, "s", 3)
-    before = list(store.read("s"))
-    if how == "moved":
-        path.rename(path.with_name("elsewhere.db"))
-    else:
-        path.unlink()
-    with pytest.raises(StoreError, match="deleted or moved"):
-        store.append("s", [Draft(Note("n", "lost otherwise"))])
-    assert list(store.read("s")) == before  # for an export
-    store.close()
-    again = SqliteStore(path)
-    assert list(again.sessions()) == []
-    again.close()
-
-
-def test_a_file_that_another_took_the_place_of_is_not_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both share SQLite's files beside it: what is read is a mixture of the two, and what is written is lost."""
-    monkeypatch.setattr(database, "_SECONDS_BETWEEN_CHECKS", 0.0)
-    store = SqliteStore(path)
-    filled(store, "s", 3)
-    path.unlink()
-    other = SqliteStore(path)
-    filled(other, "other", 1)
-    with pytest.raises(StoreError, match="replaced by another file"):
-        store.append("s", [Draft(Note("n", "lost otherwise"))])
-    with pytest.raises(StoreError, match="replaced by another file"):
-        list(store.read("s"))
-    other.close()
-    store.close()
-    again = SqliteStore(path)
-    assert [info.id for info in again.sessions()] == ["other"]
-    again.close()
 
 
 def test_a_search_needs_no_room_for_its_index(path: Path) -> None:

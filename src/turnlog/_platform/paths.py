@@ -18,6 +18,17 @@ def from_here(path: str | Path) -> Path:
         ) from error
 
 
+def from_home(path: str | Path) -> Path:
+    """`path` with a leading `~` or `~user` as that home folder. Raises InputError if there is no such user."""
+    said = str(path)
+    found = os.path.expanduser(said)  # a Path would take ./~x for ~x
+    if said.startswith("~") and found == said:
+        raise InputError(
+            f"{said!r} names the home folder of a user that does not exist; a file of that name is ./{said}"
+        )
+    return Path(found)
+
+
 def _home() -> Path:
     """The user's home folder; the top of the disk if there is none, as in containers where the user has no name."""
     try:

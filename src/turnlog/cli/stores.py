@@ -16,6 +16,8 @@ from ..session.session import Session
 from ..session.settings import load_settings
 from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
 from ..stores.leases import WAIT, ReadLease
+from ..stores.places import make_parents
+from ..stores.presence import left_alone
 from .terminal import asked_secret, say
 
 VARIABLE = "TURNLOG_STORE"
@@ -56,9 +58,14 @@ def key_at(where: KeySource, *, new: bool = False) -> KeySource:
 
 
 def is_missing(arguments: Namespace) -> bool:
-    """Whether the store is a file or a folder that does not exist (yet)."""
+    """Whether the store is a file or a folder that does not exist (yet). Raises StoreGone if the newest records of a
+    store are there without its file."""
     path = local_path(place(arguments))
-    return path is not None and not path.exists()
+    if path is None or path.exists():
+        return False
+    if (error := left_alone(path)) is not None:
+        raise error
+    return True
 
 
 def is_writable(arguments: Namespace) -> bool:
@@ -79,10 +86,12 @@ def opened(
     Reading goes on past damaged records, which are reported, if `past_damage` or, by default, if the command does
     not write.
     """
-    if write and not make and is_missing(arguments):
+    if not make and is_missing(arguments):
         raise no_store(place(arguments))
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key, new=make and is_missing(arguments))
+    if make and not arguments.store:
+        make_parents(place(arguments))
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
         for problem in getattr(store, "torn", ()) if write else ():  # damaged records that opening the store set aside

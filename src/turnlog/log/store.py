@@ -219,10 +219,10 @@ class Store(RecordStore, Protocol):
     def rename(self, session_id: str, title: str) -> None:
         """Change the title of a session. Raises SessionNotFound."""
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        """Delete a whole session, or nothing. Its forks stay complete. Raises SessionNotFound, and SessionBusy if it is
-        in use; with `expected`, the number of the last record that the caller knows, raises Conflict if the last record
-        is another."""
+    def delete(self, session_id: str, *, expected: int | None = None, missing_ok: bool = False) -> None:
+        """Delete a whole session, or nothing. Its forks stay complete. Raises SessionNotFound, unless `missing_ok`, and
+        SessionBusy if it is in use; with `expected`, the number of the last record that the caller knows, raises
+        Conflict if the last record is another."""
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """A new session that begins with the records of this one up to number `at` (None: all), without copying them.

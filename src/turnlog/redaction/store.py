@@ -85,8 +85,8 @@ class RedactingStore(StoreWrapper):
     def rename(self, session_id: str, title: str) -> None:
         self.store.rename(session_id, self.redactor.text(title)[0])
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        self.store.delete(session_id, expected=expected)
+    def delete(self, session_id: str, *, expected: int | None = None, missing_ok: bool = False) -> None:
+        self.store.delete(session_id, expected=expected, missing_ok=missing_ok)
         self._live = {key: body for key, body in self._live.items() if key[0] != session_id}
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:

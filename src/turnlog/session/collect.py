@@ -10,6 +10,7 @@ from ..config.settings import Settings
 from ..errors import InputError, flag_given, list_given, number_given
 from ..log.store import SWEEP_GRACE_SECONDS, Store
 from ..stores import KeySource, default_path, open_store, store_given
+from ..stores.places import make_parents
 from ..stores.retention import Collected, Limits, collect_within
 from .settings import settings_for
 
@@ -47,7 +48,10 @@ def collect(
     if store is None or limits is None or isinstance(store, (str, Path)):
         settings = settings_for(store)
         key = settings.key if key is None else key
-        store = settings.store or default_path() if store is None else store
+        if store is None:
+            store = settings.store or default_path()
+            if not dry_run:
+                make_parents(store)
         limits = limits_of(settings) if limits is None else limits
     if not limits:
         raise InputError("no limit is set: give max_age, max_disk, max_sessions or compress_after, or configure one")

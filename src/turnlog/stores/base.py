@@ -16,7 +16,7 @@ from time import time_ns
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import CorruptRecord, SessionNotFound
+from ..errors import CorruptRecord, SessionNotFound, flag_given
 from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
@@ -35,6 +35,7 @@ from ..log.store import (
     Swept,
     check_parent,
     check_session_id,
+    folded_id,
     utc_now,
 )
 from .billing import billed_once
@@ -49,6 +50,7 @@ from .records import (
     check_unchanged,
     fork_point,
     is_said,
+    no_session,
     no_such_record,
     number_drafts,
     of_any,
@@ -192,7 +194,9 @@ class BaseStore(Store):
         for log in self._logs():
             if log.info.id == session_id != "":
                 return log
-        raise SessionNotFound(f"there is no session {session_id!r}")
+        folded = folded_id(session_id) if isinstance(session_id, str) else ""
+        near = (log.info.id for log in self._logs() if folded_id(log.info.id) == folded)
+        raise no_session(session_id, next(near, None))
 
     def _living(self) -> list[Log]:
         """The logs of all sessions that were not deleted, oldest first."""
@@ -254,9 +258,14 @@ class BaseStore(Store):
     def lease(self, session_id: str, *, shared: bool = False, wait: float = 0.0) -> Lease:
         return self._holds.lease(session_id, shared=shared, wait=wait)
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        with unowned(self, session_id):
-            self._delete(session_id, expected)
+    def delete(self, session_id: str, *, expected: int | None = None, missing_ok: bool = False) -> None:
+        flag_given("missing_ok", missing_ok)
+        try:
+            with unowned(self, session_id):
+                self._delete(session_id, expected)
+        except SessionNotFound:
+            if not missing_ok:
+                raise
 
     def _delete(self, session_id: str, expected: int | None) -> None:
         with self._lock:

@@ -133,6 +133,8 @@ def busy(session_id: str, owner: Owner, *, opens: bool = True) -> SessionBusy:
     if owner.thread:
         who += f" (thread {owner.thread}, since {owner.since})"
     advice = "close it there" if here else "wait until it is closed"
+    if here and opens:
+        advice = "close the earlier session object (session.close(), before a notebook's cell that opens it runs again)"
     if opens:
         advice += "" if here else " (wait=SECONDS)"
         advice += ", open it for reading (read_only=True), or let several write to it on purpose (shared=True, in each "
@@ -146,6 +148,7 @@ def unowned(store: Store, session_id: str) -> Iterator[None]:
     try:
         lease = store.lease(session_id)
     except SessionBusy as error:
+        store.info(session_id)  # on some disks, ids that differ by case have the same lock
         raise busy(session_id, Owner(error.process, error.host, error.thread, error.since), opens=False) from None
     with closing(lease):
         yield

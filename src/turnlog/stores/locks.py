@@ -18,9 +18,8 @@ from stat import S_ISDIR
 from threading import Condition
 
 from .._platform.handles import open_handle
-from ..errors import StoreError
+from ..errors import StoreError, StoreGone
 from ..log.store import check_session_id, file_name, is_plain_id
-from .folders import make_private
 
 try:
     import fcntl
@@ -132,11 +131,16 @@ class HoldFolder:
         raise StoreError(f"{path} cannot be created: its folder is removed again and again")
 
     def _make(self) -> None:
-        """Create the folder. Another process may create it at the same time, and remove it again before it is examined
-        here."""
+        """Create the folder, but not the one that it is in: that was there when the store was opened. Another process
+        may create it at the same time, and remove it again before it is examined here."""
         try:
-            make_private(self._path)
+            os.mkdir(self._path, 0o700)
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                raise StoreGone(
+                    f"{self._path.parent} was deleted or moved while the store in it was open: move it back to go on, "
+                    "or open the store again"
+                ) from error
             with suppress(FileNotFoundError):
                 if not isinstance(error, FileExistsError) or not S_ISDIR(os.lstat(self._path).st_mode):
                     raise StoreError(f"{self._path} cannot be created: {error.strerror}") from error

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from .. import stores
-from .._platform.paths import data_folder
+from .._platform.paths import data_folder, from_here, from_home
 from .._platform.urls import is_server, without_password
-from ..errors import InputError, flag_given, kind_given
+from ..errors import InputError, StoreError, StoreNotFound, flag_given, kind_given
 from ..log.store import Store
+from .absent import AbsentStore
 from .durability import Durability
 from .encrypted.keys import KeySource
+from .folders import make_private
 
+_MEMORY = ":memory:"
 _SQLITE_URL = "sqlite:///"
 _FILES_URLS = ("files:///", "files:")
+
+_SERVER_FORM = "postgresql://USER@HOST/DATABASE"
+_NEAR = {  # what a word before a colon may be meant for, and how that is spelled
+    "postgresql": _SERVER_FORM,
+    "postgres": _SERVER_FORM,
+    "psql": _SERVER_FORM,
+    "pg": _SERVER_FORM,
+    "sqlite": "{0} or sqlite:///{0}",
+    "files": "{0} (one SQLite file) or files:{0} (a folder of JSON Lines)",
+    "jsonl": "files:{0}",
+    "memory": _MEMORY,
+}
+_CLOSE = 0.8
+"""How like one of these words another has to be to be taken for it."""
 
 
 def open_store(
@@ -26,17 +44,26 @@ def open_store(
     key: KeySource | None = None,
 ) -> Store:
     """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at `files:folder` or
-    `files:///folder`, in a database of a server at `postgresql://user@host/name`, or at `:memory:` (not on disk).
+    `files:///folder`, in a database of a server at `postgresql://user@host/name`, or at `:memory:` (not on disk). A
+    leading `~` is the home folder.
 
-    Unless `read_only`, missing files and folders are created, and an older store is upgraded to this version. With
+    Unless `read_only`, a missing file and its folder are created (but no folders above that; a folder of JSON Lines
+    with all above it), and an older store is upgraded to this version. With `read_only`, a store that does not exist is
+    one without sessions. With
     `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory ignores the
     key. Raises InputError, NewerStore, StoreKeyError, StoreError.
     """
     flag_given("read_only", read_only)
     place = str(kind_given("path_or_url", path_or_url, (str, Path), "the path or URL of a store"))
-    if place == ":memory:":
+    if place == _MEMORY:
         return stores.MemoryStore()
-    home = _kept(place, durability=durability, read_only=read_only, sealed=key is not None)
+    try:
+        home = _kept(place, durability=durability, read_only=read_only, sealed=key is not None)
+    except StoreNotFound:
+        if not read_only:
+            raise
+        path = None if is_server(place) else local_path(place)
+        return AbsentStore(without_password(place), lambda: path is not None and path.exists())
     if key is None:
         return home
     try:
@@ -77,18 +104,19 @@ def _kept(
     return stores.SqliteStore(path, durability=durability, read_only=read_only, sealed=sealed)
 
 
-def local_path(path_or_url: str) -> Path | None:
-    """The file or folder of a store; None for `:memory:` and for other URLs.
+def local_path(path_or_url: str | Path) -> Path | None:
+    """The file or folder of a store, a leading `~` being the home folder; None for `:memory:` and for other URLs.
 
-    Raises InputError if the name is empty, or cannot be the name of a file.
+    Raises InputError if the name is empty, cannot be the name of a file, or is nearly the URL of a store.
     """
-    place = path_or_url
+    place = str(path_or_url)
+    _check_spelling(place)
     for url in (_SQLITE_URL, *_FILES_URLS):
         if place.startswith(url):
             place = place.removeprefix(url)
             break
     else:
-        if "://" in place or place == ":memory:":
+        if "://" in place or place == _MEMORY:
             return None
     if not place:
         raise InputError("store: the name is empty; give a file, or a folder after files:")
@@ -98,7 +126,41 @@ def local_path(path_or_url: str) -> Path | None:
         os.fsencode(place)
     except UnicodeEncodeError as error:
         raise InputError(f"store: {path_or_url!r} contains characters that file names cannot have here") from error
-    return Path(place)
+    try:
+        path = from_home(place)
+    except InputError as error:
+        raise InputError(f"store: {error}") from error
+    return from_here(path) if str(path).startswith("~") else path  # ./~x, which is ~x as a Path
+
+
+def _check_spelling(place: str) -> None:
+    """Raises InputError, with the right spelling, for what is nearly the URL of a store: taken for a path, it would
+    make a file of that name."""
+    word, colon, rest = place.partition(":")
+    name = rest.removeprefix("///" if word.startswith("sqlite") else "").removeprefix("//")
+    if not colon or "/" in word or place == _MEMORY or is_server(place):
+        return
+    near = get_close_matches(word.lower().partition("+")[0], _NEAR, 1, _CLOSE)
+    if name.strip(":").lower() == "memory" and near in ([], ["sqlite"]) and (near or not word):
+        near = ["memory"]
+    elif place.startswith((_SQLITE_URL, "files:")) and not (place.startswith("files://") and rest[:3] != "///"):
+        return
+    if near:
+        shown = f"{word}:..." if _NEAR[near[0]] == _SERVER_FORM else place  # it may have a password
+        raise InputError(
+            f"store: {shown!r} is not a place of a store; did you mean {_NEAR[near[0]].format(name or 'NAME')}? (To "
+            f"name a file that begins with {f'{word}:'!r}, put ./ before it.)"
+        )
+
+
+def make_parents(path_or_url: str | Path) -> None:
+    """Create the folder of a store that the settings name, and all folders above it. Raises StoreError."""
+    if is_server(str(path_or_url)) or (path := local_path(path_or_url)) is None:
+        return
+    try:
+        make_private(path.parent)
+    except OSError as error:
+        raise StoreError(f"cannot create the folder {path.parent} of the store: {error.strerror}") from error
 
 
 def store_given(place: Any, name: str = "store", *, opened: bool = False) -> None:
@@ -125,7 +187,4 @@ def placed(path_or_url: str, folder: Path) -> str:
     Raises InputError as `local_path`, and if the user of `~user` does not exist."""
     kind = next((url for url in (_SQLITE_URL, *_FILES_URLS) if path_or_url.startswith(url)), "")
     path = local_path(path_or_url)
-    try:
-        return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"
-    except RuntimeError as error:
-        raise InputError(f"store: {path_or_url!r} names the home folder of a user that does not exist") from error
+    return path_or_url if path is None else f"{kind}{folder / path}"

@@ -8,7 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import get_args
 
-from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, text_given
+from ..errors import (
+    Conflict,
+    CorruptRecord,
+    InputError,
+    SessionExists,
+    SessionIdError,
+    SessionNotFound,
+    text_given,
+)
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
@@ -115,6 +123,12 @@ def check_free(session_id: str, taken: str) -> None:
         raise SessionExists(f"session {session_id!r} already exists")
     if folded_id(taken) == folded_id(session_id):
         raise SessionIdError(f"session id {session_id!r} differs from {taken!r} only by case; choose another")
+
+
+def no_session(session_id: str, near: str | None = None) -> SessionNotFound:
+    """The error for a session that is not there. `near` is the id of one that differs only by case, if there is one."""
+    there = f" (there is {near!r}, which differs from it only by case)" if near else ""
+    return SessionNotFound(f"there is no session {session_id!r}{there}")
 
 
 _REMEDY = "turnlog salvage"

@@ -167,8 +167,8 @@ class SealedStore(StoreWrapper):
         card = titled(self._card(self.store.info(session_id)), title)
         self.store.rename(session_id, written_card(card, self._vault, session_id))
 
-    def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        self.store.delete(session_id, expected=expected)
+    def delete(self, session_id: str, *, expected: int | None = None, missing_ok: bool = False) -> None:
+        self.store.delete(session_id, expected=expected, missing_ok=missing_ok)
         self._cards.pop(session_id, None)
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:

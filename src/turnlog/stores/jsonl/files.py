@@ -53,6 +53,7 @@ encrypted or a session in it is packed: until then older readers can use it, and
 
 _MARKER = "turnlog.json"
 
+_LOG = re.compile(r"\.jsonl(\.zst)?$")
 _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
 
 
@@ -112,6 +113,25 @@ class LogFolder:
         """Every stem that has a card, sorted."""
         with suppress(FileNotFoundError):
             return sorted(name[:-5] for name in os.listdir(self.sessions) if name.endswith(".json"))
+        return []
+
+    def lacks_card(self, stem: str) -> bool:
+        """Whether a stem has records but no card: somebody removed it. (A session that is being made or deleted has no
+        records while it has no card.)"""
+        if self.file(stem, "json").exists():
+            return False
+        for kind in ("jsonl", PACKED):
+            with suppress(OSError):
+                if os.stat(self.file(stem, kind)).st_size:
+                    return not self.file(stem, "json").exists()
+        return False
+
+    def without_card(self) -> list[str]:
+        """Every stem that lacks its card, sorted."""
+        with suppress(FileNotFoundError):
+            names = set(os.listdir(self.sessions))
+            logs = {name.removesuffix(f".{PACKED}").removesuffix(".jsonl") for name in names if _LOG.search(name)}
+            return sorted(stem for stem in logs if f"{stem}.json" not in names and self.lacks_card(stem))
         return []
 
     def stems_of(self, session_id: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ covers the checksum of the line before.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from ..._platform.handles import open_handle
-from ..._platform.paths import from_here
-from ...errors import CorruptRecord, SessionNotFound, StoreError
+from ..._platform.paths import from_here, from_home
+from ...errors import CorruptRecord, SessionNotFound, StoreError, StoreGone
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import (
@@ -32,6 +33,7 @@ from ...log.store import (
     check_parent,
     check_session_id,
     file_name,
+    folded_id,
     utc_now,
 )
 from ..base import BaseStore
@@ -48,6 +50,7 @@ from ..records import (
     damaged_session,
     fork_point,
     kind_finder,
+    no_session,
     number_drafts,
     of_any,
     storable,
@@ -63,6 +66,8 @@ from .reading import LogSegment, line_at, read_records, segments_of
 from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
 from .verify import verify_folder
+
+_LOG = logging.getLogger("turnlog")
 
 
 class _Known(NamedTuple):
@@ -85,7 +90,7 @@ class FilesStore(BaseStore):
     ) -> None:
         check_durability(durability)
         super().__init__()
-        self.path = from_here(path)
+        self.path = from_here(from_home(path))
         self._holds = FolderLocks(self.path / "open", read_only=read_only)
         self.torn: list[Problem] = []
         self._read_only = read_only
@@ -101,6 +106,9 @@ class FilesStore(BaseStore):
             with self._folder.store_lock():  # also completes an interrupted rewrite
                 self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy of the store may lack the empty folder
                 clear_half_done(self._folder)
+        self._watched = self._folder.sessions if self._folder.sessions.is_dir() else self.path
+        self._there = _identity(self._watched)
+        self._told = False
         for stem in self._folder.stems():
             self._look_at_end(stem)
 
@@ -154,9 +162,10 @@ class FilesStore(BaseStore):
             return _info(known.card, self._folder.tail(known.stem, file, known.card))
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        """See `Store.sessions`. A session whose card is damaged is listed by its file name."""
+        """See `Store.sessions`. A session whose card is damaged or missing is listed by its file name."""
         self._check_open()
-        found, damaged = [], []
+        found = []
+        damaged = [SessionInfo(stem.partition("~")[0], "", "", "", 0, 0) for stem in self._folder.without_card()]
         with self._lock:
             for stem in self._folder.stems():
                 try:
@@ -301,6 +310,7 @@ class FilesStore(BaseStore):
             clear_up(self._folder)
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
+        self._check_open()
         cards = []
         for stem in self._folder.stems():
             with suppress(FileNotFoundError, CorruptRecord):
@@ -311,6 +321,12 @@ class FilesStore(BaseStore):
                     yield card.session, [Segment(*each[:3]) for each in self._segments_of(card.session)[1]]
 
     def close(self) -> None:
+        """Close the store. If its folder is gone, and no error has said so, a warning does."""
+        if not (self._read_only or self._told or self._closed):
+            try:
+                self._check_open()
+            except StoreGone as error:
+                _LOG.warning("%s", error)
         if not self._read_only:
             self._holds.leave()
         self._closed = True
@@ -323,13 +339,24 @@ class FilesStore(BaseStore):
             yield
 
     def _check_open(self, *, write: bool = False) -> None:
+        """Raises StoreError if the store is closed, and StoreGone if its folder is not there any more: it would look as
+        if there were no sessions."""
         if self._closed or (write and self._read_only):
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
+        there = _identity(self._watched)
+        if there != self._there:
+            self._told = True
+            what = "deleted or moved" if there is None else "replaced by another"
+            raise StoreGone(
+                f"{self.path} was {what} while it was open; nothing is read or written here: move it back to go on, or "
+                "open the store again"
+            )
 
     def _while_open(self, session_id: str, records: Iterator[Record]) -> Iterator[Record]:
         try:
             for record in records:
-                self._check_open()
+                if self._closed:
+                    self._check_open()
                 yield record
         except CorruptRecord as error:
             self._find_log(session_id)  # deleted meanwhile? Then its log keeps only what forks read
@@ -360,7 +387,7 @@ class FilesStore(BaseStore):
         known = self._known.get(session_id)
         if known is not None and self._folder.stamp(known.stem) == known.stamp:
             return known
-        likely = file_name(session_id)  # it saves reading the folder
+        likely, near = file_name(session_id), ""  # the first saves reading the folder
         for stem in chain((likely,), self._folder.stems_of(session_id)):
             stamp = self._folder.stamp(stem)
             try:
@@ -370,8 +397,15 @@ class FilesStore(BaseStore):
             if card.session == session_id and not card.deleted and stamp is not None:
                 self._known[session_id] = known = _Known(stem, card, stamp)
                 return known
+            if not card.deleted and folded_id(card.session) == folded_id(session_id):
+                near = card.session
         self._known.pop(session_id, None)
-        raise SessionNotFound(f"there is no session {session_id!r}")
+        if self._folder.lacks_card(likely):
+            raise CorruptRecord(
+                f"{self._folder.file(likely, 'json')} is missing, although the log of session {session_id!r} is there; "
+                "restore that file from a copy"
+            )
+        raise no_session(session_id, near)
 
     @contextmanager
     def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
@@ -403,6 +437,15 @@ class FilesStore(BaseStore):
         card = replace(card, start=start_sum(stem, card.order, base_sum))
         self._folder.make(stem, card)
         return _info(card, card.empty())
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder is at a path; None if there is none."""
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return found.st_ino, found.st_dev
 
 
 def _info(card: Card, tail: Tail) -> SessionInfo:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import CorruptRecord, SessionNotFound
+from ...errors import CorruptRecord
 from ...log.store import SessionInfo, folded_id
-from ..records import check_free, storable
+from ..records import check_free, no_session, storable
 from ..segments import Segment, segments_of_log
 from ..session_rows import CHAIN_START, COLUMNS, SessionRow, damaged_row, seal
 from .schema import Db, from_column, to_column
@@ -44,7 +44,7 @@ def find_sealed(db: Db, session_id: str, lock: str = "") -> tuple[SessionRow, by
     if isinstance(session_id, str) and "\0" not in session_id:
         found = db.execute(f"{_FIND} {lock}", (storable(folded_id(session_id)),), binary=True).fetchone()
     if found is None or found[1] != session_id:
-        raise SessionNotFound(f"there is no session {session_id!r}")
+        raise no_session(session_id, None if found is None else found[1])
     return row_of(found[:-2]), found[-2], found[-1]
 
 

@@ -6,19 +6,21 @@ Several processes are coordinated by SQLite itself (WAL, `begin immediate`).
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
 
 from ..._platform.handles import open_handle
-from ...errors import CorruptRecord, StoreError, no_store
+from ...errors import CorruptRecord, InputError, StoreError, StoreGone, no_store
 from ..durability import Durability
 from ..folders import FREE_SOME, make_private
+from ..presence import Presence, left_alone
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of
 
@@ -27,6 +29,7 @@ try:
 except ImportError:  # Windows: only SQLite's own waiting is used
     fcntl = None  # type: ignore[assignment]
 
+_LOG = logging.getLogger("turnlog")
 _BUSY_SECONDS = 30.0
 _FOLD_WAIT_MS = 1000
 _SMALL_FILE_PAGES = 160  # of 4 kB
@@ -35,7 +38,6 @@ _LOG_PAGES = 1000  # SQLite's default
 _WAL_LIMIT_BYTES = 4 << 20
 _PAGE_CACHE_KB = 1000  # half of SQLite's default: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
-_SECONDS_BETWEEN_CHECKS = 1.0  # a stat for each write would take 6 % of an append
 _MAGIC = b"SQLite format 3\0"
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
@@ -52,8 +54,7 @@ class Database:
         self._durability = durability
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._file: os.stat_result | None = None
-        self._next_check = 0.0
+        self._presence = Presence(path)
         self._queue: int | None = None
         self._queues = fcntl is not None and durability == "full"
         self._closed = False
@@ -69,8 +70,7 @@ class Database:
         with self._lock:
             try:
                 db = self.connected()
-                if monotonic() >= self._next_check:
-                    self._look_in_place(for_writing=False)
+                self._presence.check(writing=False)
                 yield db
             except sqlite3.Error as error:
                 raise store_error(error, self.path, opened=self._connection is not None) from error
@@ -109,8 +109,14 @@ class Database:
                 db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
-        """Close the file. The last process to close it also moves the write-ahead log into it."""
+        """Close the file. The last process to close it also moves the write-ahead log into it. If a file is gone, and
+        no error has said so, a warning does."""
         with self._lock:
+            if not (self._connection is None or self.read_only or self._presence.is_told):
+                try:
+                    self._presence.check(writing=True)
+                except StoreGone as error:
+                    _LOG.warning("%s", error)
             self._closed = True
             self.release()
 
@@ -136,11 +142,16 @@ class Database:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
-            self._connection = db = self._open()
+            if self.connections:  # it was closed for a fork
+                self._presence.check(writing=True, beside=False)
+            db = self._open()
+            try:
+                self._presence.opened()
+            except BaseException:
+                db.close()
+                raise
+            self._connection = db
             self.connections += 1
-            self._file = None
-            with suppress(OSError):
-                self._file = os.stat(self.path)
             # The connection refers to itself through its function `unpacked`, which the garbage collector cannot see.
             self._disconnect = weakref.finalize(self, db.close)
             self._disconnect.atexit = False
@@ -149,6 +160,8 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         with _opening:
             if not os.path.isfile(self.path):
+                if (error := left_alone(self.path)) is not None:
+                    raise error
                 if self.read_only:
                     raise no_store(self.path)
                 _create_file(self.path)
@@ -224,31 +237,8 @@ class Database:
                     self._queue = open_handle(name, os.O_RDWR | os.O_CREAT)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
         db = self._connection or self.connected()
-        if monotonic() >= self._next_check:
-            self._look_in_place(for_writing=True)
+        self._presence.check(writing=True)
         return db
-
-    def _look_in_place(self, *, for_writing: bool) -> None:
-        """Raises StoreError if the file at the path is not the one that was opened. Called at most once a second.
-
-        SQLite goes on writing to a file that was deleted, and all of that is lost at close. A file that was deleted or
-        moved can still be read; but if another file took its name, SQLite reads a mixture of both.
-        """
-        try:
-            is_there = os.stat(self.path)
-        except OSError:
-            if for_writing:
-                raise StoreError(
-                    f"{self.path} was deleted or moved while it was open; nothing more is written, and records of the "
-                    "last second may be lost: export what you need from here, and open the store again"
-                ) from None
-        else:
-            if self._file is None or not os.path.samestat(self._file, is_there):
-                raise StoreError(
-                    f"{self.path} was replaced by another file while it was open; nothing is read or written, and "
-                    "records of the last second may be lost: open the store again"
-                )
-            self._next_check = monotonic() + _SECONDS_BETWEEN_CHECKS
 
     def leave_queue(self) -> None:
         """Let the next process in the queue write."""
@@ -347,7 +337,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def _create_file(path: Path) -> None:
-    """Create an empty file that only its owner can read; SQLite gives its side files the same mode."""
+    """Create an empty file that only its owner can read; SQLite gives its side files the same mode. Its folder is
+    created too, but none above that: a path with two folders that are not there is more likely mistyped."""
+    above = path.parent.parent
+    if not above.is_dir():
+        raise InputError(
+            f"store: {path} cannot be created, because the folder {above} does not exist; correct the path, or create "
+            f"the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        )
     try:
         make_private(path.parent)
         os.close(open_handle(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from ...errors import SessionNotFound
 from ...log.store import SessionInfo
-from ..records import check_free, storable
+from ..records import check_free, no_session, storable
 from ..session_rows import COLUMNS, SessionRow, damaged_row, seal
 from .index import forget
 from .packs import drop_packs, unpack
@@ -26,7 +25,7 @@ def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, by
     """The row of a session, and the seal stored with it. Raises SessionNotFound."""
     found = db.execute(_FIND, (storable(session_id),)).fetchone()
     if found is None or found[1] != session_id:
-        raise SessionNotFound(f"there is no session {session_id!r}")
+        raise no_session(session_id, None if found is None else found[1])
     return SessionRow(*found[:-1]), found[-1]
 
 

@@ -10,8 +10,8 @@ from itertools import starmap
 from pathlib import Path
 from time import time
 
-from ..._platform.paths import from_here
-from ...errors import BlobMissing, CorruptRecord, InputError, StoreError, StoreKeyError
+from ..._platform.paths import from_here, from_home
+from ...errors import BlobMissing, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -80,7 +80,7 @@ class SqliteStore(BaseStore):
         self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
     ) -> None:
         check_durability(durability)
-        self.path = from_here(path)
+        self.path = from_here(from_home(path))
         real = Path(os.path.realpath(self.path))  # SQLite's side files are beside the target of a link, too
         if not real.name:
             raise InputError(f"store: {str(path)!r} is not allowed; allowed: the name of a file")

@@ -1,0 +1,117 @@
+"""Notices that files of an open SQLite store were deleted, moved or replaced.
+
+SQLite goes on with files that have no name any more: it acknowledges what nobody will find again. The newest records
+are in the write-ahead log beside the store's file (`-wal`) until they are moved into it, so both have to be there;
+without the index of that log (`-shm`), other processes would write to it at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import StoreGone
+
+_BESIDE = ("-wal", "-shm")
+
+
+class Presence:
+    """The files of one store, by their names and by what the connection has open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._name = str(path)
+        self._beside = [f"{path}{ending}" for ending in _BESIDE]
+        self._file: tuple[int, int] | None = None
+        self._files_beside: list[tuple[int, int] | None] = []
+        self._state = (0, 0)
+        self._is_away = False
+        self.is_told = False
+        """Whether an error said that a file is gone."""
+
+    def opened(self) -> None:
+        """Take down which files the new connection has open. Raises StoreGone if an earlier connection had another."""
+        if self._file is None:
+            try:
+                found = os.stat(self._name)
+            except OSError:
+                raise self._gone() from None
+            self._file, self._state = _id(found), (found.st_mtime_ns, found.st_size)
+        self.check(writing=True, beside=False)
+        self._files_beside = [_id_at(name) for name in self._beside]
+
+    def check(self, *, writing: bool, beside: bool = True) -> None:
+        """Raises StoreGone unless the files are those that were opened. What was deleted or moved can still be read;
+        not so if another file took its place, as SQLite would read a mixture of both."""
+        try:
+            found = os.stat(self._name)
+        except OSError:
+            self._is_away = True
+            if writing:
+                raise self._gone() from None
+            return
+        if _id(found) != self._file:
+            raise self._told(
+                f"{self._name} was replaced by another file while it was open; nothing is read or written here, and "
+                "the newest records may be lost with the old file: open the store again"
+            )
+        state = (found.st_mtime_ns, found.st_size)
+        if self._is_away and state != self._state:
+            raise self._told(
+                f"{self._name} was deleted or moved while it was open; it is back, but was written to meanwhile, so "
+                "that this connection cannot go on with it: open the store again"
+            )
+        self._is_away, self._state = False, state
+        if writing and beside:
+            self._check_beside()
+
+    def _check_beside(self) -> None:
+        for n, name in enumerate(self._beside):
+            now, known = _id_at(name), self._files_beside[n]
+            if known is None:
+                self._files_beside[n] = now
+            elif now != known:
+                raise self._told(
+                    f"{name} was deleted or moved while the store was open; nothing more is written: move it back to "
+                    f"go on, or close the store, which saves its newest records to {self._path.name}, and open it again"
+                )
+
+    def _gone(self) -> StoreGone:
+        log = self._beside[0]
+        along = ""
+        if os.path.exists(log):
+            along = f" (the newest records are in {log} as long as it is open: move that file along with it)"
+        return self._told(
+            f"{self._name} was deleted or moved while it was open; nothing more is written: move it back to go "
+            f"on{along}, or export what you need from here, then open the store again"
+        )
+
+    def _told(self, text: str) -> StoreGone:
+        self.is_told = True
+        return StoreGone(text)
+
+
+def left_alone(path: Path) -> StoreGone | None:
+    """The error for a store whose file is not there although its write-ahead log is: a new file in its place would have
+    SQLite delete the log, with the newest records. None if there is no such log, or it is empty."""
+    log = f"{path}{_BESIDE[0]}"
+    try:
+        if not os.stat(log).st_size:
+            return None
+    except OSError:
+        return None
+    return StoreGone(
+        f"{path} is not there, but {log} is, with the newest records of a store that was deleted or moved while it was "
+        "open: move the store's file back beside it; or, to begin a new store, delete that file"
+    )
+
+
+def _id(found: os.stat_result) -> tuple[int, int]:
+    return found.st_ino, found.st_dev
+
+
+def _id_at(name: str) -> tuple[int, int] | None:
+    try:
+        return _id(os.stat(name))
+    except OSError:
+        return None
