@@ -16,6 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
@@ -212,6 +213,23 @@ def test_every_public_name_is_on_a_page() -> None:
     kinds = [name for name in errors.__all__ if isinstance(getattr(errors, name), type)]
     assert [name for name in turnlog.__all__ if f"`turnlog.{name}`" not in page] == []
     assert [name for name in kinds if f"`{name}`" not in page and f"`turnlog.{name}`" not in page] == []
+
+
+_INDEXED = re.compile(r"pip3? install (?:[\w=.-]+ )*['\"]?turnlog(?![\w-])|(?<![\w/.])turnlog\[[a-z]")
+
+
+def test_nothing_says_to_install_what_no_index_has() -> None:
+    """Whoever does what an error or a page says is told that there is no such package; or, worse, gets somebody else's
+    of that name."""
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    found = []
+    for path in (*sources, *RUNNING, ROOT / "DESIGN.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"):
+        found += [f"{path.relative_to(ROOT)}: {said[0]}" for said in _INDEXED.finditer(path.read_text("utf-8"))]
+    assert found == []
+    assert _INDEXED.search("pip install 'turnlog[otel]'") and _INDEXED.search("pip install -U turnlog")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = {name for path in sources for name in re.findall(r"install_extra\([\"'](\w+)", path.read_text("utf-8"))}
+    assert {"zstd", "skills"} < named <= extras.keys()
 
 
 def test_a_shown_output_can_disagree() -> None:

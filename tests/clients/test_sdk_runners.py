@@ -134,7 +134,7 @@ def test_without_a_key_it_says_which_one_is_missing(aim: Target, monkeypatch: py
 def test_without_the_sdk_it_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """turnlog is used without SDKs: a bare ImportError would not name the extra."""
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
-    with pytest.raises(RunnerNotFound, match=r"pip install 'turnlog\[anthropic\]'"):
+    with pytest.raises(RunnerNotFound, match=r"pip install '\.\[anthropic\]' in your clone"):
         received(asking(AGENTS[2]), SdkRunner())
 
 

@@ -136,7 +136,7 @@ def test_large_images_are_made_smaller_for_the_page(monkeypatch: pytest.MonkeyPa
     assert base64.b64decode(addresses[0][1]) == THUMBNAIL
     monkeypatch.setitem(sys.modules, "PIL", None)
     html, problems = page_of(made.session.log)
-    assert len(problems) == 3 and "pip install &#x27;turnlog[images]&#x27;" in html
+    assert len(problems) == 3 and "pip install &#x27;.[images]&#x27;" in html
 
 
 def test_a_picture_of_the_path() -> None:
@@ -158,5 +158,5 @@ def test_a_picture_of_the_path() -> None:
 def test_a_picture_needs_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra, the error is the command that installs it."""
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(InputError, match="pip install 'turnlog\\[images\\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[images\]'"):
         as_trajectory_picture(navigation(1).session.log, [])

@@ -405,7 +405,7 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(sys.modules, name, None)
     for n, key in enumerate(keys):
         for there in (f"{n}.db", f"new {n}.db"):
-            with pytest.raises(InputError, match=r"turnlog\[encryption\]"):
+            with pytest.raises(InputError, match=r"pip install '\.\[encryption\]'"):
                 open_store(tmp_path / there, key=key)
 
 

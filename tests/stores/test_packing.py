@@ -273,12 +273,12 @@ def test_without_the_package(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     filled(store, "s", 5)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "zstandard", None)
-        with pytest.raises(InputError, match=r"turnlog\[zstd\]"):
+        with pytest.raises(InputError, match=r"pip install '\.\[zstd\]'"):
             _pack(store, "s")
     _pack(store, "s")
     store.close()
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(InputError, match=r"turnlog\[zstd\]"):
+    with pytest.raises(InputError, match=r"pip install '\.\[zstd\]'"):
         list(_open(kind, tmp_path).read("s"))
 
 

@@ -172,7 +172,7 @@ def test_without_the_package_only_gc_fails(tmp_path: Path, monkeypatch: pytest.M
     with closing(open_store(tmp_path / "s.db")) as store:
         add(store, "old", days=9)
         add(store, "new")
-        with pytest.raises(InputError, match=r"turnlog\[zstd\]"):
+        with pytest.raises(InputError, match=r"pip install '\.\[zstd\]'"):
             collect(store, Limits(max_age=DAY * 10, compress_after=DAY), now=NOW)
         assert len(store.sessions()) == 2
     with open_session("mine", store=tmp_path / "s.db", settings=usual) as session:

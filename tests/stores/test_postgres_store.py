@@ -26,6 +26,7 @@ from turnlog.errors import (
     InputError,
     NewerStore,
     SessionBusy,
+    SessionNotFound,
     StoreError,
     StoreKeyError,
 )
@@ -173,13 +174,15 @@ def test_without_the_driver_the_extra_is_named(tmp_path: Path) -> None:
         text=True,
     )
     assert (run.returncode, run.stdout) == (2, "")
-    assert "turnlog[postgres]" in run.stderr and "hunter2" not in run.stderr and "Traceback" not in run.stderr
+    assert "pip install '.[postgres]'" in run.stderr and "hunter2" not in run.stderr and "Traceback" not in run.stderr
 
 
 def test_a_store_is_opened_for_reading(place: str) -> None:
     """Reading that makes tables, or writes."""
-    with pytest.raises(StoreError, match="there is no store at postgresql://turnlog@127"):
-        open_store(place, read_only=True)
+    reader = open_store(place, read_only=True)
+    assert reader.sessions() == []
+    with pytest.raises(SessionNotFound, match="there is no store at postgresql://turnlog@127"):
+        reader.info("a")
     filled(store := open_store(place), "a", 3)
     store.close()
     reader = open_store(place, read_only=True)

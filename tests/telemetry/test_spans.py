@@ -24,7 +24,7 @@ from opentelemetry.semconv.schemas import Schemas
 import turnlog
 from agents import CHAT, chunks, says, session_in
 from turnlog import telemetry as spans
-from turnlog.errors import InputError
+from turnlog.errors import InputError, install_extra
 from turnlog.log.messages import Message, Reasoning, Text, ToolResult
 from turnlog.providers import PROVIDERS
 from turnlog.session.session import Session
@@ -475,4 +475,4 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
         "try:\n    turnlog.telemetry.attach\nexcept ImportError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout == "spans need OpenTelemetry's API: pip install 'turnlog[otel]'\n" * 2
+    assert run.stdout == f"spans need OpenTelemetry's API: {install_extra('otel')}\n" * 2

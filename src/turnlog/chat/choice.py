@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError, RunnerNotFound
+from ..errors import InputError, RunnerNotFound, install_extra
 from ..models.catalog import known_models
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..runners import DEMO_MODEL, PROGRAMS, ProgramRunner, Runner, ScriptedRunner, SdkRunner
@@ -111,4 +111,4 @@ def _keyless(base_url: str) -> Any:
     try:
         return import_module("openai").AsyncOpenAI(base_url=base_url, api_key="none")
     except ImportError as error:
-        raise RunnerNotFound("openai", "pip install 'turnlog[openai]'", what="the SDK openai") from error
+        raise RunnerNotFound("openai", install_extra("openai"), what="the SDK openai") from error

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._platform.quiet import quiet_log
 from ..chat import Choice, Conversation, answer_once, busy_in_words, choice_for, chosen
-from ..errors import InputError, SessionNotFound, StoreError
+from ..errors import InputError, SessionNotFound, StoreError, install_extra
 from ..export import visible
 from ..log.store import Store
 from ..runners import PROGRAMS
@@ -148,7 +148,7 @@ async def _in_terminal(talk: Conversation) -> int:
     try:
         terminal = import_module("turnlog.chat.terminal")
     except ImportError as error:
-        raise InputError(f"a chat in a terminal needs {error.name}: pip install 'turnlog[chat]'; or give -p") from error
+        raise InputError(f"a chat in a terminal needs {error.name}: {install_extra('chat')}; or give -p") from error
     try:
         await terminal.talk(talk, history=_history())
     finally:

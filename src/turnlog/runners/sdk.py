@@ -22,6 +22,7 @@ from ..errors import (
     RunnerNotFound,
     RunnerTimedOut,
     described,
+    install_extra,
     timed_out,
 )
 from ..providers.error_bodies import error_chunk
@@ -45,8 +46,7 @@ class _Sdk(NamedTuple):
         try:
             made = getattr(import_module(self.module), self.client)
         except ImportError as error:
-            install = f"pip install 'turnlog[{self.extra}]'"
-            raise RunnerNotFound(self.extra, install, what=f"the SDK {self.module}") from error
+            raise RunnerNotFound(self.extra, install_extra(self.extra), what=f"the SDK {self.module}") from error
         address: dict[str, Any] = {}
         if base_url:
             address = {"http_options": {"base_url": base_url}} if self.extra == "google" else {"base_url": base_url}

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError, kind_given
+from ..errors import InputError, install_extra, kind_given
 
 _LOG = logging.getLogger("turnlog")
 
@@ -126,7 +126,7 @@ def _fields(front: str) -> Mapping[str, Any]:
     try:
         yaml = import_module("yaml")
     except ImportError as error:
-        raise InputError("skills are read with PyYAML: pip install turnlog[skills]") from error
+        raise InputError(f"skills are read with PyYAML: {install_extra('skills')}") from error
     try:
         fields = yaml.safe_load(front)
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..errors import CorruptRecord, InputError
+from ..errors import CorruptRecord, InputError, install_extra
 
 FRAME_BYTES = 1 << 18
 """About how many bytes of records go into one frame. Larger frames save little more, and reading one record means
@@ -85,5 +85,5 @@ def library() -> Any:
     try:
         import zstandard
     except ImportError as error:
-        raise InputError("packed sessions need the package zstandard: pip install 'turnlog[zstd]'") from error
+        raise InputError(f"packed sessions need the package zstandard: {install_extra('zstd')}") from error
     return zstandard

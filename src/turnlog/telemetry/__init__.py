@@ -6,13 +6,14 @@ determines where the spans are sent. No other package imports this one.
 
 from __future__ import annotations
 
+from .._version import __version__
+from ..errors import InputError, install_extra, text_given
+
 try:
     from opentelemetry import trace
 except ImportError as error:
-    raise ImportError("spans need OpenTelemetry's API: pip install 'turnlog[otel]'") from error
+    raise ImportError(f"spans need OpenTelemetry's API: {install_extra('otel')}") from error
 
-from .._version import __version__
-from ..errors import InputError, text_given
 from ..redaction import Redactor
 from ..session.events import follow_records
 from ..session.session import Session

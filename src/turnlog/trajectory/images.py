@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, install_extra
 from ..tokens.dimensions import dimensions, image_type
 
 MAX_BYTES = 50_000_000
@@ -73,7 +73,7 @@ def pillow(use: str) -> ModuleType:
     try:
         from PIL import Image
     except ImportError as error:
-        raise InputError(f"{use} needs Pillow: pip install 'turnlog[images]'") from error
+        raise InputError(f"{use} needs Pillow: {install_extra('images')}") from error
     return Image
 
 

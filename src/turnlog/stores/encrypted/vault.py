@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from ...errors import CorruptRecord, InputError
+from ...errors import CorruptRecord, InputError, install_extra
 from ...log.messages import sha256_hex
 from ..blobs import SEALED_HEAD
 
@@ -94,7 +94,7 @@ def extra() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise InputError("encryption needs the package cryptography: pip install 'turnlog[encryption]'") from error
+        raise InputError(f"encryption needs the package cryptography: {install_extra('encryption')}") from error
 
 
 def cipher(key: bytes) -> Any:

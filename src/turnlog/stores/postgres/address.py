@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from ..._platform.urls import without_password
-from ...errors import InputError
+from ...errors import InputError, install_extra
 
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as error:
-    raise ImportError(f"a PostgreSQL store needs psycopg ({error}): pip install 'turnlog[postgres]'") from error
+    raise ImportError(f"a PostgreSQL store needs psycopg ({error}): {install_extra('postgres')}") from error
 
 CONNECT_SECONDS = 10
 """How long a server may take to answer at first, if neither the URL nor PGCONNECT_TIMEOUT says it."""
