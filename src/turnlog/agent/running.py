@@ -8,7 +8,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
 
-from ..errors import InputError, kind_given, list_given, number_given
+from ..errors import InputError, kind_given, list_given, number_given, text_given
 from ..log.messages import Tool
 from ..providers.tool_declarations import read_tools
 from ..runners.blocking import LoopThread
@@ -36,6 +36,7 @@ _THREAD = LoopThread("turnlog-agent")
 class Options(TypedDict, total=False):
     """The options of a run, as `arun` explains them."""
 
+    system: str | None
     tools: Iterable[AnyTool]
     approve: Approve | None
     max_steps: int
@@ -49,7 +50,8 @@ class Options(TypedDict, total=False):
 async def arun(session: Session, text: Content | None, runner: Runner, **options: Unpack[Options]) -> RunResult:
     """Say `text` to an agent and run the tools that its model calls, until it has answered.
 
-    `runner` asks the model of the session's target. `tools` are functions: their declarations are made of type hints
+    `runner` asks the model of the session's target. `system` is the text that the conversation begins with, as for
+    `turnlog.open`. `tools` are functions: their declarations are made of type hints
     and docstrings; plain functions run in threads, calls of one answer at the same time, at most `parallel` (8). An
     exception of a tool is told to the model. A request that is refused is mended and sent once more, as by
     `turnlog.runners.RetryingRunner`. `approve` is called with a `turnlog.agent.Question` before a tool that
@@ -111,6 +113,8 @@ async def _run(
         raise InputError(f"runner must be a runner, such as turnlog.runners.SdkRunner(), not {type(runner).__name__}")
     approve = _approver(options)
     limits = _limits(options)
+    if (system := options.get("system")) is not None:
+        session._configurer.begin_with(text_given("system", system))
     functions = _declared(session, options.get("tools", ()), approve)
     left = interrupted_turn(session)
     goes_on = text is None or (left is not None and same_words(session, text, left.input))

@@ -76,8 +76,9 @@ class Configurer:
         budget: Budget | int | None,
         strategy: Strategy | str | None,
         settings: Mapping[str, Any],
-    ) -> Record:
-        """Record a change of the configuration. The arguments are those of `Session.configure`."""
+    ) -> Record | None:
+        """Record a change of the configuration; None if it is as wanted. The arguments are those of
+        `Session.configure`."""
         self._context.refresh()
         target = self.target_or(None)  # first: a session without a target is told so
         settings_given(settings, target, self._context.configuration.settings)
@@ -95,6 +96,9 @@ class Configurer:
             refuse_secrets(self._redactor, made, now)
             return (made,)
 
+        now, wanted = self._context.configuration, configured(0)[0]
+        if msgspec.structs.replace(wanted, why=now.why, form=now.form, environment=now.environment) == now:
+            return None
         return self._journal.append_at(configured, exact=False)[0]
 
     def with_ready_tools(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
@@ -140,6 +144,18 @@ class Configurer:
     def system_text(self) -> str:
         """The system text that the conversation begins with."""
         return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
+
+    def begin_with(self, text: str) -> None:
+        """Have the conversation begin with this system text: recorded if it does not."""
+        self._context.refresh()
+        if not self.begins_with(text):
+            self.replace_system(text)
+
+    def begins_with(self, text: str) -> bool:
+        """Whether the system text that the conversation begins with is `text`, apart from that of sections. On disk its
+        secrets are marks."""
+        now = self.text_of_section("") or ""
+        return now == text or (self._redactor is not None and now == self._redactor.text(text)[0])
 
     def replace_system(self, text: str) -> Record:
         """Record system text that replaces the text at the beginning of the conversation, apart from that of sections.

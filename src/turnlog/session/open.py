@@ -25,6 +25,7 @@ from ..errors import (
     SessionNotFound,
     TurnlogError,
     flag_given,
+    text_given,
 )
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
@@ -39,7 +40,8 @@ from ..stores import MemoryStore, default_path, local_path, open_store, store_gi
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT
-from ..stores.records import blob_names
+from ..stores.places import make_parents
+from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
 from .configure import refuse_secrets
@@ -58,6 +60,7 @@ def open(
     *,
     store: Store | str | Path | None = None,
     target: Target | None = None,
+    system: str | None = None,
     tools: Sequence[Tool | Mapping[str, Any]] | None = None,
     budget: Budget | int | None = None,
     labels: Mapping[str, str] | None = None,
@@ -73,10 +76,10 @@ def open(
     Without an id, an id is made from the time and the `title` in the settings. Secrets are removed from it; in an
     encrypted store the title is not used. `store` is an open store or the path of a store; None is the store that the
     settings name. `target` is the provider and model that requests are made for, `tools` are the tools that the model
-    may call, and `budget` is the most tokens of a request, or a Budget. These three are what a new session starts with.
-    A session that has a target keeps its own, whatever it was switched to or configured with; `Session.resumed.kept`
-    lists how the arguments differ. With `override=True` they replace its own. `create=False` opens only a session that
-    exists. `Session.resumed` also says what a crash left unfinished. `labels` are set as by `Session.label`.
+    may call, and `budget` is the most tokens of a request, or a Budget. A new session starts with these three; one that
+    has a target keeps its own, a warning and `Session.resumed.kept` say how the arguments differ, and `override=True`
+    replaces its own. `system` is the text that the conversation begins with: another than on record replaces it, the
+    same records nothing. `create=False` opens only a session that exists. `labels` are set as by `Session.label`.
 
     One owner at a time has a session: who opens it while another has it waits for up to `wait` seconds, and so does a
     turn while another is open. With `shared`, all who say so have it together; then no turn is closed but by its own
@@ -84,18 +87,17 @@ def open(
 
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
-    `turnlog.Settings(strategy="mask")` are the defaults with one setting changed. Raises InputError, SessionBusy,
-    SessionNotFound with `create=False`, and StoreError if the store cannot be opened or written.
+    `turnlog.Settings(strategy="mask")` are the defaults so changed. Raises InputError, SessionBusy, StoreError.
     """
-    _check(session_id, store, target, budget, settings, create=create)
+    _check(session_id, store, target, system, budget, settings, create=create)
     _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
     tools = None if tools is None else read_tools(tools)
     said = settings_for(store, settings)
-    if settings is not None and said.key is not None:
-        _check_open(store)
-    place = said.store or default_path() if store is None else store
+    _check_key(store, None if settings is None else said.key)
+    place = _place(said, makes=create and said.save_history and not read_only) if store is None else store
     if read_only:
-        return opened_to_read(place, session_id, said, target=target, tools=tools, budget=budget, labels=labels)
+        given = {"target": target, "system": system, "tools": tools, "budget": budget, "labels": labels}
+        return opened_to_read(place, session_id, said, **given)
     home = _home(place, said, session_id, create=create) if said.save_history else _in_memory(place, session_id, said)
     with ExitStack() as opened:  # what is closed if the rest fails
         if owns := home is not place:
@@ -106,7 +108,7 @@ def open(
         locks = Locks(home, opened, shared=shared, wait=wait)
         info, created = _found_or_made(home, session_id, said.title, locks) if session_id else _made(home, said, locks)
         session = Session(home, info, said, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
-        _begin(session, said, target, tools, budget, labels, created=created, override=override)
+        _begin(session, said, target, system, tools, budget, labels, created=created, override=override)
         if shared:
             session._lease.share()
         opened.pop_all()
@@ -124,7 +126,7 @@ def _damage_named(home: Store, session_id: str) -> Iterator[None]:
         raise refusal(home, session_id, error) from error
 
 
-def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any, *, create: bool) -> None:
+def _check(session_id: Any, store: Any, target: Any, system: Any, budget: Any, settings: Any, *, create: bool) -> None:
     """Raises InputError for wrong arguments of `open` before a session is created, so that a mistake leaves no empty
     session."""
     if not isinstance(session_id, str):
@@ -137,6 +139,8 @@ def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any,
         raise InputError(f"settings must be turnlog.Settings, not {type(settings).__name__}")
     if target is not None:
         target_given(target)
+    if system is not None:
+        text_given("system", system)
     if budget is not None:
         read_budget(budget)
 
@@ -153,6 +157,7 @@ def _begin(
     session: Session,
     said: Settings,
     target: Target | None,
+    system: str | None,
     tools: tuple[Tool, ...] | None,
     budget: Budget | int | None,
     labels: Mapping[str, str] | None,
@@ -165,15 +170,19 @@ def _begin(
     if not (created or override) and session.target is not None:
         kept = _kept(session, target, budget, tools)
         target = budget = tools = None
-    given = (said if created else Settings(), target, budget, tools, said.system)
+    given = (said if created else Settings(), target, budget, tools, said.system if system is None else system)
     begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
     if labels:
         session.label(labels)
 
 
-def _check_open(store: Any) -> None:
+def _check_key(store: Any, key: Any) -> None:
     """Raises InputError for a key that would do nothing: the store is open already, and not encrypted."""
-    if not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore)) and not store.encrypted:
+    if (
+        key is not None
+        and not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore))
+        and not store.encrypted
+    ):
         raise InputError(
             "key: a key has no effect on a store object that is already open; pass the key to open_store(), pass the "
             "store's path instead of the object, or switch the configured key off with "
@@ -220,7 +229,7 @@ def _check_new(
             return  # it stays as it is
     except SessionNotFound as error:
         if not create:
-            raise _absent(session_id) from error
+            raise _absent(str(error)) from error
     if target is None and not said.provider:
         raise InputError(
             f"{given}: a new session needs a target before it can have {given}; give "
@@ -235,11 +244,9 @@ def _check_new(
     refuse_secrets(home.redactor if isinstance(home, RedactingStore) else None, made, Configuration())
 
 
-def _absent(session_id: str, place: object = "") -> SessionNotFound:
-    where = f" (nor a store at {place})" if place else ""
+def _absent(said: str) -> SessionNotFound:
     return SessionNotFound(
-        f"there is no session {session_id!r}{where}, and create=False makes none; `turnlog ls` lists the sessions, "
-        "create=True begins a new one"
+        f"{said}, and create=False makes none; `turnlog ls` lists the sessions, create=True begins a new one"
     )
 
 
@@ -248,7 +255,8 @@ def _kept(
 ) -> tuple[Change, ...]:
     """How the configuration of a session would differ if it took over these arguments, without secrets."""
     now, redactor = session.configuration, session.log.redactor
-    wanted = now if tools is None else msgspec.structs.replace(now, tools=tools)
+    ready = None if tools is None else session._configurer.with_ready_tools(tools)
+    wanted = now if ready is None else msgspec.structs.replace(now, tools=ready)
     if budget is not None:
         wanted = msgspec.structs.replace(wanted, budget=read_budget(budget))
     if target is not None:
@@ -266,12 +274,21 @@ def _kept(
     return tuple(changes_between(now, wanted))
 
 
+def _place(said: Settings, *, makes: bool) -> str | Path:
+    """The store that the settings name. If it `makes` one, all folders above it are made, as nobody typed its path just
+    now."""
+    place = said.store or default_path()
+    if makes:
+        make_parents(place)
+    return place
+
+
 def _home(place: Store | str | Path, said: Settings, session_id: str, *, create: bool) -> Store:
     """The store that the session is kept in. Raises SessionNotFound, and makes no store, if nothing may be created."""
     if not isinstance(place, (str, Path)):
         return place
     if not create and (path := local_path(str(place))) is not None and not path.exists():
-        raise _absent(session_id, path)
+        raise _absent(f"there is no session {session_id!r} (nor a store at {path})")
     return open_store(place, durability=said.durability, key=said.key)
 
 
@@ -326,8 +343,8 @@ def _configure(
         strategy or now.strategy,
         now.tools if tools is None else session._configurer.with_ready_tools(tools),
     )
-    if system is not None and system != session._configurer.system_text:
-        session.system(system, replace=True)  # ahead of the section that lists tools on demand
+    if system is not None:
+        session._configurer.begin_with(system)  # ahead of the section that lists tools on demand
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
 
@@ -345,7 +362,13 @@ def _clear_up(store: Store, limits: Limits) -> None:
 
 def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> tuple[SessionInfo, bool]:
     """The session of that id, and whether it was made."""
-    locks.take(session_id)
+    try:
+        locks.take(session_id)
+    except SessionBusy:  # on some disks, ids that differ by case have the same lock
+        for info in store.sessions():
+            if info.id != session_id:
+                check_free(session_id, info.id)
+        raise
     try:
         return store.info(session_id), False
     except SessionNotFound:

@@ -233,6 +233,11 @@ def begin(
             journal.append(msgspec.structs.replace(now, environment=here, why=why))
         session.resumed = Resumed(before, recovered, changes, source, kept)
         events.emit("session_resumed", str(session.resumed), opening, session.resumed)
+        if kept:
+            session._warn(
+                f"not taken over, as the session has its own: {', '.join(map(str, kept))}; open it with override=True "
+                "to replace what is on record, or leave these arguments out"
+            )
 
 
 def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:

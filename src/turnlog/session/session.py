@@ -106,7 +106,7 @@ class Session:
             check=self._lease.check,
         )
         self._memory = SessionMemory(store, self.id)
-        self._configurer = Configurer(self._context, self._journal, self.log.redactor)
+        self._configurer = Configurer(self._context, self._journal, redactor)
         self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)
@@ -209,9 +209,12 @@ class Session:
 
     def system(self, content: Content, *, replace: bool = False) -> Record:
         """Record system text. With `replace`, this text replaces the system text at the beginning of later requests, or
-        models that accept system text in mid-conversation are told so there; if there was none, it is added."""
+        models that accept system text in mid-conversation are told so there; if there was none, it is added. If they
+        begin with this text already, nothing is recorded, and the record that made it so is returned."""
         if flag_given("replace", replace):
-            return self._configurer.replace_system(text_given("system(..., replace=True): content", content))
+            text = text_given("system(..., replace=True): content", content)
+            made = self._system_record() if self._configurer.begins_with(text) else None
+            return self._configurer.replace_system(text) if made is None else made
         return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
@@ -292,10 +295,11 @@ class Session:
         **settings: Any,
     ) -> Record:
         """Set the tools, the budget, the strategy, or request settings of the target's provider, for later requests.
-        Arguments that are not given change nothing; a setting given as None is removed."""
+        Arguments that are not given change nothing; a setting given as None is removed. Returns the record of the
+        configuration: the newest one, if nothing changes."""
         configured = self._configurer.configure(tools, budget, strategy, settings)
         self.prompt.settle()
-        return configured
+        return next(self.log.of_kinds("configuration", reverse=True)) if configured is None else configured
 
     def switch(self, target: Target, *, reason: str = "") -> tuple[Loss, ...]:
         """Make later requests for another target. Settings that both providers know are kept; those in `target`
@@ -504,6 +508,15 @@ class Session:
         return total_cost(self._store.usage(self.id))
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _system_record(self) -> Record | None:
+        """The newest record that says what system text, of no section, the conversation begins with; None if there is
+        none."""
+        for record in self.log.of_kinds("decision", "system", reverse=True):
+            if not isinstance(record.body, Decision) or record.body.action == "system":
+                if not (isinstance(record.body, MessageRecord) and record.body.section):
+                    return record
+        return None
 
     def _warn(self, text: str) -> None:
         self._events.emit("warning", text)
