@@ -94,6 +94,17 @@ def test_users_have_chats_of_their_own(service: ModuleType) -> None:
     asyncio.run(main())
 
 
+def test_a_name_that_differs_by_case_is_answered(service: ModuleType) -> None:
+    """A stream that breaks off, and an error of the server, because somebody wrote `Trip`."""
+
+    async def main() -> None:
+        assert said(await call(service, "/chats/trip", "Hello!")) == "You said: Hello!"
+        answer = await call(service, "/chats/Trip", "Hello!")
+        assert answer.startswith("event: failed\n") and "'ann/Trip'" in answer and "'ann/trip'" in answer
+
+    asyncio.run(main())
+
+
 def test_messages_at_once_are_answered_in_order(service: ModuleType) -> None:
     """A double click mixes two answers, or turns their order round."""
 

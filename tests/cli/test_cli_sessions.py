@@ -295,6 +295,35 @@ def test_ls_of_nothing(turnlog: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ls_of_a_store_that_went_away(turnlog: Any, session: Path) -> None:
+    """`no sessions yet`, while the file of a running agent was moved, and its newest records are beside it."""
+    with open_session("s", store=session) as running:
+        running.user("one more")
+        session.rename(session.with_name("moved.db"))
+        ended = turnlog("ls")
+        assert ended.code == 3 and "log.db is not there, but" in ended.err
+        session.with_name("moved.db").rename(session)
+
+
+def test_places_of_stores(turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that takes `~` or `postgres:/x` for a name, and looks into, or makes, an empty store of that name."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    open_session("s", store="files:~/log").close()
+    assert '"id":"s"' in turnlog("ls", "--store", "files:~/log", "--json").out.replace(" ", "")
+    monkeypatch.setenv("TURNLOG_STORE", "files:~/log")
+    assert turnlog("show", "s").code == 0
+    chat = ("chat", "--model", "scripted/demo", "-p", "hi", "--session", "s")
+    for place in ("postgres:/x", "file:x", "sqlite:x", "new/deeper/log.db"):
+        for command in (chat, ("ls",), ("copy", place)) if "/d" not in place else (chat, ("copy", place)):
+            ended = turnlog(*command, *([] if "copy" in command else ["--store", place]))
+            assert ended.code == 2, (place, command, ended)
+            assert "did you mean" in ended.err or "mkdir -p" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    monkeypatch.setenv("TURNLOG_STORE", "new/deeper/log.db")
+    assert turnlog(*chat).code == 0 and (tmp_path / "new" / "deeper" / "log.db").exists()
+
+
 def test_looking_changes_nothing(turnlog: Any, session: Path) -> None:
     """A command that only reads must leave the store as it is, byte for byte."""
     before = session.read_bytes()
