@@ -20,6 +20,19 @@ def test_an_answer_is_printed_and_its_session_stays(turnlog: Command) -> None:
     assert (row["id"], row["messages"]) == ("s", 2)
 
 
+def test_another_model_for_a_session_is_taken(
+    turnlog: Command, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning of arguments of a function for somebody who names a model; or the old model answers."""
+    gpt = library.target("openai-chat", "gpt-4o")
+    library.open("s", store=tmp_path / "log.db", target=gpt).close()
+    ended = turnlog(*DEMO, "--session", "s", "-p", "hello")
+    assert (ended.code, ended.out) == (0, "You said: hello\n")
+    assert [record for record in caplog.records if record.levelname == "WARNING"] == []
+    with library.open("s", store=tmp_path / "log.db", read_only=True) as session:
+        assert session.target is not None and session.target != gpt
+
+
 def test_a_start_that_fails_leaves_no_session(turnlog: Command) -> None:
     """A list of sessions full of mistyped options."""
     for words in (("--allow", "fly", "-p", "hi"), ("-p", " "), ("--session", "new", "-p", "see @none.png")):

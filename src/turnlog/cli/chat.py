@@ -7,7 +7,7 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -83,24 +83,34 @@ def _remove_empty(store: Store, session_id: str) -> None:
 
 def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session, Choice]:
     """The session, and the model: the one that is named, else the session's own, else one that there is a key for."""
-    wanted = arguments.model or arguments.program
-    if arguments.session and not wanted:
-        try:
-            session = start(arguments.session, create=False)
-        except SessionNotFound:
-            pass
-        else:
-            if session.target is not None and not arguments.base_url:
-                return session, choice_for(session.target)
-            if session.target is not None:
+    with ExitStack() as opened:  # what is closed if there is no model
+        session = _there(arguments.session, start)
+        if session is not None:
+            opened.callback(session.close)
+            if session.target is not None and not (arguments.model or arguments.program):
+                if not arguments.base_url:
+                    choice = choice_for(session.target)
+                    opened.pop_all()
+                    return session, choice
                 arguments.model = f"{session.target.provider}/{session.target.model}"
-            session.close()
-    choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url)
-    session = start(arguments.session, target=choice.target)
+        choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url)
+        opened.pop_all()
+    if session is None:
+        session = start(arguments.session, target=choice.target)
     if session.target != choice.target:
         for loss in session.switch(choice.target):
             say(f"the new model is not shown: {loss.detail}")
     return session, choice
+
+
+def _there(session_id: str, start: Callable[..., Session]) -> Session | None:
+    """The session with that id, opened; None if it is not there, or has no name yet."""
+    if not session_id:
+        return None
+    try:
+        return start(session_id, create=False)
+    except SessionNotFound:
+        return None
 
 
 async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:

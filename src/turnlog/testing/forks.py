@@ -58,6 +58,7 @@ def check_delete(store: Store) -> None:
     store.delete("a", expected=5)
     for use in (store.info, store.read, store.delete, lambda id: store.append(id, [said("x")]), store.verify):
         raises(SessionNotFound, "use of a deleted session", use, "a")
+    store.delete("a", missing_ok=True)
     assert sorted(info.id for info in store.sessions()) == ["b", "c"], "a deleted session is listed"
     assert texts(store, "b") == ["a1", "a2", "a3", "b4"], "a fork lost records with its parent"
     store.create("a")
