@@ -49,9 +49,8 @@ def open_store(
 
     Unless `read_only`, a missing file and its folder are created (but no folders above that; a folder of JSON Lines
     with all above it), and an older store is upgraded to this version. With `read_only`, a store that does not exist is
-    one without sessions. With
-    `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory ignores the
-    key. Raises InputError, NewerStore, StoreKeyError, StoreError.
+    one without sessions. With `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a
+    store in memory ignores the key. Raises InputError, NewerStore, StoreKeyError, StoreGone, StoreError.
     """
     flag_given("read_only", read_only)
     place = str(kind_given("path_or_url", path_or_url, (str, Path), "the path or URL of a store"))

@@ -351,6 +351,7 @@ class FilesStore(BaseStore):
                 f"{self.path} was {what} while it was open; nothing is read or written here: move it back to go on, or "
                 "open the store again"
             )
+        self._told = False
 
     def _while_open(self, session_id: str, records: Iterator[Record]) -> Iterator[Record]:
         try:

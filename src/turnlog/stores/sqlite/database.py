@@ -153,7 +153,7 @@ class Database:
             self._connection = db
             self.connections += 1
             # The connection refers to itself through its function `unpacked`, which the garbage collector cannot see.
-            self._disconnect = weakref.finalize(self, db.close)
+            self._disconnect = weakref.finalize(self, _close, db, self._presence)
             self._disconnect.atexit = False
         return self._connection
 
@@ -237,7 +237,7 @@ class Database:
                     self._queue = open_handle(name, os.O_RDWR | os.O_CREAT)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
         db = self._connection or self.connected()
-        self._presence.check(writing=True)
+        self._presence.check_writing()
         return db
 
     def leave_queue(self) -> None:
@@ -334,6 +334,11 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+def _close(db: sqlite3.Connection, presence: Presence) -> None:
+    db.close()
+    presence.closed()
 
 
 def _create_file(path: Path) -> None:
