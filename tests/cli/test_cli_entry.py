@@ -67,7 +67,7 @@ def shell(command: str, store: Path) -> tuple[int, str]:
             "without asking\n",
         ),
         ("$T check . --as google", 2, "turnlog: .: cannot be read (Is a directory); name a readable file\n"),
-        ("$T --store /proc/no/such/store.db import t.py", 3, None),
+        ("$T --store /proc/no/store.db import t.py", 3, None),
         ("$T --store . ls", 3, None),
         ("$T --store t.py ls", 3, None),
         ("$T show $'\\xff\\xfe'", 4, None),
