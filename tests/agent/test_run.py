@@ -534,7 +534,7 @@ def _wrong(question: Question) -> Any:
         ),
         ({"max_step": 1}, "'max_step' is no option of a run: did you mean 'max_steps'?"),
         ({"aprove": "no"}, "'aprove' is no option of a run: did you mean 'approve'?"),
-        ({"temperature": 1}, "'temperature' is no option of a run: there are system, tools, approve, max_steps, max_seconds"),
+        ({"temperature": 1}, "'temperature' is no option of a run: there are system, tools, approve, max_steps"),
         ({"approve": True}, "approve must be a function that takes a turnlog.agent.Question .*, not True"),
         ({"approve": "no", "max_steps": 1}, "approve must be a function .*, not 'no'"),
         ({"tools": [7]}, "a tool is a function, a turnlog.Tool or a declaration, not int"),
