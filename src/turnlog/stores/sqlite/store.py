@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here, from_home
-from ...errors import BlobMissing, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
+from ...errors import BlobMissing, CorruptRecord, InputError, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
