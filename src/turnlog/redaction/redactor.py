@@ -146,7 +146,7 @@ class Redactor:
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks instead of secrets, and what was replaced."""
-        text, counts = in_data_urls(text, self.text)
+        text, counts = in_data_urls(text_given("text", text), self.text)
         while found := self.find(text):  # a mark may reveal another secret; redacting a second time changes nothing
             marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in found]
             text = _with_marks(text, marks)
@@ -156,7 +156,7 @@ class Redactor:
     def name(self, name: str) -> tuple[str, Counts]:
         """A name of a tool, a model or the like without secrets, and what was replaced. Few characters are allowed in
         these, so the marks are `redacted_KIND_TAG`."""
-        if name in self._names:
+        if text_given("name", name) in self._names:
             return name, Counter()
         clean, counts = self.text(_NAME_MARK.sub(lambda mark: _mark(mark[1], mark[2]), name))
         if counts:

@@ -31,7 +31,7 @@ def refuse_secrets(redactor: Redactor | None, made: Configuration, now: Configur
     usable."""
     if redactor is None:
         return
-    known = {tool.name for tool in now.tools}
+    known = [tool.name for tool in now.tools]  # no set: a name of a wrong type is told by who records it
     redactor.refuse("the name of a tool", [tool.name for tool in made.tools if tool.name not in known])
     redactor.refuse("the name of the model", "" if made.model == now.model else made.model)
 
