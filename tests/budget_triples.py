@@ -1,7 +1,7 @@
 """Generated (history, budget, strategy) triples, played message by message and judged at every request.
 
-`play(seed, aim, oracle)` returns what was wrong, nothing if all laws held. Used by tests/test_budget_laws.py on some
-hundreds and by bench/budgets.py on thousands.
+`play(seed, aim, oracle)` returns what was wrong, nothing if all laws held. Used by
+tests/laws/test_budget_laws.py.
 """
 
 from __future__ import annotations

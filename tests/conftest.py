@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from commands import transcript, turnlog
+from draws import LONG
 from postgres_server import PostgresServer, binaries, running_server
 
 __all__ = ["transcript", "turnlog"]  # fixtures of tests of the command line
@@ -56,6 +57,13 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: do not have the collector look through it again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """In a long run, what tests counted while they drew their cases."""
+    for report in terminalreporter.getreports("passed") if LONG else ():
+        for name, counted in report.user_properties:
+            terminalreporter.write_line(f"{report.nodeid}: {name}: {counted}")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Random schedules of owners of one session: threads, tasks, and (in bench/leases.py) processes that are killed."""
+"""Random schedules of owners of one session: threads, tasks, and processes that are killed."""
 
 from __future__ import annotations
 

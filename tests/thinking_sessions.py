@@ -1,5 +1,5 @@
 """Sessions with a model that binds its thinking to what stood ahead of it, lived in any order and judged as the API
-would: used by the law and, in bulk, by bench/bound_thinking.py."""
+would."""
 
 from __future__ import annotations
 

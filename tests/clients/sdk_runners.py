@@ -41,7 +41,9 @@ async def converse(
     losses: list[turnlog.Loss] = []
     for number in range(turns):
         if number and number % each == 0:
-            losses += session.switch(targets[number // each % len(targets)])
+            told = session.switch(targets[number // each % len(targets)])
+            assert {(one.kind, one.records) for one in session.request().losses} <= {(o.kind, o.records) for o in told}
+            losses += told
         session.user(f'Turn {number}: {"words and more words, " * 30}\nCALL read_file {{"path": "{number}.py"}}')
         whole = bool(number % 2)
         answer = await answered(session, runner, whole=whole)

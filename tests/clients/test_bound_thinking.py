@@ -1,5 +1,4 @@
-"""Sessions with models that bind their thinking, with the real SDK against a server that binds it. In bulk:
-bench/bound_clients.py."""
+"""Sessions with models that bind their thinking, with the real SDK against a server that binds it."""
 
 from __future__ import annotations
 
@@ -11,12 +10,13 @@ import pytest
 from bound_sessions import ClientLife, lives
 
 import turnlog
+from draws import seeds
 from thinking_sessions import MODELS, TOOLS
 
 Start = Callable[..., Any]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, 65))
 def test_no_request_is_refused(fake_server: Start, binding: ModuleType, oracle: ModuleType, seed: int) -> None:
     """A session whose thinking is refused once is refused with every later request: it is stuck."""
     (life,) = lives(fake_server(bind_thinking=True), binding, oracle, [seed], 60)

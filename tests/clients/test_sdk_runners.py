@@ -16,6 +16,7 @@ from sdk_runners import converse, sdk_runner
 
 import turnlog
 from answering import heard, received
+from draws import draws
 from turnlog.errors import (
     InputError,
     NotLoggedIn,
@@ -169,10 +170,13 @@ def test_a_client_that_would_block_the_event_loop_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_conversation_goes_through_all_providers(fake_server: Start) -> None:
-    """Five turns with tools, another provider each time, in a window that they do not fit: a refusal, or an overflow
-    that is not mended by one compaction, fails here. `bench/runners.py` has 60 turns."""
+@pytest.mark.parametrize("budget", [14_000, None])
+def test_a_long_conversation_goes_through_all_providers(fake_server: Start, budget: int | None) -> None:
+    """Turns with tools, other providers, in a window that they do not fit: a refusal, an overflow that is not mended by
+    one compaction, or a loss that the switch did not tell, fails here. Without a budget the session knows nothing of
+    the window."""
     server = fake_server(context_limit=16_000, verify_signatures="all")
-    session = turnlog.open("long", target=AGENTS[0], store=MemoryStore(), tools=TOOLS, budget=14_000)
-    asyncio.run(converse(session, sdk_runner(server.url), list(AGENTS), turns=5, each=1))
+    session = turnlog.open("long", target=AGENTS[0], store=MemoryStore(), tools=TOOLS, budget=budget)
+    turns, each = draws(5, 60), draws(1, 10)
+    asyncio.run(converse(session, sdk_runner(server.url), list(AGENTS), turns=turns, each=each))
     assert [one.errors for one in server.requests if one.errors not in ([], ["context"])] == []

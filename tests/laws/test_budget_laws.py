@@ -1,19 +1,20 @@
-"""Laws of budgets over generated histories, against a reference model that knows the log alone.
-
-`bench/budgets.py` runs the same on thousands of triples.
-"""
+"""Laws of budgets over generated histories, against a reference model that knows the log alone."""
 
 from __future__ import annotations
 
 import base64
 import random
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import reference_model as model
 from budget_triples import AIMS, PROXY, play
+from draws import batches
 from scripted import Scripted
 from turnlog.config.settings import Settings
 from turnlog.errors import BudgetError
@@ -31,6 +32,7 @@ PIXEL = base64.b64decode(
 )
 """An image of one pixel."""
 SEEDS = 4
+SHARED = Path(__file__).parents[3] / "shared"
 
 
 @pytest.mark.parametrize("aim", (*AIMS, PROXY), ids=lambda aim: f"{aim.provider} {aim.model}")
@@ -43,6 +45,23 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, r
         oracle = None
     first = start + 2 * SEEDS * (*AIMS, PROXY).index(aim)
     assert [one for seed in range(first, first + SEEDS) for one in play(seed, aim, oracle, tools)[0]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("some", batches(6, 10_000), ids=lambda some: f"from {some.start}")
+def test_many_generated_triples_keep_the_laws(
+    some: range, request: pytest.FixtureRequest, record_property: Any
+) -> None:
+    """The same for one API by turns; a third of the users forbids things, a third of the sessions curates outputs from
+    the middle on. `fingerprint` is the same where every byte of every request is."""
+    oracle: ModuleType | None = request.getfixturevalue("oracle") if (SHARED / "oracle").is_dir() else None
+    findings, tally = list[str](), Counter[str]()
+    for seed in some:
+        ways = {"tools": seed % 2 == 0, "orders": seed % 3 == 1, "late": seed % 3 == 2}
+        wrong, done = play(seed, AIMS[seed // 6 % len(AIMS)], oracle, **ways)
+        findings, tally = findings + wrong, tally + done
+    record_property("tally", dict(sorted(tally.items())))
+    assert findings == []
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)

@@ -1,17 +1,22 @@
-"""A session that is killed anywhere is opened again with nothing lost, nothing doubled and nothing kept quiet.
-
-`bench/faults.py` kills it at every append and at hundreds of random instants.
-"""
+"""A session that is killed anywhere is opened again with nothing lost, nothing doubled and nothing kept quiet."""
 
 from __future__ import annotations
 
 import logging
 import os
+import random
+import select
+import shutil
+import signal
+import time
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from draws import long_only
 from faulting import PLACES, Heard, Kill, heard, judge, start
 
 KILLS = (
@@ -47,6 +52,71 @@ def test_whatever_is_killed_is_recovered(
         path, said = killed(store, tmp_path, kill)
         assert said.totals == {}
         assert list(judge(path, tmp_path, said, oracle)) == []
+
+
+INSTANTS = 500
+
+
+def killed_in_time(path: str, folder: Path, kill: Kill) -> tuple[Heard, float]:
+    """A life that its parent kills so many microseconds after its first word, or that ends as it wants to; and the
+    seconds that it took."""
+    child, pipe = start(path, folder, kill)
+    select.select([pipe], [], [], 60)
+    begun = time.perf_counter()
+    if kill.kind == "time":
+        while time.perf_counter() - begun < kill.at / 1e6:
+            pass
+        os.kill(child, signal.SIGKILL)
+    with open(pipe, encoding="utf-8") as lines:
+        said = heard(lines.read())
+    took, status = time.perf_counter() - begun, os.waitpid(child, 0)[1]
+    assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0, "the life ended with an error"
+    return said, took
+
+
+def places(store: str, kind: str, totals: dict[str, int], micros: int) -> list[Kill]:
+    """Every place of a kind where a life is killed: random ones for `time`, `line` and `inside`."""
+    draw = random.Random(1)
+    if kind in ("time", "line", "inside"):
+        most = micros if kind == "time" else totals[f"{kind}s" if kind == "line" else kind]
+        return [Kill(kind, draw.randint(1, most)) for _ in range(INSTANTS // 3)]
+    return [Kill(kind, n) for n in range(1, totals["paid" if kind == "paid" else "appends"] + 1)]
+
+
+@long_only
+@pytest.mark.parametrize("store, kind", [
+    *((store, kind) for store in PLACES for kind in ("before", "after", "paid", "time", "line", "inside")),
+    ("files", "torn"),
+])  # fmt: skip
+def test_wherever_it_is_killed_it_is_recovered(
+    store: str, kind: str, tmp_path: Path, oracle: ModuleType, caplog: pytest.LogCaptureFixture, record_property: Any
+) -> None:
+    """The same at every append, in the midst of every write to a file, after every paid summary, and at 500 random
+    instants: after a random time, at a random line of the package, at one inside of an append."""
+    caplog.set_level(logging.CRITICAL, "turnlog")
+    lived = iter(range(10**6))
+
+    def life(kill: Kill) -> tuple[Heard, float, list[str]]:
+        folder = tmp_path / str(next(lived))
+        folder.mkdir()
+        path = PLACES[store].format(folder)
+        said, took = killed_in_time(path, folder, kill)
+        wrong = [f"{kill.kind} {kill.at} ({said.phase}): {one}" for one in judge(path, folder, said, oracle)]
+        shutil.rmtree(folder)
+        return said, took, wrong
+
+    whole, _, wrong = life(Kill("never"))
+    _, seconds, more = life(Kill("before", 0))  # a life that is not looked at line by line
+    where, findings = Counter[str](), [*wrong, *more]
+    for kill in places(store, kind, whole.totals, int(seconds * 1e6)):
+        said, _, wrong = life(kill)
+        while said.totals and kind == "time":  # it was over before: another instant, a little earlier
+            kill = kill._replace(at=int(kill.at * 0.9))
+            said, _, wrong = life(kill)
+        where[f"{said.phase}, {'inside an append' if said.appending else 'between'}"] += 1
+        findings += wrong
+    record_property("kills", dict(where))
+    assert findings == []
 
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path, oracle: ModuleType) -> None:

@@ -7,11 +7,11 @@ from types import ModuleType
 
 import pytest
 
+from draws import draws
 from real_transcripts import JUDGED, cuts, imported, judge
 from turnlog.models.target import Target
 
-CUTS = 2
-"""In CI; `python bench/transcripts.py --cuts 25` is the long run."""
+CUTS = draws(2, 25)
 
 
 @pytest.mark.parametrize("aim", JUDGED, ids=lambda aim: aim.provider)

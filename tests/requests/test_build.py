@@ -13,18 +13,22 @@ import pytest
 
 import turnlog
 from accounting import unaccounted
+from budget_triples import with_outputs
+from draws import seeds
 from judging import TARGETS, errors_of, numbered, shown
 from turnlog.log.messages import Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target, target
+from turnlog.providers import provider
 from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import DAMAGES, damaged_history, sound_history
+from turnlog.view.curate.conversation import Curator, Rule
+from turnlog.view.repair.repair import declare_tools
 
-HISTORIES, SPRINKLED = 200, 500
-"""`python bench/damaged.py --histories 50000` is the long run of the first."""
+HISTORIES, SPRINKLED, CURATED = seeds(200, 50_000), seeds(500, 5_000), seeds(20, 5_000)
 
 
 @pytest.mark.slow
@@ -32,7 +36,7 @@ HISTORIES, SPRINKLED = 200, 500
 def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
     """A refused request is a bricked session: the complaint that this library exists to end."""
     refused = []
-    for seed in range(HISTORIES):
+    for seed in HISTORIES:
         history = damaged_history(random.Random(seed))
         prepared = build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__)
         missing = unaccounted(
@@ -44,11 +48,43 @@ def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_curated_outputs_of_damaged_histories_are_accepted(aim: Target, oracle: ModuleType) -> None:
+    """What curation leaves of a damaged output would be refused, or miss something that no edit names."""
+    refused, curated = [], 0
+    for seed in CURATED:
+        history = with_outputs(random.Random(seed), damaged_history(random.Random(seed)))
+        curator = Curator(Rule(True))
+        view = [curator.see(one, one) for one in shown(history)]
+        curated += bool(curator.kinds)
+        prepared = build(plan(Configuration(), aim), view, history.blobs.__getitem__)
+        said = ((one.records[0], one.message) for one in view)
+        missing = unaccounted(said, prepared.body, [*prepared.edits, *prepared.losses], history.blobs)
+        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.body), *missing)]
+    assert refused == [] and curated
+
+
+def test_most_damage_is_refused_without_repair(oracle: ModuleType) -> None:
+    """Damage that providers take anyway would make of the tests above nothing."""
+    refused = set()
+    for seed in range(50):
+        history = damaged_history(random.Random(seed))
+        for aim in TARGETS:
+            speaker, view = provider(aim.provider), shown(history)
+            tools, _ = declare_tools(view, (), speaker.rules(aim, aim.settings))
+            written = Configuration(provider=aim.provider, model=aim.model, settings=aim.settings, tools=tools)
+            body = speaker.render(view, written, aim, history.blobs.__getitem__).body
+            if errors_of(oracle, aim, speaker.sanitize(body, aim).body):
+                refused.add(seed)
+    assert len(refused) > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
     """Agents record blank texts beside calls and results. What is moved or left out leaves them behind, and a message
     of nothing else is refused by Anthropic."""
     refused = []
-    for seed in range(SPRINKLED):
+    for seed in SPRINKLED:
         chance = random.Random(seed)
         history = damaged_history(chance)
         messages = [sprinkled(message, chance) for message in history.messages]

@@ -427,15 +427,6 @@ def test_an_open_store_crosses_a_fork(path: Path, durability: str) -> None:
     store.close()
 
 
-@needs_fork
-def test_killed_writers_lose_nothing_acknowledged() -> None:
-    """An acknowledged record that is gone, or a torn append, after kill -9. The bench kills 200."""
-    command = [sys.executable, str(ROOT / "bench" / "store_kill.py"), "--kills", "6"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "0 problems" in done.stdout
-
-
 def test_importing_opens_nothing(tmp_path: Path) -> None:
     """An import that makes a file, a folder or a connection."""
     script = """if True:

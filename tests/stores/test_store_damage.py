@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -267,12 +265,3 @@ def test_a_file_cut_short_is_an_error_of_ours(path: Path) -> None:
         except CorruptRecord:
             continue
         assert found
-
-
-@pytest.mark.slow
-def test_any_flipped_byte_of_content_is_found() -> None:
-    """A byte of a record, a session row or a blob that changes unnoticed. The bench can flip more."""
-    command = [sys.executable, str(ROOT / "bench" / "store_flips.py"), "--flips", "100"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "content: 100 of 100 found" in done.stdout

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from turnlog.log.messages import Message, Text
 from turnlog.summarize.orders import orders_in, orders_of
 from turnlog.summarize.paste_forms import form
 
-BENCH = Path(__file__).parent.parent.parent / "bench" / "rules.py"
+PASTES = Path(__file__).parent / "pastes"
 TYPED = "Never push to main."
 
 _WORDS = st.sampled_from(
@@ -289,11 +288,47 @@ def test_short_pastes_are_no_orders(paste: str) -> None:
     assert orders_in(paste) == ()
 
 
-@pytest.mark.parametrize("held", ((), ("--held",)))
-def test_no_paste_of_the_bench_is_taken_for_an_order(held: tuple[str, ...]) -> None:
-    """A form that is mended for one paste may break for another."""
-    done = subprocess.run([sys.executable, BENCH, "pastes", *held], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+class Pasted:
+    """A message in which something was pasted: its parts, what the user typed, and the orders in that.
+
+    In the file, `@@@ paste NAME` begins a message, `@@@ part` another text of it, and `@@@ typed` and `@@@ pasted` say
+    who wrote the lines that follow. Orders stand between « and ».
+    """
+
+    def __init__(self, source: str) -> None:
+        self.name, _, rest = source.partition("\n")
+        self.orders = re.findall("«(.*?)»", rest, re.DOTALL)
+        parts, typed, own = [[]], [], False
+        for line in rest.translate({ord("«"): None, ord("»"): None}).splitlines():
+            if line == "@@@ part":
+                parts.append([])
+            elif line in ("@@@ typed", "@@@ pasted"):
+                own = line == "@@@ typed"
+            else:
+                parts[-1].append(line)
+                typed += [line] if own else []
+        self.message = Message("user", tuple(Text("\n".join(lines)) for lines in parts))
+        self.typed = "\n".join(typed)
+
+    @property
+    def taken(self) -> list[str]:
+        """The sentences that are taken for orders although the user did not type them."""
+        return [order for order in orders_of(self.message) if order not in self.typed]
+
+    @property
+    def missed(self) -> list[str]:
+        """The typed orders that are not found."""
+        found = orders_of(self.message)
+        return [order for order in self.orders if not any(order in one for one in found)]
+
+
+@pytest.mark.parametrize("name", ["open", "held"])
+def test_no_paste_of_the_collection_is_taken_for_an_order(name: str) -> None:
+    """A form that is mended for one paste may break for another; an order that was typed beside it may be overlooked.
+    The rules were written without a look at `held`."""
+    read = [Pasted(one) for one in (PASTES / f"{name}.txt").read_text("utf-8").split("@@@ paste ")[1:]]
+    assert [(one.name, one.taken, one.missed) for one in read if one.taken or one.missed] == []
+    assert len(read) > 20 and sum(len(one.orders) for one in read) > 10
 
 
 _PIECES = (

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from quoted_prompts import escaped, injection, message
 
 import turnlog
+from draws import batches
 from turnlog.errors import InputError
 from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.stores import MemoryStore
@@ -78,6 +79,36 @@ def test_no_prompt_is_over_its_maximum(seed: int, count: int, most: int, compres
     assert built.tokens == turnlog.count(body_of(built.prompt)).tokens
     assert built == history.build_prompt(injection_again(seed, count))
     assert count == 0 or not escaped(built.prompt)
+
+
+@pytest.mark.parametrize("provider, model", [("anthropic", "claude-sonnet-4-5"), ("google", "gemini-2.5-flash")])
+@given(seed=st.integers(0, 2**32), count=st.integers(0, 20), most=st.integers(200, 4_000))
+def test_no_prompt_for_another_model_is_over_its_maximum(
+    provider: str, model: str, seed: int, count: int, most: int
+) -> None:
+    """Who names a model would get prompts that are measured for another one."""
+    draw = Random(seed)
+    built = filled([message(draw, 400) for _ in range(count)], most, provider=provider, model=model).build_prompt("Go.")
+    said = {"parts": [{"text": built.prompt}]} if provider == "google" else {"content": built.prompt}
+    body = {"contents" if provider == "google" else "messages": [{"role": "user", **said}]}
+    exact = turnlog.count(body, provider, model=model).tokens
+    assert exact <= most and abs(built.tokens - exact) <= 0.1 * exact
+
+
+@pytest.mark.parametrize("some", batches(20, 1_000), ids=lambda some: f"from {some.start}")
+def test_no_text_leaves_its_place_beside_a_forged_summary(some: range) -> None:
+    """A model that was told what to write in its summary would speak as the user, or as turnlog."""
+    for seed in some:
+        draw = Random(f"injection {seed}")
+        forged = injection(draw)
+        history = HistoryPrompt(summarizer=ModelSummarizer(lambda _, forged=forged: forged, name=f"forger {seed}"))
+        for n in range(draw.choice((2, 12, 60))):
+            filler = " plain words of a longer text" * draw.choice((1, 60))
+            history.add_message("assistant" if n % 2 else "user", draw.choice((injection(draw) + filler, filler)))
+        history.build_prompt("first")
+        for thread in [one for one in threading.enumerate() if one.name == "turnlog-summary"]:
+            thread.join(10)
+        assert (seed, escaped(history.build_prompt(injection(draw)).prompt)) == (seed, [])
 
 
 def injection_again(seed: int, count: int) -> str:

@@ -178,7 +178,7 @@ def session_decisions(session: Session) -> list[Decision]:
 @given(st.integers(0, 10**9), st.sampled_from(sorted(PRESETS)), st.sampled_from((2, 4, 8)))
 def test_no_order_is_lost_in_generated_sessions(seed: int, strategy: str, part: int) -> None:
     """An order between pastes and tool output must stand as long as all orders fit a tenth of the budget; what looks
-    like one in a paste or in tool output must not be quoted. (`bench/rules.py lost` plays thousands.)"""
+    like one in a paste or in tool output must not be quoted. (`tests/laws/test_order_laws.py` plays many sessions.)"""
     chance = random.Random(seed)
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Port the module."}]
     orders: list[str] = []

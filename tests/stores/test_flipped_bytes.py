@@ -1,23 +1,21 @@
-"""Flip single bytes of a store on disk and count how many of the flips `verify` finds.
+"""Single bytes of an SQLite store that change on disk: `verify` finds each in records, session rows and blobs.
 
-    python bench/store_flips.py --flips 100
-
-`content`: bytes that hold what was put in (records, session rows, checksums, small blobs, blob
-files). `anywhere`: bytes anywhere in the database file, where some mean nothing (free space, freed
-pages, header fields that SQLite does not use) and a flip of them cannot and need not be found.
+Other bytes of the file mean nothing (free space, freed pages, header fields that SQLite does not use): a flip of them
+cannot and need not be found.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sqlite3
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from draws import draws
 from turnlog.errors import TurnlogError
 from turnlog.log.messages import Media, Message, Text
 from turnlog.log.records import MessageRecord, Note
@@ -91,58 +89,20 @@ def flip(path: Path, file: Path, place: int, mask: int) -> str:
     return str(problems[0]) if problems else ""
 
 
-def kind_of_place(path: Path, place: int) -> str:
-    """Where in an SQLite file a byte is, as far as its format tells (sqlite.org/fileformat2.html)."""
-    if place < 100:
-        return f"file header, byte {place}"
-    data = path.read_bytes()
-    size = int.from_bytes(data[16:18])
-    start = place // size * size
-    header = start + (100 if start == 0 else 0)
-    kind = data[header]
-    if kind not in (2, 5, 10, 13):
-        return "overflow or free page"
-    cells = int.from_bytes(data[header + 3 : header + 5])
-    area = int.from_bytes(data[header + 5 : header + 7]) or 65536
-    pointers = header + (12 if kind in (2, 5) else 8) + 2 * cells
-    if place < pointers:
-        return "page header"
-    return "free space in a page" if place < start + area else "cells of a page"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--flips", type=int, default=100)
-    parser.add_argument("--show", action="store_true", help="print where each flip was that was not found")
-    flips = parser.parse_args().flips
-    show = parser.parse_args().show
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "flip.db")
-        build(path)
-        content = content_places(path)
-        files = sorted({file for file, _ in content})
-        # Each file by turns: the blob files are far larger than the rest.
-        by_file = {file: [place for found, place in content if found == file] for file in files}
-        missed = 0
-        for number, (index, mask) in enumerate(spread(flips, 1 << 60, "content")):
-            file = path if number % 2 else files[number // 2 % len(files)]
-            place = by_file[file][index % len(by_file[file])]
-            if not flip(path, file, place, mask):
-                missed += 1
-                print(f"missed: content of {file.name} at {place}")
-        print(f"content: {flips - missed} of {flips} found")
-        where: dict[str, list[int]] = {}
-        for place, mask in spread(flips, path.stat().st_size, "anywhere"):
-            told = where.setdefault(kind_of_place(path, place), [0, 0])
-            told[0] += 1
-            said = flip(path, path, place, mask)
-            told[1] += bool(said)
-            if not said and show:
-                print(f"not found: at {place}, {kind_of_place(path, place)}")
-        for kind, (tried, told_of) in sorted(where.items()):
-            print(f"anywhere: {told_of} of {tried} found: {kind}")
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+@pytest.mark.slow
+def test_any_flipped_byte_of_content_is_found(tmp_path: Path, record_property: Any) -> None:
+    """A byte of a record, a session row or a blob that changes unnoticed."""
+    path = tmp_path / "flip.db"
+    build(path)
+    by_file: dict[Path, list[int]] = {}
+    for file, place in content_places(path):
+        by_file.setdefault(file, []).append(place)
+    files, flips = sorted(by_file), draws(100, 2_000)
+    missed = []
+    for number, (index, mask) in enumerate(spread(flips, 1 << 60, "content")):
+        file = path if number % 2 else files[number // 2 % len(files)]  # the blob files are far larger than the rest
+        place = by_file[file][index % len(by_file[file])]
+        if not flip(path, file, place, mask):
+            missed.append((file.name, place))
+    record_property("flips", flips)
+    assert missed == []

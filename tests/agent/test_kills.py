@@ -1,51 +1,51 @@
-"""Kill an agent with parallel tools at random instants, start it again, and see what became of its work.
-
-    python bench/agent_kills.py [--kills 500] [--seed 1] [--store sqlite|files] [--shared ../shared]
+"""An agent with parallel tools, killed with SIGKILL at random instants and started again: what became of its work.
 
 An agent does several tasks, each with calls that run side by side and have effects outside of the log, over four
-providers in turn. Its process is killed with SIGKILL after a random time and started again, until the work is done;
-then the next agent begins. A third of the agents have nobody to ask, a third ask somebody who allows everything, a
-third somebody who says no to every other question. Looked at in the end:
+providers in turn. It is killed and started again until the work is done; then the next agent begins. A third of the
+agents have nobody to ask, a third ask somebody who allows everything, a third somebody who says no to every other
+question. In the end:
 
-- it always goes on: each task is one turn, completed, with the right answer, and the log does not contradict itself
-- no effect happens twice unless somebody was asked and said yes; none without approval, where that is needed
+- each task is one turn, completed, with the right answer, and the log does not contradict itself
+- no effect happened twice unless somebody was asked and said yes; none without approval, where that is needed
 - no answer is lost: whatever the process was told is there; a call that is said to have run did run
-- every request is valid, as an independent judge says (only where the shared material is there)
-
-Prints counts, and a line for each finding; ends with 1 if there is any. Needs fork (Linux, macOS).
+- every request was valid
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import importlib
 import logging
 import os
 import random
+import select
 import signal
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
+import pytest
+
 import turnlog
+from draws import draws
+from judging import errors_of
 from turnlog import ToolCall, agent
 from turnlog.log.messages import ToolResult
 from turnlog.requests.request import Request
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import open_store
 
-ROOT = Path(__file__).parent.parent
 PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google")
 PLACES = {"sqlite": "{}/log.db", "files": "files:{}/log"}
 TASKS = 3
 CALLS = 6  # of each task: 3 and a call to be approved, then 2 more
 ASKING = ("nobody", "all", "some")
 Judge = Callable[[Request], list[str]]
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="an agent is killed in a process that is forked")
 
 
 class Outside:
@@ -170,24 +170,25 @@ def run(work: Work, judge: Judge, seed: int, after: float | None, *, opened: boo
     if child == 0:
         status = 1
         try:
+            os.close(reading)
             asyncio.run(live(work, judge, seed, writing))
             status = 0
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - told to the parent, as a finding
             work.outside.say("died", f"{type(error).__name__}: {error}".replace("\n", " "))
         finally:
             os._exit(status)
     os.close(writing)
     if opened:
         os.read(reading, 1)
-    os.close(reading)
-    begun, ended = time.perf_counter(), 0
-    while not ended and (after is None or time.perf_counter() - begun < after):
-        ended, _ = os.waitpid(child, os.WNOHANG)
-        time.sleep(0.0005)
+    begun = time.perf_counter()
+    ended = False
+    while not ended and select.select([reading], [], [], after and max(0.0, begun + after - time.perf_counter()))[0]:
+        ended = os.read(reading, 1) == b""  # the other end is closed: the process has ended
     if not ended:
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return bool(ended), time.perf_counter() - begun
+    os.waitpid(child, 0)
+    os.close(reading)
+    return ended, time.perf_counter() - begun
 
 
 def last_record(work: Work) -> str:
@@ -240,16 +241,6 @@ def findings(work: Work) -> Iterator[str]:
     store.close()
 
 
-def judged_by(shared: Path) -> Judge:
-    """The independent judge of requests; one that finds nothing where the shared material is absent."""
-    if not (shared / "oracle").is_dir():
-        print("no independent judge: requests are not looked at")
-        return lambda request: []
-    sys.path[:0] = [str(ROOT / "tests"), str(shared / "oracle")]
-    oracle, judging = importlib.import_module("oracle"), importlib.import_module("judging")
-    return lambda request: judging.errors_of(oracle, request.target, request.body)
-
-
 async def warm_up(provider: str, judge: Judge) -> None:
     """Load what the first use of a provider loads: each process is forked from this one."""
     importlib.import_module("turnlog.agent.running")
@@ -260,56 +251,42 @@ async def warm_up(provider: str, judge: Judge) -> None:
             await turn.areceive(ScriptedRunner(["Yes."]).stream(request), request)
 
 
-def main() -> int:
-    """Kill until there were enough kills; print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", choices=sorted(PLACES), default="sqlite")
-    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
-    options = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    judge, draw = judged_by(Path(options.shared)), random.Random(options.seed)
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("store", PLACES)
+def test_whatever_is_killed_goes_on(
+    store: str, oracle: ModuleType, tmp_path: Path, caplog: pytest.LogCaptureFixture, record_property: Any
+) -> None:
+    """An agent that pays twice, forgets what it did, or cannot go on after a crash."""
+    caplog.set_level(logging.CRITICAL, "turnlog")
+
+    def judge(request: Request) -> list[str]:
+        return errors_of(oracle, request.target, request.body)
+
     for provider in PROVIDERS:
         asyncio.run(warm_up(provider, judge))
-    kills, agents, starts, found = 0, 0, 0, list[str]()
-    where: Counter[str] = Counter()
-    by_provider: Counter[str] = Counter()
-    repeated = asked = 0
-    whole = 60.0
-    while kills < options.kills:
-        with tempfile.TemporaryDirectory() as made:
-            outside = Outside(Path(made))
-            provider, asking = PROVIDERS[agents % len(PROVIDERS)], ASKING[agents // len(PROVIDERS) % len(ASKING)]
-            work = Work(PLACES[options.store].format(made), outside, provider, asking)
-            agents += 1
-            ended = False
-            if agents <= len(PROVIDERS):  # one of each whole
-                ended, seconds = run(work, judge, options.seed, None)
-                whole = min(whole, seconds)
-                starts += 1
-            while not ended:
-                left = 1 - sum(line.startswith("done") for line in outside.lines("heard")) / TASKS
-                seed, starts = draw.randrange(1 << 30), starts + 1
-                opened = draw.random() < 0.9  # some are killed while the session is opened
-                after = draw.uniform(0, whole * max(left, 1 / TASKS) if opened else 0.1)
-                ended, _ = run(work, judge, seed, after, opened=opened)
-                if not ended:
-                    kills += 1
-                    by_provider[provider] += 1
-                    where[last_record(work)] += 1
-            found += [f"agent {agents} ({provider}, asks {asking}): {one}" for one in findings(work)]
-            asked += len(outside.lines("asked"))
-            effects = Counter(line for line in outside.lines("effects") if not line.endswith("c2"))
-            repeated += sum(times - 1 for times in effects.values())
-    print(f"{kills} kills of {agents} agents in {starts} processes, {options.store}; a whole life takes {whole:.2f} s")
-    print("by provider: " + ", ".join(f"{name} {n}" for name, n in by_provider.most_common()))
-    print("killed after a record of: " + ", ".join(f"{name} {n}" for name, n in where.most_common()))
-    print(f"questions asked: {asked}; effects repeated by permission: {repeated}; findings: {len(found)}")
-    for one in found[:40]:
-        print(f"  {one}")
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    draw, counts, where, found, whole = random.Random(1), Counter[str](), Counter[str](), list[str](), 60.0
+    while counts["kills"] < draws(12, 250) or counts["agents"] < len(PROVIDERS):
+        number = counts["agents"]
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        provider, asking = PROVIDERS[number % len(PROVIDERS)], ASKING[number // len(PROVIDERS) % len(ASKING)]
+        work = Work(PLACES[store].format(folder), Outside(folder), provider, asking)
+        counts["agents"] += 1
+        ended = False
+        if number == 0:  # how long a whole life takes
+            ended, whole = run(work, judge, 1, None)
+        while not ended:
+            left = 1 - sum(line.startswith("done") for line in work.outside.lines("heard")) / TASKS
+            opened = draw.random() < 0.9  # some are killed while the session is opened
+            after = draw.uniform(0, whole * max(left, 1 / TASKS) if opened else 0.1)
+            ended, _ = run(work, judge, draw.randrange(1 << 30), after, opened=opened)
+            if not ended:
+                counts["kills"] += 1
+                where[last_record(work)] += 1
+        found += [f"agent {number} ({provider}, asks {asking}): {one}" for one in findings(work)]
+        counts["questions"] += len(work.outside.lines("asked"))
+        effects = Counter(line for line in work.outside.lines("effects") if not line.endswith("c2"))
+        counts["effects repeated by permission"] += sum(times - 1 for times in effects.values())
+    record_property("kills", {**counts, "after a record of": dict(where)})
+    assert found == []

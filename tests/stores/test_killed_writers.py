@@ -1,31 +1,29 @@
-"""Kill writers with SIGKILL while they append, and see whether the store kept what it acknowledged.
+"""Writers that are killed with SIGKILL while they append: a store keeps what it acknowledged, and nothing by halves.
 
-    python bench/store_kill.py --kills 200 [--durability full] [--writers 2] [--store files] [--encrypted] [--pack]
-
-Each round starts some writers on one session, kills them at different moments, opens the store
-again and looks for: acknowledged records that are gone, appends of which a part is there, gaps,
-and whatever `verify` finds. Appends that were torn at the end of a file and set aside when it was
-opened, which only files can have, are counted. `--encrypted`: the store is. `--pack`: writers pack the session after
-every third append, which takes longer than the appends, so that most are killed while they do. Ends with status 1 if
-there is any. Needs fork (Linux, macOS).
+Each round starts some writers on one session, kills them at different moments, opens the store again and looks for
+acknowledged records that are gone, appends of which a part is there, gaps, and whatever `verify` finds. A folder of
+files may have appends that were torn at the end of a file; they are set aside when it is opened.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import select
 import signal
-import sys
-import tempfile
-import time
 from collections import Counter
-from typing import NamedTuple
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import pytest
+
+from draws import LONG, draws
 from turnlog.log.messages import Message, Text, text_of
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
 from turnlog.stores import Durability, open_store
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are killed in processes that are forked")
 
 
 class Way(NamedTuple):
@@ -81,7 +79,8 @@ def kill_round(path: str, number: int, writers: int, way: Way) -> tuple[int, int
     for _, pipe in running:
         select.select([pipe], [], [], PATIENCE_SECONDS)
     for place, (child, _) in enumerate(running):
-        time.sleep((number * 37 + place * 59) % 100 / 100 * LONGEST_WAIT_SECONDS)
+        moment = (number * 37 + place * 59) % 100 / 100 * LONGEST_WAIT_SECONDS
+        select.select([], [], [], moment)  # each is killed at another moment
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     acknowledged = []
@@ -114,36 +113,24 @@ def look(path: str, session: str, acknowledged: list[int], key: bytes | None) ->
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--writers", type=int, default=2)
-    parser.add_argument("--store", choices=("sqlite", "files"), default="sqlite")
-    parser.add_argument("--durability", choices=("normal", "full"), default="normal")
-    parser.add_argument("--encrypted", action="store_true")
-    parser.add_argument("--pack", action="store_true")
-    options = parser.parse_args()
-    way = Way(options.durability, b"k" * 32 if options.encrypted else None, options.pack)
-    rounds = -(-options.kills // options.writers)
-    total, set_aside, wrong = 0, 0, []
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"files:{folder}/kill" if options.store == "files" else f"{folder}/kill.db"
-        for number in range(rounds):
-            acknowledged, torn, found = kill_round(path, number, options.writers, way)
-            total += acknowledged
-            set_aside += torn
-            wrong += [f"round {number}: {what}" for what in found]
-        store = open_store(path, key=way.key)
+WAYS = {
+    "plain": Way("normal", None, False),
+    "full": Way("full", None, False),
+    "encrypted": Way("normal", b"k" * 32, False),
+    "packing": Way("normal", None, True),  # takes longer than the appends: most are killed while they do
+}
+WRITERS = 2
+
+
+@pytest.mark.parametrize("way", WAYS if LONG else ["plain", "packing"])
+@pytest.mark.parametrize("place", ["{}/kill.db", "files:{}/kill"], ids=["sqlite", "files"])
+def test_killed_writers_lose_nothing_acknowledged(place: str, way: str, tmp_path: Path, record_property: Any) -> None:
+    """An acknowledged record that is gone, or half an append, after kill -9."""
+    path, total, torn, wrong = place.format(tmp_path), 0, 0, list[str]()
+    for number in range(draws(6, 200) // WRITERS):
+        acknowledged, aside, found = kill_round(path, number, WRITERS, WAYS[way])
+        total, torn, wrong = total + acknowledged, torn + aside, [*wrong, *(f"round {number}: {one}" for one in found)]
+    with closing(open_store(path, key=WAYS[way].key)) as store:
         wrong += [f"at the end: {problem}" for problem in store.verify()]
-        store.close()
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(
-        f"{rounds * options.writers} kills, {options.store} {options.durability}{' encrypted' * options.encrypted}"
-        f"{' packing' * options.pack}: {total * BATCH} records "
-        f"acknowledged, {set_aside} torn appends set aside, {len(wrong)} problems"
-    )
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    record_property("appends", {"acknowledged": total, "torn and set aside": torn})
+    assert wrong == []

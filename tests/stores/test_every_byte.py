@@ -1,32 +1,28 @@
-"""Flip every byte of the records of a session, one at a time, and check that only that record is lost.
+"""Every byte of the records of a session, flipped one at a time: only the record that it belongs to is lost.
 
-    python bench/damage.py --records 20 --step 1
-
-Three stores: SQLite, JSON Lines, encrypted SQLite. After each flip, reading forwards and backwards, `show`, `export`,
-`search`, `copy`, `scan` and `verify` must go on past it, each report must name the record, opening to write must be
-refused with the session, the record and the remedy, and `salvage` must keep all other records, of this session and of a
-healthy one beside it. Reading, copying, opening and salvaging are tried after each flip, exports, searches and `scan`
-after every tenth, the command line after every hundredth. (`search` in SQLite, which has an index, need not report
-damage to records that it does not find.)
+After each flip, reading forwards and backwards, `show`, `export`, `search`, `copy`, `scan` and `verify` must go on past
+it, each report must name the record, opening to write must be refused with the session, the record and the remedy, and
+`salvage` must keep all other records, of this session and of a healthy one beside it. Reading, copying, opening and
+salvaging are tried after each flip, exports, searches and `scan` after every tenth, the command line after every
+hundredth. (`search` in SQLite, which has an index, need not report damage to records that it does not find.)
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import shutil
 import sqlite3
-import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import turnlog
+from draws import draws
 from turnlog.cli import main as command
 from turnlog.errors import CorruptRecord, TurnlogError
 from turnlog.export import FORMATS
@@ -208,50 +204,6 @@ class Check:
                 self.fail(f"turnlog {words[0]}: code {code}: {text[-120:]!r}", n, place)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--records", type=int, default=20)
-    parser.add_argument("--step", type=int, default=1, help="flip every so manieth byte")
-    parser.add_argument("--commands", type=int, default=100, help="run the command line after every so manieth flip")
-    kinds = ("sqlite", "jsonl", "encrypted")
-    parser.add_argument("--store", choices=kinds, help="only this kind of store")
-    given = parser.parse_args()
-    bad = 0
-    for kind in (given.store,) if given.store else kinds:
-        with tempfile.TemporaryDirectory() as folder:
-            url = f"files:{folder}/store" if kind == "jsonl" else f"{folder}/store.db"
-            key = KEY if kind == "encrypted" else None
-            key_file = Path(folder, "key")
-            key_file.write_text(KEY.hex())
-            key_file.chmod(0o600)
-            build(url, key, given.records)
-            check = Check(url, key, given.records, Path(folder, "copy"))
-            places = [*places_of(url, kind, given.records)][:: given.step]
-            before, begun = saved(Path(folder)), time.perf_counter()
-            for number, (file, place, n) in enumerate(places):
-                data = bytearray(file.read_bytes())
-                data[place] ^= 1 << number % 8
-                file.write_bytes(data)
-                try:
-                    check.run(n, place, thorough=number % 10 == 0)
-                    if number % given.commands == 0:
-                        check.commands(n, place, key_file)
-                except TurnlogError as error:
-                    check.fail(f"{type(error).__name__}: {error}", n, place)
-                restore(Path(folder), before)
-            seconds = time.perf_counter() - begun
-            print(
-                f"{kind}: {len(places):,} flips in {given.records} records, {check.failed.total()} failures, ", end=""
-            )
-            print(f"{check.whole:,} records whole all the same, {seconds:.0f} s")
-            for line in check.shown[:10]:
-                print("   ", line)
-            bad += check.failed.total()
-    print("bar: every other record readable, each report names the record, salvage keeps all others:", end=" ")
-    print("met" if not bad else "MISSED")
-    return 1 if bad else 0
-
-
 def saved(folder: Path) -> dict[Path, bytes]:
     """The bytes of all files."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -266,5 +218,30 @@ def restore(folder: Path, before: dict[Path, bytes]) -> None:
         path.write_bytes(data)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl", "encrypted"])
+def test_a_flipped_byte_costs_no_other_record(kind: str, tmp_path: Path, record_property: Any) -> None:
+    """One bad sector would take a whole conversation, or a listing of all of them, with it."""
+    records, step, commands = draws(12, 20), draws(211, 1), draws(30, 100)
+    url = f"files:{tmp_path}/store" if kind == "jsonl" else f"{tmp_path}/store.db"
+    key, key_file = KEY if kind == "encrypted" else None, tmp_path / "key"
+    key_file.write_text(KEY.hex())
+    key_file.chmod(0o600)
+    build(url, key, records)
+    check = Check(url, key, records, tmp_path / "copy")
+    places = [*places_of(url, kind, records)][::step]
+    before = saved(tmp_path)
+    for number, (file, place, n) in enumerate(places):
+        data = bytearray(file.read_bytes())
+        data[place] ^= 1 << number % 8
+        file.write_bytes(data)
+        try:
+            check.run(n, place, thorough=number % 10 == 0)
+            if number % commands == 0:
+                check.commands(n, place, key_file)
+        except TurnlogError as error:
+            check.fail(f"{type(error).__name__}: {error}", n, place)
+        restore(tmp_path, before)
+    record_property("flips", {"flips": len(places), "of them harmless": check.whole})
+    assert check.shown == []
+    assert len(places) > 10

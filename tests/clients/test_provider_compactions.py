@@ -1,33 +1,25 @@
 """Compactions by the provider, through real SDK clients and fake endpoints that judge every request.
 
-    python bench/provider_compaction.py [--shared ../shared] [--turns 8]
-
-Lives scripted sessions with Anthropic (on demand and at a threshold; thinking bound) and OpenAI (in an answer, and
+Sessions with Anthropic (on demand and at a threshold; thinking bound) and OpenAI (in an answer, and
 `/responses/compact`): a summary, null content, empty content, a summary in which a secret is replaced, an answer that
 comes while the log goes on, another provider after it, and a kill between any two records.
-
-Prints for each scenario the requests that were refused; how far the size of a request is off the count of what the
-model reads of it, by the judge's rule; how far the prediction is off the next bill, where one bill since the last
-compaction is known; and the cost beside that of all iterations. Exits with 1 if anything was refused or lost, a size is
-off by more than 3 %, or the costs differ.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import random
-import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import anthropic
 import openai
+import pytest
 
 import turnlog
+from draws import draws
 from turnlog.log.messages import Form, Message, Text, is_compaction
 from turnlog.log.records import UsageRecord
 from turnlog.log.usage import Usage
@@ -37,7 +29,8 @@ from turnlog.requests.request import Request
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
-ROOT = Path(__file__).parent.parent
+Start = Callable[..., Any]
+TURNS = draws(4, 8)
 BETAS = ["compact-2026-09-04", "compact-2026-01-12"]
 MOST = 0.03
 """The largest error of a size."""
@@ -45,15 +38,24 @@ MOST = 0.03
 SECRET = "sk-ant-api03-" + "Zx9Qw3Er5Ty7Ui1Op2As4Df6Gh8Jk0Lz" * 3
 CLAUDE = turnlog.target("anthropic", "claude-opus-5-5", thinking={"type": "adaptive"}, max_tokens=4_000)
 GPT = turnlog.target("openai-responses", "gpt-5.5", store=False, include=["reasoning.encrypted_content"])
+THRESHOLD = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}}
 TOOLS = [{"name": "read", "description": "Read a file.", "parameters": {"type": "object", "properties": {}}}]
 WORDS = "the billing module reads each invoice, adds its taxes and writes a line of the ledger for it, see".split()
+
+
+class Judges(NamedTuple):
+    """The independent judges of requests, of bound thinking, and of what a model reads after a compaction."""
+
+    oracle: ModuleType
+    binding: ModuleType
+    server: ModuleType
 
 
 class Scenario:
     """One session and the server that it talks to."""
 
-    def __init__(self, server: Any, target: turnlog.Target, turns: int, *, secrets: bool = False) -> None:
-        self.server, self.target, self.turns = server, target, turns
+    def __init__(self, server: Any, judges: Judges, target: turnlog.Target, *, secrets: bool = False) -> None:
+        self.server, self.judges, self.target = server, judges, target
         inner = MemoryStore()
         self.store = RedactingStore(inner, Redactor()) if secrets else inner
         self.session = turnlog.open("s", store=self.store, target=target, tools=TOOLS)
@@ -88,7 +90,7 @@ class Scenario:
         """A request and its answer, with calls answered; the prediction is compared with the bill."""
         expected = self.session.window.prediction.tokens
         request = self.session.request()
-        read = turnlog.count(as_read(request), request.target.provider, model=request.target.model).tokens
+        read = turnlog.count(self.as_read(request), request.target.provider, model=request.target.model).tokens
         self.sizes.append(abs(request.tokens - read) / read)
         body = {"thinking": self.words(20), "text": self.words(60), **reply}
         answer = self.session.receive(self.send(request, **body))
@@ -124,36 +126,29 @@ class Scenario:
 
     def kill(self) -> None:
         """Judge the requests of a session that begins with the first records, for each number of them."""
-        oracle = importlib.import_module("oracle")
-        for at in range(5, self.session.history()[-1].n + 1):
+        for at in range(5, self.session.history()[-1].n + 1, draws(5, 1)):
             fork = self.session.fork(f"k{at}", at=at)
-            for target, check in ((CLAUDE, oracle.check_anthropic), (GPT, oracle.check_openai_responses)):
-                self.findings += check(fork.request(target).body)
+            self.findings += self.judges.oracle.check_anthropic(fork.request(CLAUDE).body)
+            self.findings += self.judges.oracle.check_openai_responses(fork.request(GPT).body)
             self.findings += lost(fork)
 
-    def report(self, name: str) -> bool:
-        refused = [each.errors for each in self.server.requests if each.status != 200]
+    def as_read(self, request: Request) -> dict[str, Any]:
+        """What the model reads of a request, as the judge says."""
+        if request.target.provider == "anthropic":
+            found: dict[str, Any] = self.judges.binding.effective(request.body)
+        else:
+            found = self.judges.server._after_compaction_item(request.body)
+        return found
+
+    def check(self) -> None:
+        """What every life must come to: nothing refused or lost, sizes as the model reads them, the cost of all
+        iterations."""
         bills = [record.body for record in self.session.history() if isinstance(record.body, UsageRecord)]
         own = sum((cost(bill.usage, bill.model).at_least for bill in bills), Decimal())
-        theirs = sum((spent(model, usage) for model, usage in self.raw), Decimal())
-        size, predicted = max(self.sizes, default=0.0), max(self.predictions, default=0.0)
-        good = not refused and not self.findings and own == theirs and size <= MOST
-        print(
-            f"{'ok  ' if good else 'FAIL'} {name:<47} requests {self.sent:>3}  refused {len(refused)}  sizes off by "
-            f"{size:.2%}  predictions by {predicted:.2%}  cost {own:.6f}, of iterations {theirs:.6f}"
-        )
-        for one in (*refused[:2], *self.findings[:2]):
-            print(f"     {one!s:.300}")
-        return good
-
-
-def as_read(request: Request) -> dict[str, Any]:
-    """What the model reads of a request, as the judge says."""
-    if request.target.provider == "anthropic":
-        found: dict[str, Any] = importlib.import_module("binding").effective(request.body)
-    else:
-        found = importlib.import_module("fake_server")._after_compaction_item(request.body)
-    return found
+        assert [one.errors for one in self.server.requests if one.status != 200] == []
+        assert self.findings == []
+        assert own == sum((spent(model, usage) for model, usage in self.raw), Decimal())
+        assert max(self.sizes) <= MOST
 
 
 def lost(session: Session) -> list[str]:
@@ -182,82 +177,96 @@ def spent(model: str, usage: Any) -> Decimal:
     return total
 
 
-def threshold(tokens: int, **more: Any) -> turnlog.Target:
-    edit = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": tokens}, **more}
-    return CLAUDE.with_settings(context_management={"edits": [edit]})
+@pytest.fixture
+def begin(fake_server: Start, oracle: ModuleType, binding: ModuleType) -> Callable[..., Scenario]:
+    """Begins a session with a server of its own."""
+
+    def begun(target: turnlog.Target, *, secrets: bool = False) -> Scenario:
+        judges = Judges(oracle, binding, importlib.import_module("fake_server"))
+        return Scenario(fake_server(bind_thinking=True, contract=True), judges, target, secrets=secrets)
+
+    return begun
 
 
-def scenarios(start: Callable[[], Any], turns: int) -> Iterator[bool]:
-    for name, target in (("anthropic, on demand", CLAUDE), ("openai, compact", GPT)):
-        for what, reply in (("summary", {}), ("null or empty", {"compaction": None}), ("empty", {"compaction": ""})):
-            if what == "empty" and target is GPT:
-                continue  # an item without encrypted content cannot come from the fake endpoint
-            life = Scenario(start(), target, turns)
-            life.live(0, turns)
-            life.compact(**reply)
-            life.ask()
-            life.live(turns, turns + 4)
-            life.kill()
-            yield life.report(f"{name}: {what}, killed anywhere")
-        life = Scenario(start(), target, turns)
-        life.live(0, turns)
-        life.compact(lambda life=life: (life.ask(), life.live(90, 92)))
-        life.live(turns, turns + 4)
-        life.compact()
-        life.ask()
-        life.kill()
-        yield life.report(f"{name}: late, then once more")
-        life = Scenario(start(), target, turns)
-        life.live(0, turns)
-        life.compact()
-        other = GPT if target is CLAUDE else CLAUDE
-        for aim in (other, target):
-            life.session.switch(aim)
-            life.target, life.bills = aim, 0
-            life.live(turns, turns + 5)
-        yield life.report(f"{name}: to another provider and back")
-    life = Scenario(start(), CLAUDE, turns, secrets=True)
-    life.live(0, turns)
+Begin = Callable[..., Scenario]
+both = pytest.mark.parametrize("target", [CLAUDE, GPT], ids=["anthropic", "openai"])
+
+
+@pytest.mark.parametrize(
+    "target, reply",
+    [
+        (CLAUDE, {}),
+        (CLAUDE, {"compaction": None}),
+        (CLAUDE, {"compaction": ""}),
+        (GPT, {}),
+        (GPT, {"compaction": None}),
+    ],
+    ids=["anthropic", "anthropic null", "anthropic empty", "openai", "openai null"],
+)
+def test_a_compaction_on_demand(begin: Begin, target: turnlog.Target, reply: dict[str, Any]) -> None:
+    """A request that is refused after it, or a session that a kill leaves stuck, whatever the provider answered."""
+    life = begin(target)
+    life.live(0, TURNS)
+    life.compact(**reply)
+    life.ask()
+    life.live(TURNS, TURNS + 4)
+    life.kill()
+    life.check()
+
+
+@both
+def test_a_compaction_that_comes_late_and_then_another(begin: Begin, target: turnlog.Target) -> None:
+    """What was said while the provider worked would be covered by a summary that does not know of it."""
+    life = begin(target)
+    life.live(0, TURNS)
+    life.compact(lambda: (life.ask(), life.live(90, 92)))
+    life.live(TURNS, TURNS + 4)
+    life.compact()
+    life.ask()
+    life.kill()
+    life.check()
+
+
+@both
+def test_another_provider_after_a_compaction_and_back(begin: Begin, target: turnlog.Target) -> None:
+    """Neither provider takes the other's compaction."""
+    life = begin(target)
+    life.live(0, TURNS)
+    life.compact()
+    for aim in (GPT if target is CLAUDE else CLAUDE, target):
+        life.session.switch(aim)
+        life.target, life.bills = aim, 0
+        life.live(TURNS, TURNS + 5)
+    life.check()
+
+
+def test_a_secret_in_the_summary(begin: Begin) -> None:
+    """A key that the provider's summary repeats would be kept, or its block be refused as edited."""
+    life = begin(CLAUDE, secrets=True)
+    life.live(0, TURNS)
     life.compact(compaction=f"Half is ported; the key is {SECRET}.")
     life.ask()
-    life.live(turns, turns + 4)
-    life.findings += [SECRET for request in life.server.requests[-4:] if SECRET in str(request.body)]
+    life.live(TURNS, TURNS + 4)
     life.kill()
-    yield life.report("anthropic, on demand: a secret in the summary")
-    life = Scenario(start(), threshold(50_000), 3 * turns)
-    life.live(0, 60)
+    life.check()
+    assert not any(SECRET in (record.raw or b"").decode() for record in life.store.read("s"))
+    with turnlog.open("s", store=life.store, read_only=True) as again:
+        assert SECRET not in str(again.request(CLAUDE).body)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target, turns",
+    [
+        (CLAUDE.with_settings(context_management={"edits": [THRESHOLD]}), 60),
+        (GPT.with_settings(context_management=[{"type": "compaction", "compact_threshold": 9_000}]), 3 * TURNS),
+    ],
+    ids=["anthropic at a threshold", "openai in an answer"],
+)
+def test_a_compaction_in_the_midst(begin: Begin, target: turnlog.Target, turns: int) -> None:
+    """A compaction that nobody asked for stands in an answer: what is sent after it, and what it costs."""
+    life = begin(target)
+    life.live(0, turns)
+    assert any(is_compaction(part) for one in life.session.history() if one.message for part in one.message.parts)
     life.kill()
-    yield life.report("anthropic, at a threshold")
-    life = Scenario(
-        start(), GPT.with_settings(context_management=[{"type": "compaction", "compact_threshold": 9_000}]), turns
-    )
-    life.live(0, 3 * turns)
-    life.kill()
-    yield life.report("openai, in an answer")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
-    parser.add_argument("--turns", type=int, default=8)
-    options = parser.parse_args()
-    sys.path.append(str(Path(options.shared) / "oracle"))
-    warnings.simplefilter("ignore")
-    module = importlib.import_module("fake_server")
-    running: list[Any] = []
-
-    def start() -> Any:
-        running.append(module.FakeServer(bind_thinking=True, contract=True).start())
-        return running[-1]
-
-    try:
-        good = [*scenarios(start, options.turns)]
-    finally:
-        for server in running:
-            server.stop()
-    print(f"{sum(good)} of {len(good)} scenarios as they should be")
-    return 0 if all(good) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    life.check()
