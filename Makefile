@@ -53,8 +53,8 @@ site: $(VENV)/.docs ## build the documentation as a web site into site/, and che
 demo: $(VENV)/.runtime ## show what turnlog does, on a conversation it makes up
 	@$(BIN)/turnlog demo
 
-bench: $(VENV)/.dev ## measure speed; each bench/*.py prints its figures
-	@for script in bench/*.py; do [ ! -e "$$script" ] || $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/.dev ## run the benches that take seconds; ARGS="NAME..." for others (bench/run.py list)
+	@$(BIN)/python bench/run.py $(or $(ARGS),quick)
 
 clean: ## remove .venv and everything generated
 	@rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,8 +1,8 @@
 """Golden values: hashes of requests, compared before and after a change that must not change any.
 
-    python bench/golden.py                  compare with bench/golden.txt (about 3 minutes on 2 cores)
-    python bench/golden.py --update         write bench/golden.txt anew
-    python bench/golden.py --show KEY       print what one line hashes, to compare it with another checkout
+    python bench/run.py golden                  compare with bench/golden.txt (about 3 minutes on 2 cores)
+    python bench/run.py golden --update         write bench/golden.txt anew
+    python bench/run.py golden --show KEY       print what one line hashes, to compare it with another checkout
 
 Each line has a key and three hashes:
 
@@ -16,7 +16,6 @@ recorded request bodies.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import random
@@ -29,12 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import turnlog
+from harness import Report, bench, main
+from harness import shared as material
 from turnlog.errors import TurnlogError
 from turnlog.importers import read_file
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history
 
-ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).with_suffix(".txt")
 HISTORIES, BATCH = 2_000, 50
 CHUNKS = 6
@@ -197,7 +197,7 @@ def own(body: dict[str, Any]) -> str:
     return "anthropic" if anthropic else "openai-chat"
 
 
-def jobs(shared: Path) -> Iterator[tuple[str, str]]:
+def work_of(shared: Path) -> Iterator[tuple[str, str]]:
     """Kind and argument of each piece of work."""
     for start in range(0, HISTORIES, BATCH):
         yield "histories", str(start)
@@ -238,8 +238,9 @@ def made(job: tuple[str, str]) -> list[tuple[str, str]]:
     return [(key.replace(" ", "_"), told.hashes()) for key, _, told in work(job)]
 
 
-def show(key: str, shared: Path) -> int:
-    for job in jobs(shared):
+def lines_of(key: str, shared: Path) -> Iterator[str]:
+    """What one line of the file hashes."""
+    for job in work_of(shared):
         kind, argument = job
         name = Path(argument.partition(":")[2]).name
         if not key.startswith(kind) or (kind == "transcripts" and name.replace(" ", "_") not in key):
@@ -249,42 +250,38 @@ def show(key: str, shared: Path) -> int:
         for found, _, told in work(job):
             if found.replace(" ", "_") == key:
                 for what in ("bodies", "edits", "budget"):
-                    print(f"== {what}", *getattr(told, what), sep="\n")
-                return 0
-    print(f"no line has the key {key!r}", file=sys.stderr)
-    return 2
+                    yield from (f"== {what}", *getattr(told, what))
+                return
+    raise KeyError(f"no line has the key {key!r}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--update", action="store_true")
-    parser.add_argument("--show", metavar="KEY", default="")
-    options = parser.parse_args()
-    shared = Path(options.shared)
-    if options.show:
-        return show(options.show, shared)
+@bench()
+def golden(report: Report, *, update: bool = False, show: str = "", jobs: int = 2) -> None:
+    """Hashes of requests, compared before and after a change that must not change any."""
+    shared = material()
+    if show:
+        for line in lines_of(show, shared):
+            report.say(line)
+        return
     found: dict[str, str] = {}
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for lines in pool.map(made, list(jobs(shared))):
+    with ProcessPoolExecutor(jobs) as pool:
+        for lines in pool.map(made, list(work_of(shared))):
             found.update(lines)
-    if options.update:
+    if update:
         GOLDEN.write_text("".join(f"{key} {hashes}\n" for key, hashes in sorted(found.items())))
-        print(f"{len(found)} lines written to {GOLDEN.name}")
-        return 0
+        report.say(f"{len(found)} lines written to {GOLDEN.name}")
+        return
     known = dict(line.split(" ", 1) for line in GOLDEN.read_text().splitlines())
-    differing = {"bodies": 0, "edits": 0, "budget": 0}
+    differing = {"bodies differ": 0, "edits differ": 0, "budget differ": 0}
     for key in sorted({*known, *found}):
         pairs = zip(known.get(key, "- - -").split(), found.get(key, "- - -").split(), strict=True)
         changed = [what for what, (a, b) in zip(differing, pairs, strict=True) if a != b]
         for what in changed:
             differing[what] += 1
         if changed:
-            print(f"{key}: {', '.join(changed)}")
-    print(f"{len(found)} lines;", ", ".join(f"{what}: {n} differ" for what, n in differing.items()))
-    return 1 if any(differing.values()) else 0
+            report.say(f"{key}: {', '.join(what.split()[0] for what in changed)}")
+    report.row("golden", {"lines": len(found), **differing}, at_most=dict.fromkeys(differing, 0))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["golden", *sys.argv[1:]]))

@@ -18,7 +18,7 @@ from turnlog.stores import MemoryStore
 from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories
 
-LABELS = Path(__file__).parent.parent.parent / "bench" / "references.jsonl"
+LABELS = Path(__file__).parent.parent.parent / "bench" / "quality" / "references.jsonl"
 
 
 @pytest.fixture
@@ -113,7 +113,8 @@ def test_whatever_is_asked_is_answered(history: History, reference: str) -> None
 
 @pytest.mark.slow
 def test_labelled_references(shared: Path) -> None:
-    """Rules that resolve fewer of the labelled references than before fail here; `bench/memory.py` says which."""
+    """Rules that resolve fewer of the labelled references than before fail here. `bench/run.py memory.references` says
+    which."""
     lines = map(json.loads, LABELS.read_text("utf-8").splitlines())
     wanted = [one for one in lines if one["half"] in (1, 2)]  # the others were labelled after the rules were made
     folders = sorted({one["file"].split("/")[0] for one in wanted})

@@ -1,41 +1,22 @@
 """Recorded requests and sessions with their bills: the bars that docs/counting.md states.
 
-The replay itself is bench/counts.py and bench/chains.py.
+The replay itself is that of `bench/run.py counts` and `bench/run.py chains`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections import defaultdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from harness import quantile
+from quality import chains, counts
 from turnlog.importers import read_file
-
-BENCH = Path(__file__).resolve().parents[2] / "bench"
-
-
-def bench(name: str) -> ModuleType:
-    """A script of the bench folder, as a module."""
-    spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCH / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def quantile(values: list[float], at: float) -> float:
-    """The value below which a share `at` of the values lies."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * at))]
 
 
 def test_counts_of_recorded_requests(shared: Path) -> None:
     """Framing, factors or tool forms that fit the bills less well than promised fail here."""
-    counts = bench("counts")
     folder = shared / "data/token_truth"
     groups: dict[str, list[Any]] = defaultdict(list)
     for line in (folder / "requests.jsonl").read_text("utf-8").splitlines():
@@ -57,12 +38,11 @@ def test_counts_of_recorded_requests(shared: Path) -> None:
 
 def test_predictions_along_recorded_sessions(shared: Path) -> None:
     """Calibration that predicts the next bill less well than promised fails here."""
-    chains = bench("chains")
     groups: dict[str, list[float]] = defaultdict(list)
     for line in (shared / "data/token_truth/chains.jsonl").read_text("utf-8").splitlines():
         chain = json.loads(line)
         if chain["format"] not in ("pi-jsonl", "mini-swe-traj", "gemini-cli-json"):
-            continue  # the others take longer and are measured by the bench
+            continue  # the others take longer and are measured by `bench/run.py chains`
         for session in read_file(shared / "data" / chain["file"]):
             groups[chain["format"]] += [judged.off for judged in chains.replay(session, chain)]
     means = {name: sum(errors) / len(errors) for name, errors in groups.items()}

@@ -1,0 +1,136 @@
+"""turnlog on the shared context bench: what `auto` with the offline digest keeps, and what it costs.
+
+The figures and their meaning are the bench's own (README.md there); this only hands it a policy, `turnlog`, and runs
+its scripts. `recall` takes `dev` at all budgets and `tau` at 20 %, `cost` and `extra` take `dev` at 20 % with real
+gaps, `decay` takes both at 10 %. Where what cannot be left out exceeds the budget, turnlog refuses and no request is
+made: recall counts that as nothing kept; decay, which asks for a view each time, is given the one before. With
+`--material` a summary is made of no more of the newest originals than so many times the budget, and of the summary
+before, as it is in a long session; else of all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from harness import BENCH, Report, bench, shared
+from turnlog.errors import BudgetError
+from turnlog.requests.fit import Fitter
+from turnlog.view.types import Shown
+
+Messages = list[dict[str, Any]]
+
+
+class Forgetful(Fitter):
+    """A Fitter whose summaries are made of the newest originals, `room` tokens of them, as those of sessions are."""
+
+    room = 0.0
+
+    def _ports(self, *given: Any) -> Any:
+        history = given[0]
+        ports = super()._ports(*given)
+
+        def newest(first: int, last: int) -> Iterator[Shown]:
+            room = self.room
+            for shown in ports.originals(first, last):
+                room -= history.sizes[shown.records[0] - 1]
+                if room < 0:
+                    return
+                yield shown
+
+        return msgspec.structs.replace(ports, originals=newest)
+
+
+class View:
+    """One session under a budget, counted as the bench counts."""
+
+    def __init__(self, budget: int, model: str = "gpt-4o") -> None:
+        from common import total
+
+        material = float(os.environ.get("TURNLOG_MATERIAL", "0"))
+        kind = Forgetful if material else Fitter
+        self.fitter = kind(max_tokens=budget, model=model, provider="openai-chat", counter=total)
+        if isinstance(self.fitter, Forgetful):
+            self.fitter.room = material * budget
+        self.marks: list[int] | None = None
+
+    def __call__(self, history: Messages) -> Messages:
+        made = self.fitter.fit({"messages": history})
+        self.marks = list(made.marks) or None
+        return [{**message, "content": message.get("content") or ""} for message in made.body["messages"]]
+
+
+def make(budget: int) -> View:
+    """A policy of the bench."""
+    return View(budget)
+
+
+def make_breakpoints(budget: int) -> View:
+    """The same for a model whose cache entries end at breakpoints, with marks for it."""
+    return View(budget, "gpt-5.6-sol")
+
+
+def make_steady(budget: int) -> Callable[[Messages], Messages]:
+    """The same, which gives the last view again where there is no request."""
+    view = View(budget)
+    last: Messages = []
+
+    def steady(history: Messages) -> Messages:
+        nonlocal last
+        try:
+            last = view(history)
+        except BudgetError:
+            pass
+        return last
+
+    return steady
+
+
+def run(report: Report, *scripts: list[str], material: float = 0) -> None:
+    """Run scripts of the shared bench. Their figures are what they print."""
+    folder = shared("bench", "context")
+    places = [str(BENCH), str(folder), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["TURNLOG_MATERIAL"] = str(material)
+    for name, *words in scripts:
+        report.say(f"$ {name} {' '.join(words)}")
+        command = [sys.executable, str(folder / name), *words]
+        lines = subprocess.run(
+            command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.splitlines()
+        for line in lines:
+            report.say(line)
+        report.rows[f"{name} {' '.join(words)}"] = {f"line {n}": line for n, line in enumerate(lines, start=1)}
+
+
+ADD = ["--policies", "turnlog", "--add", "turnlog=quality.context:make"]
+
+
+@bench()
+def recall(report: Report, *, budgets: str = "0.1,0.2,0.4", material: float = 0) -> None:
+    """What `auto` with the offline digest keeps of what an agent needs later, on the shared context bench."""
+    coding = ["recall.py", "--data", "dev", "--budgets", budgets, *ADD]
+    run(report, coding, ["recall.py", "--data", "tau", "--budgets", "0.2", *ADD], material=material)
+
+
+@bench()
+def cost(report: Report) -> None:
+    """What `auto` with the offline digest costs, of sending everything, on the shared context bench."""
+    run(report, ["cost.py", "--data", "dev", "--budgets", "0.2", "--real-gaps", *ADD])
+
+
+@bench()
+def extra(report: Report) -> None:
+    """What an agent reads again, as the shared context bench counts it."""
+    run(report, ["extra.py", "dev", "0.2", "turnlog=quality.context:make"])
+
+
+@bench()
+def decay(report: Report) -> None:
+    """How what is kept fades with its age, as the shared context bench counts it."""
+    run(report, ["sweep.py", "decay", "turnlog=quality.context:make_steady"])
