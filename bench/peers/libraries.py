@@ -355,7 +355,7 @@ def turn(peer: Any, folder: str) -> str:
     return f"{1000 * median(taken):,.1f} ms"
 
 
-@bench()
+@bench(quick={})
 def libraries(report: Report) -> None:
     """What other libraries do with a conversation that turnlog is made for: the table of docs/comparison.md."""
     for peer in PEERS:

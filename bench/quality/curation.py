@@ -89,7 +89,7 @@ def ends(text: str, tokens: int) -> str:
     return cut
 
 
-@bench()
+@bench(quick={})
 def kinds(report: Report, *, show: str = "") -> None:
     """Kinds of real tool outputs: tokens before and after curation, and identifiers that are kept."""
     found: Counter[str] = Counter()

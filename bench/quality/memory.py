@@ -65,7 +65,7 @@ def characters(record: Record) -> int:
     return total
 
 
-@bench()
+@bench(quick={})
 def fold(report: Report) -> None:
     """CPU that the fold of a memory takes for a record, and whether it gives the same record by record."""
     spent = allowed = 0.0
@@ -142,7 +142,7 @@ def without_decision(draft: Draft) -> Draft:
     return Draft(Note("decision"), draft.time) if isinstance(draft.body, Decision) else draft
 
 
-@bench()
+@bench(quick={})
 def files(report: Report) -> None:
     """Whether the digest of a tenth of each session names every file that the session changed."""
     target = turnlog.target("openai-chat", "gpt-4o")

@@ -112,7 +112,7 @@ def no_bytes(name: str) -> bytes:
     return b""
 
 
-@bench()
+@bench(quick={"rounds": 1})
 def census(report: Report, *, show: int = 5, rounds: int = 2) -> None:
     """What redaction finds in all real transcripts, and what it costs beside counting their tokens."""
     sessions = list(transcripts())

@@ -53,7 +53,7 @@ def keep(store: Store, sessions: list[Imported]) -> int:
     return kept
 
 
-@bench(quick={"max_bytes": 30_000})
+@bench(quick={"max_bytes": 100_000})
 def packing(report: Report, *, max_bytes: int = 1_000_000) -> None:
     """How much room packed sessions save on real transcripts, and what packing and encryption cost."""
     sessions = [session for path, session in transcripts() if path.stat().st_size <= max_bytes]
