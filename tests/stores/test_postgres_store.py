@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_server_is_said(postgres: PostgresServer, turnlog: 
         (wrong, ("127.0.0.1", "password authentication failed", "~/.pgpass")),
         (postgres.url("nowhere"), ('database "nowhere" does not exist', "createdb")),
         ("postgresql://me:hunter3@127.0.0.1:1/x", ("127.0.0.1:1", "refused", "check that the server runs")),
-        (postgres.url(schema="nowhere"), ("no schema", "create schema")),
+        (postgres.url(schema="nowhere"), ("no usable schema", "create schema")),
     ):
         said_ = _failure(url)
         assert all(word in said_ for word in words), said_

@@ -35,6 +35,7 @@ WITHOUT: dict[str, dict[str, str]] = {
     "stores/locks.py": {"fcntl": "in a `try`, else None"},
     "stores/postgres/database.py": {"register_at_fork": "behind `hasattr`"},
     "stores/postgres/leases.py": {"register_at_fork": "behind `hasattr`"},
+    "stores/presence.py": {"O_DIRECTORY": "behind `hasattr`"},
     "stores/sqlite/database.py": {"fcntl": "in a `try`, else None", "register_at_fork": "behind `hasattr`"},
 }
 """What the product uses that Windows lacks, and why it does without."""

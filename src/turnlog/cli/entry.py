@@ -18,7 +18,7 @@ from .terminal import discard_output, flush, in_order, out, place_of, say
 
 EXIT_CODES = {
     0: "done",
-    1: "findings: violations, problems, secrets, something left out of an export",
+    1: "findings: violations, problems, secrets, something left out of an export or an import",
     2: "the input or the command line cannot be used",
     3: "the store or the system could not do it",
     4: "there is no session of that id",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from msgspec import Struct
@@ -120,7 +121,13 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
 def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _Conversation:
     for index, line in enumerate(lines):
         if not is_message(line.value):
-            file.warn(line.number, f"entry {index} left out: not a message", "entry")
+            keys = ", ".join(f"`{key}`" for key in line.value) if isinstance(line.value, dict) else ""
+            why = (
+                f", as none of its keys has a text that is read: {shorten(keys, 200, placeholder=' ...')}"
+                if keys
+                else ""
+            )
+            file.warn(line.number, f"entry {index} left out: not a message{why}", "entry")
     values = [line.value for line in messages]
     api = provider_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)

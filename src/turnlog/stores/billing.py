@@ -16,16 +16,19 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
     of its parent, and a resumed transcript repeats answers, which count in the older session. So these bills can be
     added. Sessions that were billed nothing of their own are left out."""
     infos = sorted(sessions, key=lambda info: (info.created, info.id))
-    by_id = {info.id: info for info in infos}
+    records: dict[str, list[Record]] = {}
+    for info in infos:
+        with suppress(SessionNotFound):  # deleted meanwhile
+            records[info.id] = list(usage_records(info.id))
+    by_id = {info.id: info for info in infos if info.id in records}
     found: dict[str, Bills] = {}
     known: set[tuple[str, str | int]] = set()
-    for info in infos:
+    for info in by_id.values():
         own: dict[tuple[str, str | int], list[Record]] = {}
-        with suppress(SessionNotFound):  # deleted meanwhile
-            for record in usage_records(info.id):
-                origin = _origin(record.n, info, by_id)
-                if origin == info.id or origin not in by_id:
-                    own.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
+        for record in records[info.id]:
+            origin = _origin(record.n, info, by_id)
+            if origin == info.id or origin not in by_id:
+                own.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
         if bills := usage_by_model(record for key, records in own.items() if key not in known for record in records):
             found[info.id] = bills
         known.update(own)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, time_ns
 
+from .._platform.handles import open_handle
 from ..errors import StoreGone
 
 _BESIDE = ("-wal", "-shm")
@@ -49,7 +50,7 @@ class Presence:
         self._quiet = 0
         if hasattr(os, "O_DIRECTORY"):
             with suppress(OSError):
-                self._folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                self._folder = open_handle(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
 
     def closed(self) -> None:
         """The connection is closed."""
