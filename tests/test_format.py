@@ -9,13 +9,11 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from turnlog.log.budget import Budget, Strategy
-from turnlog.log.caching import CacheRead
+from turnlog.log.budget import Budget, PromptSection, Strategy, When
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
-from turnlog.log.prompt import PromptSection, When
 from turnlog.log.records import Binding, Body, Environment, Record
-from turnlog.log.usage import Count, Usage
+from turnlog.log.usage import CacheRead, Count, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
 VALUES = (Message, Count, PromptSection, When, CacheRead, Binding, Usage, Budget, Strategy, Environment, Tool, Form)

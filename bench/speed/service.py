@@ -39,8 +39,8 @@ from turnlog.errors import SessionBusy
 from turnlog.log.messages import text_of
 from turnlog.log.records import TurnClosed
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
-from turnlog.session import aopen
-from turnlog.session.receiving import Receiving
+from turnlog.session.open import _Opening
+from turnlog.session.answer import Receiving
 from turnlog.session.turn import Turn
 from turnlog.stores import open_store
 from turnlog.view.turns import LEFT_OPEN
@@ -262,7 +262,7 @@ class Slow:
 
 def timing() -> None:
     """Time what turnlog does in a turn, wherever it does it."""
-    timed(aopen._Opening, "run")
+    timed(_Opening, "run")
     timed(turnlog.Session, "request")
     timed(turnlog.Session, "close")
     timed(Turn, "_begin")

@@ -45,14 +45,12 @@ if TYPE_CHECKING:
     from .requests.fit import Fitter, fit
     from .requests.request import Request
     from .requests.standalone import check, convert, repair
-    from .session.aopen import aopen
     from .session.collect import collect
-    from .session.open import open
+    from .session.open import aopen, open, warm
     from .session.read_back import read_back_tool
     from .session.recall import recall_tool
     from .session.session import Session
     from .session.settings import load_settings
-    from .session.warm import warm
     from .skills.folder import load_skills
     from .stores.retention import Limits
     from .view.curate.curate import curate
@@ -73,18 +71,16 @@ else:
             "models.pricing": "cost",
             "models.target": "Target target",
             "redaction": "Redactor",
-            "requests.request": "Request",
             "requests.count": "count",
-            "requests.fit": "Fitter fit",
+            "requests.fit": "fit Fitter",
+            "requests.request": "Request",
             "requests.standalone": "check convert repair",
-            "session.aopen": "aopen",
             "session.collect": "collect",
-            "session.open": "open",
+            "session.open": "aopen open warm",
             "session.read_back": "read_back_tool",
             "session.recall": "recall_tool",
             "session.session": "Session",
             "session.settings": "load_settings",
-            "session.warm": "warm",
             "skills.folder": "load_skills",
             "stores.retention": "Limits",
             "view.curate.curate": "curate",

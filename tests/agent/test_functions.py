@@ -26,10 +26,9 @@ from msgspec import Meta, Struct
 
 from turnlog import Media, Text, ToolCall, agent
 from turnlog.agent import FunctionTool
-from turnlog.agent.docstrings import described
-from turnlog.agent.functions import content_of
+from turnlog.agent.functions import content_of, documented
 from turnlog.errors import InputError
-from turnlog.session.arguments import to_run
+from turnlog.session.inputs import to_run
 
 
 class Unit(enum.Enum):
@@ -288,7 +287,7 @@ def test_docstrings_of_many_styles_are_read(text: str) -> None:
     def function() -> None: ...
 
     function.__doc__ = text
-    assert described(function) == ("Do it.", {"city": "The name of it.", "days": "How many."})
+    assert documented(function) == ("Do it.", {"city": "The name of it.", "days": "How many."})
 
 
 @pytest.mark.parametrize(
@@ -300,7 +299,7 @@ def test_what_stands_behind_parameters_is_told_too(header: str) -> None:
     def function() -> None: ...
 
     function.__doc__ = f"Do it.\n\n{header}:\n    city: The name.\n\nOnly on Sundays.\n\nWarning:\n    Slow."
-    assert described(function) == ("Do it.\n\nOnly on Sundays.\n\nWarning:\n    Slow.", {"city": "The name."})
+    assert documented(function) == ("Do it.\n\nOnly on Sundays.\n\nWarning:\n    Slow.", {"city": "The name."})
 
 
 STYLES = {
@@ -320,7 +319,7 @@ def test_notes_and_examples_are_told(style: str, note: str) -> None:
 
     function.__doc__ = STYLES[style].replace("{note}", note)
     said = f"{note}\nSlow." if style == "numpy" else f"{note}:\n    Slow."
-    assert described(function) == (f"Do it.\n\n{said}", {"city": "The name."})
+    assert documented(function) == (f"Do it.\n\n{said}", {"city": "The name."})
 
 
 def test_what_stands_behind_what_is_returned_is_told() -> None:
@@ -329,7 +328,7 @@ def test_what_stands_behind_what_is_returned_is_told() -> None:
     def function() -> None: ...
 
     function.__doc__ = "Do it.\n\nReturns:\n    It.\n\nOnly on Sundays."
-    assert described(function) == ("Do it.\n\nOnly on Sundays.", {})
+    assert documented(function) == ("Do it.\n\nOnly on Sundays.", {})
 
 
 def test_several_parameters_may_be_described_at_once() -> None:
@@ -338,7 +337,7 @@ def test_several_parameters_may_be_described_at_once() -> None:
     def function() -> None: ...
 
     function.__doc__ = "Do it.\n\nParameters\n----------\nx, y : int\n    Both.\n\nWarnings\n--------\nSlow."
-    assert described(function) == ("Do it.\n\nWarnings\nSlow.", {"x": "Both.", "y": "Both."})
+    assert documented(function) == ("Do it.\n\nWarnings\nSlow.", {"x": "Both.", "y": "Both."})
 
 
 @given(st.text(alphabet="Args: \n-x:paramReturns()", max_size=200))
@@ -348,7 +347,7 @@ def test_any_docstring_is_read(text: str) -> None:
     def function() -> None: ...
 
     function.__doc__ = text
-    said, parameters = described(function)
+    said, parameters = documented(function)
     assert isinstance(said, str) and all(isinstance(one, str) for one in parameters.values())
 
 

@@ -16,7 +16,7 @@ from commands import Command
 from turnlog.cli import main
 from turnlog.log.records import Note
 from turnlog.log.store import Draft
-from turnlog.session.settings_files import user_file
+from turnlog.session.settings import user_file
 from turnlog.stores import new_key, open_store
 
 

@@ -109,7 +109,7 @@ def test_what_goes_wrong_is_its_own_error(name: str, commands: Path, home: Path,
 
 def _killed(runner: ProgramRunner) -> Any:
     """A runner whose program is killed as soon as the stream is waiting for it."""
-    from turnlog.runners.programs import process
+    from turnlog.runners.programs import runner as process
 
     class Killed:
         async def stream(self, request: Any) -> Any:

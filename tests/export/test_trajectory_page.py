@@ -124,7 +124,7 @@ def _noise(side: int, seed: int) -> bytes:
 def test_large_images_are_made_smaller_for_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of many large images would be too large to open: they share the room, small ones stay as they are, and the
     page says so. Without Pillow, the large ones are left out, with the command that installs it."""
-    monkeypatch.setattr("turnlog.export.pictures.PAGE_BYTES", 120_000)
+    monkeypatch.setattr("turnlog.export.trajectory_page.PAGE_BYTES", 120_000)
     made = navigation(0)
     for seed in range(3):
         made.add_turn(_noise(200, seed), "a")

@@ -10,7 +10,7 @@ from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import read_file
-from turnlog.importers.apis import is_body
+from turnlog.importers.bodies import is_body
 from turnlog.log.messages import Message, Text, text_of
 from turnlog.log.records import Configuration, MessageRecord, Note
 from turnlog.providers.recognise import provider_of

@@ -13,7 +13,7 @@ from transcripts import claude, claude_answer, jsonl, messages_of
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import read_file
-from turnlog.importers.apis import is_body
+from turnlog.importers.bodies import is_body
 from turnlog.importers.foreign import foreign
 from turnlog.importers.unread import is_hollow, unread
 from turnlog.log.messages import Form, Message, Opaque, Text, ToolCall, ToolResult, text_of

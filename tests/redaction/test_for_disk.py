@@ -14,7 +14,7 @@ from turnlog.export import FORMATS, save
 from turnlog.log.records import Decision, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.redaction import RedactingStore
-from turnlog.redaction.examples import EXAMPLES
+from turnlog.redaction.redactor import EXAMPLES
 from turnlog.stores import MemoryStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")

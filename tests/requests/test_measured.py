@@ -16,7 +16,7 @@ from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.models.target import Target
 from turnlog.requests.build import Builder, build
-from turnlog.requests.conversation import Conversation
+from turnlog.requests.pieces import Conversation
 from turnlog.requests.size import Sizing
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session

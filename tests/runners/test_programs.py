@@ -271,7 +271,7 @@ def _dead(pid: int) -> bool:
 
 def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that handles SIGTERM by doing nothing must not live on."""
-    monkeypatch.setattr("turnlog.runners.programs.process._GRACE", 0.1)
+    monkeypatch.setattr("turnlog.runners.programs.runner._GRACE", 0.1)
     body = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nsay('here')\ntime.sleep(100)"
     program = FakeProgram(tmp_path, body)
     with pytest.raises(RunnerTimedOut):
@@ -363,7 +363,7 @@ def test_what_a_program_leaves_running_does_not_hold_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that a program has started holds its pipes open: the answer must end all the same."""
-    monkeypatch.setattr("turnlog.runners.programs.process._LINGER", 0.05)
+    monkeypatch.setattr("turnlog.runners.programs.runner._LINGER", 0.05)
     body = "import subprocess\n" + saying("claude", "fine") + "\nsubprocess.Popen(['sleep', '100'])"
     program = FakeProgram(tmp_path, body)
     assert received(opened("claude"), runner_of("claude", program)).text == "fine"

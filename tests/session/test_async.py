@@ -19,7 +19,7 @@ from agents import CHAT, chunks, says
 from turnlog.errors import InputError, SessionBusy
 from turnlog.log.records import Decision, PartialAnswer, Record, TurnClosed
 from turnlog.log.store import Draft
-from turnlog.session.receiving import GONE
+from turnlog.session.answer import GONE
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Material

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 import turnlog
 from sessions_in_time import Clock
 from turnlog import target
-from turnlog.log.caching import CacheRead
 from turnlog.log.messages import Message
 from turnlog.log.records import Configuration, Decision, MessageRecord, UsageRecord
 from turnlog.log.store import Draft
-from turnlog.log.usage import Usage
+from turnlog.log.usage import CacheRead, Usage
 from turnlog.models.catalog import CacheRules, known_models, model_facts
 from turnlog.models.target import Target
 from turnlog.requests.cache_reads import Bills, read_of

@@ -13,8 +13,7 @@ from turnlog.errors import InputError
 from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.log.records import Approval, Record, ToolStarted, TurnResumed
 from turnlog.log.store import Draft
-from turnlog.session.going_on import Calls, interrupted_turn
-from turnlog.session.recovery import Recovered
+from turnlog.session.recovery import Calls, Recovered, interrupted_turn
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore

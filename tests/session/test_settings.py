@@ -31,8 +31,7 @@ from turnlog.log.records import Note, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
 from turnlog.session.collect import limits_of
-from turnlog.session.settings import loaded, unknown_variables
-from turnlog.session.settings_files import project_file, user_file
+from turnlog.session.settings import loaded, project_file, unknown_variables, user_file
 from turnlog.stores import MemoryStore, default_path, open_store
 
 DAY = timedelta(days=1)

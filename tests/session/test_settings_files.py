@@ -22,8 +22,7 @@ from turnlog.config.settings import Settings
 from turnlog.errors import InputError
 from turnlog.log.records import Note
 from turnlog.log.store import Draft
-from turnlog.session.settings import loaded
-from turnlog.session.settings_files import user_file
+from turnlog.session.settings import loaded, user_file
 from turnlog.stores import MemoryStore
 
 

@@ -16,8 +16,8 @@ from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
-from turnlog.stores.sqlite.append import Appender
 from turnlog.stores.sqlite.schema import SCHEMA_VERSION, upgrade
+from turnlog.stores.sqlite.store import Appender
 
 SYSTEM = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
 

@@ -22,8 +22,8 @@ from turnlog.log.records import Record
 from turnlog.log.store import Packed, Problem, Store
 from turnlog.stores import FilesStore, SqliteStore, open_store
 from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
-from turnlog.stores.sqlite.append import Appender
 from turnlog.stores.sqlite.schema import upgrade
+from turnlog.stores.sqlite.store import Appender
 
 KEY = bytes(range(32))
 SECRET = "hunter2-the-secret"

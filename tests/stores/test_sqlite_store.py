@@ -21,8 +21,8 @@ from turnlog.log.records import Decision, Note, SummaryRecord
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
-from turnlog.stores.sqlite.append import Appender
 from turnlog.stores.sqlite.schema import INDEXED, RARE, SCHEMA_VERSION, upgrade
+from turnlog.stores.sqlite.store import Appender
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = hasattr(os, "fork")

@@ -16,7 +16,7 @@ from turnlog.log.usage import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
 from turnlog.tokens.counters import count_frame, count_message, count_tools
 from turnlog.tokens.families import claude_family
-from turnlog.tokens.typescript import typescript
+from turnlog.tokens.openai import typescript
 
 MODELS = {
     ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:4",

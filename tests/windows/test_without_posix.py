@@ -24,8 +24,8 @@ WITHOUT: dict[str, dict[str, str]] = {
         "CLOCK_BOOTTIME SIGKILL clock_gettime killpg sysconf": "elsewhere than on Windows, by `os.name`",
     },
     "chat/searching.py": {"alarm": "behind `hasattr`"},
-    "runners/programs/process.py": {"killpg": "behind `hasattr`"},
-    "session/threads.py": {"register_at_fork": "behind `hasattr`"},
+    "runners/programs/runner.py": {"killpg": "behind `hasattr`"},
+    "session/resources.py": {"register_at_fork": "behind `hasattr`"},
     "stores/jsonl/files.py": {"fcntl": "in a `try`, else None"},
     "stores/leases.py": {
         "fcntl": "in a `try`, else None",
@@ -92,7 +92,7 @@ def _run(arguments: list[str], folder: Path, given: str = "") -> str:
 def test_the_names_are_really_taken_away(tmp_path: Path) -> None:
     """The other tests here pass because nothing is missing."""
     program = (
-        "import os, turnlog.stores.leases as leases, turnlog._platform.handles as handles\n"
+        "import os, turnlog.stores.leases as leases, turnlog._platform.files as handles\n"
         "print(leases.fcntl, hasattr(handles.os, 'O_CLOEXEC'), handles.os.name, hasattr(os, 'O_CLOEXEC'), os.name)\n"
     )
     assert _run(["-c", program], tmp_path) == "None False nt True posix\n"

@@ -30,7 +30,7 @@ from turnlog.workspace.diff import (
     root_of,
     write_hunks,
 )
-from turnlog.workspace.diff.composing import compose
+from turnlog.workspace.diff.folding import compose
 from turnlog.workspace.diff.paths import common_root
 
 needs_git = pytest.mark.skipif(not has_git(), reason="git is not there to judge the patches")

@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+import codecs
+import re
+
+# -- uRLs of stores and of models' servers, and how to show them -----------------------------------
+
+_SERVERS = ("postgresql://", "postgres://")
+_SECRET = re.compile(r"(?i)([?&][^=&]*(?:passw|api[_-]?key|token|secret)[^=&]*)=[^&\s]*")
+_USER = re.compile(r"^(\w+://[^:/?#@]*):.*@", re.DOTALL)
+
+
+def is_server(place: str) -> bool:
+    """Whether a store's place is a database on a server."""
+    return place.startswith(_SERVERS)
+
+
+def without_password(place: str) -> str:
+    """A URL or the place of a store as it may be shown: passwords are left out, also if the URL is wrong, and so are
+    keys and tokens in its query."""
+    return _SECRET.sub(r"\1=***", _USER.sub(r"\1:***@", place)) if "://" in place else place
+
+
+# -- byte order marks, which programs on Windows write at the beginning of text --------------------
+
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def plain_utf8(data: bytes) -> bytes:
+    """`data` as UTF-8 without a byte order mark; UTF-16 with a mark is converted."""
+    if data.startswith(_WIDE):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)
+
 
 def clip(text: str, room: int) -> str:
     """`text` on one line of at most `room` characters. A mark in the middle shows where text is left out."""

@@ -16,11 +16,9 @@ from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord
 from ..providers import provider
 from ..requests.request import Request
-from ..runners.answer_events import EventReader
-from ..runners.protocol import Runner
+from ..runners.answer_events import EventReader, Runner
 from ..session.answer import Answer
-from ..session.arguments import to_run
-from ..session.inputs import Content, parts_of
+from ..session.inputs import Content, parts_of, to_run
 from ..session.read_back import READ_BACK
 from ..session.recall import RECALL
 from ..session.recovery import answer_unfinished

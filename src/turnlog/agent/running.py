@@ -11,13 +11,13 @@ from typing import Any, TypedDict, Unpack
 from ..errors import InputError, kind_given, list_given, number_given, text_given
 from ..log.messages import Tool
 from ..providers.tool_declarations import read_tools
+from ..runners.answer_events import Runner
 from ..runners.blocking import LoopThread
-from ..runners.protocol import Runner
 from ..runners.retrying import RetryingRunner
-from ..session.going_on import interrupted_turn
 from ..session.inputs import Content
 from ..session.read_back import READ_BACK
 from ..session.recall import RECALL
+from ..session.recovery import interrupted_turn
 from ..session.session import Session
 from ..skills.ready import READY
 from .functions import FunctionTool

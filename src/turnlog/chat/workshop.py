@@ -20,7 +20,7 @@ from .._platform.one_line import clip
 from ..agent import FunctionTool
 from ..errors import InputError
 from ..session import Session
-from ..session.threads import recorded
+from ..session.resources import recorded
 from .processes import ran_command, ran_program
 from .searching import WRONG, files_below, is_binary, is_within, named, opened, told
 

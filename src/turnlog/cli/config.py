@@ -7,11 +7,10 @@ import math
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from .._platform.one_line import without_password
 from .._platform.paths import is_there
-from .._platform.urls import without_password
 from ..config.settings import Settings, keys
-from ..session.settings import loaded, unknown_variables
-from ..session.settings_files import project_file, user_file
+from ..session.settings import loaded, project_file, unknown_variables, user_file
 from .arguments import add_command
 from .terminal import out_json, out_line, say
 

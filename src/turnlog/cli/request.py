@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .._platform.one_line import without_password
 from .._platform.units import counted
-from .._platform.urls import without_password
 from ..errors import SessionNotFound
 from ..export import visible
 from ..importers import Origin, read_file

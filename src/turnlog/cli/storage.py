@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from .._platform.one_line import without_password
 from .._platform.units import AGES, counted, read_age
-from .._platform.urls import without_password
 from ..errors import InputError, no_store
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .bodies import as_body
     from .description import Block, Description, Standing, describe, describe_part
     from .escapes import visible
-    from .formats import FORMATS, save
-    from .lines import as_json, as_jsonl, record_json
+    from .lines import FORMATS, as_body, as_json, as_jsonl, record_json, save
     from .markdown import as_markdown
     from .page import as_html
     from .trajectory_page import as_trajectory
@@ -24,11 +22,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "bodies": "as_body",
-            "description": "Block Description Standing describe describe_part",
+            "description": "Block describe describe_part Description Standing",
             "escapes": "visible",
-            "formats": "FORMATS save",
-            "lines": "as_json as_jsonl record_json",
+            "lines": "as_body as_json as_jsonl FORMATS record_json save",
             "markdown": "as_markdown",
             "page": "as_html",
             "trajectory_page": "as_trajectory",

@@ -7,6 +7,45 @@ bidirectional marks and invisible characters make a text look like a different o
 from __future__ import annotations
 
 import unicodedata
+from html import escape
+from typing import NewType
+
+# -- hTML, composed so that no text can become markup ----------------------------------------------
+
+Markup = NewType("Markup", str)
+"""Text that a browser may interpret as HTML."""
+
+
+def text(words: str, *, one_line: bool = False) -> Markup:
+    r"""A text for readers: escaped, with invisible characters as `\uXXXX`."""
+    return Markup(escape(visible(words, one_line=one_line)))
+
+
+def start(name: str, /, **attributes: str | None) -> Markup:
+    """A start tag. `class_` is `class`, `http_equiv` is `http-equiv`; None leaves an attribute out and "" leaves it
+    without a value."""
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + (f'="{text(value, one_line=True)}"' if value else "")
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>")
+
+
+def end(name: str) -> Markup:
+    """An end tag."""
+    return Markup(f"</{name}>")
+
+
+def tag(name: str, /, *inside: Markup, **attributes: str | None) -> Markup:
+    """An element around markup."""
+    return join((start(name, **attributes), *inside, end(name)))
+
+
+def join(pieces: tuple[Markup, ...] | list[Markup]) -> Markup:
+    """The pieces of markup, concatenated."""
+    return Markup("".join(pieces))
+
 
 # Format characters (Unicode category Cf) that scripts and emoji need: the two joiners, the Arabic and Syriac number and
 # abbreviation signs, the soft hyphen.

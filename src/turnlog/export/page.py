@@ -13,20 +13,134 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from ..errors import BlobMissing
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Problem, SessionInfo, Store
 from ..redaction import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
-from ..workspace.diff import root_of
-from .description import Standing
-from .markup import Markup, end, start, tag, text
-from .page_files import changed_files
-from .page_head import STYLE, head
-from .page_parts import PartWriter, link
-from .page_records import RecordWriter
+from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
+from .description import Badge, Description, Standing, describe
+from .escapes import Markup, end, start, tag, text
+from .page_parts import STYLE, PartWriter, head, link, linked
 from .wording import in_short
+
+# -- records as HTML: messages, decisions, settings and notes in full, other records in one lin ----
+
+_COLOURED = ("system", "user", "assistant", "decision", "summary")
+
+
+class RecordWriter:
+    """Writes the records of one session. Records that `standing` lists as left out, shortened or taken back are
+    marked."""
+
+    def __init__(self, parts: PartWriter, standing: Standing) -> None:
+        self._parts = parts
+        self._standing = standing
+
+    def record(self, record: Record) -> Iterator[Markup]:
+        """A record, in chunks of markup."""
+        one = describe(record, self._standing)
+        if not one.is_said and not one.blocks:
+            yield _line(one)
+            return
+        yield _head(one)
+        yield from self._parts.blocks(one.blocks, one.n)
+        if not one.blocks:
+            yield tag("p", text("(empty)"), class_="small")
+        yield end("article")
+
+
+def _head(one: Description) -> Markup:
+    """The beginning of a record, before its content."""
+    head = tag(
+        "header",
+        tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),
+        tag("b", text(one.kind.title(), one_line=True)),
+        tag("span", *linked(one.headline), class_="more"),
+        *_marks(one),
+    )
+    kind = one.kind if one.kind in _COLOURED else "other"
+    return Markup(start("article", id=f"r{one.n}", class_=f"{kind}{' gone' if one.is_hidden else ''}") + head)
+
+
+def _line(one: Description) -> Markup:
+    return tag(
+        "p",
+        tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),
+        tag("span", text(one.kind), class_="badge"),
+        text(" "),
+        *linked(one.headline),
+        *_marks(one),
+        id=f"r{one.n}",
+        class_="event",
+    )
+
+
+def _marks(one: Description) -> Iterator[Markup]:
+    """The badges of a record, and its time."""
+    yield from map(_badge, one.badges)
+    if one.redacted:
+        yield tag("span", text(f"secrets replaced: {one.redacted}", one_line=True), class_="badge")
+    yield tag("time", text(one.time, one_line=True))
+
+
+def _badge(badge: Badge) -> Markup:
+    words = (badge.words, " ", badge.link) if badge.link else (badge.words,)
+    return tag("span", *linked(words), class_="badge warn", title=badge.title or None)
+
+
+# -- the file changes of a turn as HTML: one line for each file, with its coloured diff folded  ----
+
+_STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
+
+
+def changed_files(store: Store, records: Iterable[Record], root: str) -> Iterator[Markup]:
+    """The net change of each file in these records, in chunks of markup; nothing if no file changed."""
+    changes = net_changes(records, root=root)
+    if not changes:
+        return
+    yield start("div", class_="files")
+    yield tag("p", text("1 file changed" if len(changes) == 1 else f"{len(changes):,} files changed"), class_="head")
+    for change in changes:
+        yield from _change(change, store)
+    yield end("div")
+
+
+def _change(change: NetChange, store: Store) -> Iterator[Markup]:
+    name = f"{change.old_path} → {change.path}" if change.old_path else change.path
+    said = [tag("b", text(change.action.capitalize())), text(" "), tag("code", text(name, one_line=True)), text(" ")]
+    try:
+        diff = file_diff(change, store.get_blob)
+        why = "its change was not recorded"
+    except BlobMissing as error:
+        diff, why = None, str(error)
+    if diff is None:
+        yield tag("p", *said, tag("span", text(why), class_="badge warn"))
+    elif diff.is_binary:
+        before, after = diff.contents or (b"", b"")
+        yield tag("p", *said, text(f"binary, {len(before):,} to {len(after):,} bytes"))
+    else:
+        figures = [tag("ins", text(f"+{diff.additions:,}")), text(" "), tag("del", text(f"-{diff.deletions:,}"))]
+        yield start("details")
+        yield tag("summary", *said, *figures)
+        yield start("pre", class_="diff", dir="auto")
+        yield Markup("\n")
+        yield from _lines(diff)
+        yield end("pre")
+        yield end("details")
+
+
+def _lines(diff: FileDiff) -> Iterator[Markup]:
+    head = True
+    for line in patch_lines(diff):
+        head = head and not line.startswith(b"@@ ")
+        style = "meta" if head else _STYLES.get(line[:1])
+        words = text(line.rstrip(b"\n").decode("utf-8", "replace"))
+        yield tag("span", words, class_=style) if style else words
+        yield Markup("\n")
+
 
 _TITLE = 120
 

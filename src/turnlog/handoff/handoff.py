@@ -6,8 +6,11 @@ words of whoever hands over. Secrets are replaced before anything is cut.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Literal
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,14 +25,44 @@ from ..stores import store_given
 from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import entries_of
-from ..text_history.quoting import joined, quoted
+from ..text_history.frame import joined, quoted
 from ..text_history.sizes import Sizes
 from ..tokens.counters import counter_for
 from ..view.decisions import Rewinds
 from ..view.fold import as_left
 from ..view.program_prefaces import is_inserted, is_preface
 from ..view.types import Shown, starts_turn
-from .programs import MODELS, Program
+
+# -- a session file of gemini-cli that begins with a handoff, for `gemini --session-file` ----------
+
+_READ = "I have read it."
+"""What the model is taken to have answered: a conversation alternates."""
+
+
+def session_file(made: Handoff, time: str) -> str:
+    """The lines of a session file that holds `made.past`; `made.now` is left for the prompt. `time` is that of its
+    messages, in ISO 8601. Raises InputError for another program than gemini."""
+    if made.to != "gemini":
+        raise InputError(f"session files are for gemini; give {made.to} the prompt")
+    name = str(uuid5(NAMESPACE_URL, f"turnlog:{made.session}:{made.records}"))
+    header = {"sessionId": name, "projectHash": "turnlog", "startTime": time, "lastUpdated": time, "kind": "main"}
+    told = {"id": f"{name}-1", "timestamp": time, "type": "user", "content": [{"text": made.past}]}
+    read = {"id": f"{name}-2", "timestamp": time, "type": "gemini", "content": _READ}
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (header, told, read))
+
+
+# -- the programs that a session can be handed to --------------------------------------------------
+
+Program = Literal["claude", "codex", "gemini"]
+"""The command of a program."""
+
+MODELS: dict[Program, tuple[str, str]] = {
+    "claude": ("anthropic", "claude-sonnet-4-5"),
+    "codex": ("openai-responses", "gpt-5"),
+    "gemini": ("google", "gemini-2.5-pro"),
+}
+"""The provider and the model by which the tokens of a prompt are counted, by program."""
+
 
 MAX_TOKENS = 8_000
 """The most tokens of a prompt if no number is given."""

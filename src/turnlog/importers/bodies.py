@@ -16,19 +16,54 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import FormatError, ImportFailed
+from ..errors import FormatError, ImportFailed, InputError
 from ..log.messages import Message
 from ..log.records import Configuration, MessageRecord
 from ..providers import CONVERSATIONS, PROVIDERS
 from ..providers.protocol import Provider
 from ..providers.recognise import is_message, provider_of, provider_of_messages
-from .apis import is_body, wrapped
 from .drafting import Drafting
 from .foreign import foreign
 from .json_values import within, without, word
 from .protocol import Imported, Origin, digest_of, with_own_ids
 from .titles import title_from
 from .transcript import Line, Transcript
+
+# -- find request bodies in the JSON values of a file; `providers.recognise` says which API the ----
+
+WRAPPERS = ("request", "body", "params")
+"""Keys under which recorded requests and lines of batches have the body: `params` in batches of Anthropic."""
+
+_URLS = ("url", "endpoint")
+"""Keys of a wrapper for the URL that the request went to."""
+
+
+def is_body(value: Any) -> bool:
+    """Whether a JSON value looks like a request body.
+
+    A file may hold any JSON: an `input` that is only text, or one value, is taken for a body if a model is named with
+    it.
+    """
+    if not isinstance(value, dict):
+        return False
+    try:
+        key = CONVERSATIONS[provider_of(value)]
+    except InputError:
+        return False
+    given = value[key]
+    if isinstance(given, list):
+        return bool(given) or key != "input" or isinstance(value.get("model"), str)
+    return is_message(given) or isinstance(value.get("model"), str)
+
+
+def wrapped(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The request bodies inside a wrapper: its key for each, the body, and the URL that the request went to ("" if the
+    wrapper does not say)."""
+    url = next(filter(None, (word(value.get(key)) for key in _URLS)), "")
+    for key in WRAPPERS:
+        if is_body(value.get(key)):
+            yield key, value[key], url
+
 
 _MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:|"type"\s*:\s*"user_input"')
 _RUN_ID_KEYS = ("task_id", "trial")

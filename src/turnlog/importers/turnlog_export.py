@@ -15,14 +15,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .._platform.encoding import plain_utf8
+from .._platform.one_line import plain_utf8
 from ..errors import CorruptRecord, ImportFailed, SessionIdError
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
 from ..log.records import Decision, Note
 from ..log.store import Draft, check_session_id
 from ..stores.records import blob_names
-from ..view.decision_detail import misfit
+from ..view.decisions import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 

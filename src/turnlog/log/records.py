@@ -12,12 +12,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .._platform.urls import without_password
-from .budget import Budget, Strategy
-from .caching import CacheRead
+from .._platform.one_line import without_password
+from .budget import Budget, PromptRecord, Strategy
 from .messages import Form, Message, Outcome, Part, Tool
-from .prompt import PromptRecord
-from .usage import Count, Usage
+from .usage import CacheRead, Count, Usage
 
 
 class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .budget import Strategy
-from .caching import CacheRead
+from .budget import PromptRecord, PromptSection, Strategy, When
 from .messages import (
     Form,
     Media,
@@ -29,7 +28,6 @@ from .messages import (
     Unknown,
     unchanged,
 )
-from .prompt import PromptRecord, PromptSection, When
 from .records import (
     Approval,
     Binding,
@@ -52,7 +50,7 @@ from .records import (
     UnknownRecord,
     UsageRecord,
 )
-from .usage import Count
+from .usage import CacheRead, Count
 
 S = TypeVar("S", bound=Struct)
 

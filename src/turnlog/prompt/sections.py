@@ -4,15 +4,64 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
 from ..errors import InputError, is_async, text_given
-from ..log.prompt import PromptSection, When
+from ..log.budget import PromptSection, When
 from ..tokens.counters import counter_for
+
+# -- whether the conditions of a section are met ---------------------------------------------------
+
+
+class Facts(Struct, frozen=True):
+    """What conditions are about. `used_in` returns the names of the tools called in the last turns of the user, so
+    many."""
+
+    tools: Collection[str] = ()
+    used_in: Callable[[int], Collection[str]] = lambda turns: ()
+    provider: str = ""
+    labels: Collection[str] = ()
+
+
+def unmet(when: When, facts: Facts) -> str:
+    """The first condition that is not met, in words; empty if all are."""
+    if when.tool and when.tool not in facts.tools:
+        return f"there is no tool {when.tool!r}"
+    if when.provider and when.provider != facts.provider:
+        return f"requests do not go to {when.provider!r}"
+    if when.label and when.label not in facts.labels:
+        return f"the prompt has no label {when.label!r}"
+    if when.used and when.used not in facts.used_in(when.turns):
+        turns = "turn" if when.turns == 1 else f"{when.turns} turns"
+        return f"tool {when.used!r} was not called in the last {turns}"
+    return ""
+
+
+# -- the text of late blocks: sections that are told behind what the user said, where a changed ----
+
+_HEADING = "[{name}, as of now:]\n"
+_GONE = "[{name}: no longer applies]"
+
+
+def block_of(name: str, text: str) -> str:
+    """The block that tells the text of a section."""
+    return f"{_HEADING.format(name=name)}{text}"
+
+
+def block_that_ends(name: str) -> str:
+    """The block that says that the ones of this section before it no longer apply."""
+    return _GONE.format(name=name)
+
+
+def text_told(name: str, block: str) -> str:
+    """The text of a section as a block tells it; empty if the block says that none applies."""
+    heading = _HEADING.format(name=name)
+    return block[len(heading) :] if block.startswith(heading) else ""
+
 
 _CUT = "[The section {name!r} is cut here: it may have {cap:,} tokens.]"
 
@@ -127,3 +176,46 @@ def cut_to(text: str, cap: int, mark: str) -> str:
     begin = text[: length_within(text, cap)]
     whole = begin.rpartition("\n")[0] or begin.rpartition(" ")[0] or begin
     return f"{whole}\n{mark}".lstrip("\n")
+
+
+# -- which sections requests show, and with what text ----------------------------------------------
+
+
+class Standing(Struct, frozen=True):
+    """Where a section stands: its text as it is shown, cap applied, and the tokens of that. `left_out` says why it is
+    not shown; empty if it is."""
+
+    section: PromptSection
+    text: str
+    tokens: int
+    left_out: str = ""
+
+
+def composed(sections: Sequence[PromptSection], texts: Mapping[str, str], facts: Facts, room: int) -> list[Standing]:
+    """Where each section stands, in the order in which requests show them. `texts` are those of late sections with a
+    function; `room` is how many tokens all may have together."""
+    found: list[Standing] = []
+    for section in ordered(sections):
+        text = capped(section, texts.get(section.name, section.text))
+        found.append(Standing(section, text, tokens_in(text), unmet(section.when, facts) if text else "it has no text"))
+    return _given_way(found, room)
+
+
+def _given_way(found: list[Standing], room: int) -> list[Standing]:
+    """Without the sections that give way, those of the lowest priority and of these the last first, until the rest has
+    room."""
+    used = sum(one.tokens for one in found if not one.left_out)
+    going = [one for one in found[::-1] if not one.left_out and one.section.priority is not None]
+    for one in sorted(going, key=lambda one: one.section.priority or 0):
+        if used <= room:
+            break
+        used -= one.tokens
+        why = f"it gave way: all sections together may have {room:,} tokens"
+        found[found.index(one)] = Standing(one.section, one.text, one.tokens, why)
+    return found
+
+
+def start_text(found: Sequence[Standing]) -> str:
+    """The system text that requests begin with."""
+    shown = (one.text for one in found if one.section.place == "start" and not one.left_out)
+    return "\n\n".join(shown)

@@ -20,6 +20,26 @@ from msgspec.structs import replace
 
 from ..log.messages import Form, Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
 
+# -- reading values from JSON objects, for parsers -------------------------------------------------
+
+
+def string(holder: Mapping[str, Any], key: str) -> str:
+    """The string at `key`; "" if there is no string."""
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def inner(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object at `key`; an empty object if there is no object."""
+    value = holder.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def without(holder: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """`holder` without these keys."""
+    return {key: value for key, value in holder.items() if key not in keys}
+
+
 _V = TypeVar("_V", Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult)
 
 

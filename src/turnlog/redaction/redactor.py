@@ -12,18 +12,96 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
 from ..errors import InputError, flag_given, text_given
 from ..log.messages import compact_json
 from .encoded import BYTES, DATA, MEDIA_TYPES, in_base64, in_data_urls
-from .examples import EXAMPLES
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
-from .sensitive import nearby
 from .shapes import LONG, RUN, SHAPES, Shape
+
+# -- secrets that stand near a word or pattern of the user's own: `badge: 4711`, `"caseNumber": ----
+
+Nearby = Callable[[str], Iterator[tuple[int, int]]]
+"""Finds the secrets in a text: the start and end of each."""
+
+_WORD = re.compile(r"\w+(?:[ _-]\w+)*")
+
+_VALUE = re.compile(
+    r"(?:\\{0,3}[\"'`])?\]?"
+    r"(?:[ \t]{0,12}(?:=>|:=|={1,3}|:)[ \t]{0,12}|(?P<loose>[ \t]{1,12}(?:(?:is|was|of|number|no\.?)[ \t:]{1,3})?#?))"
+    r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
+    rf"|(?P<plain>{re.escape(MARK)}[^\]\s]{{1,60}}\]|[^\s\"'`<>,;&\\|(){{}}\[\]]{{1,256}}+))"
+)
+"""What may stand behind a name: a sign and a value, or words and a value with a digit."""
+
+
+def nearby(pattern: str) -> Nearby:
+    """The function that finds what stands near a word or a pattern. Raises InputError for a pattern that is no regular
+    expression, or that matches an empty text."""
+    is_word = _WORD.fullmatch(pattern) is not None
+    spelled = r"[ _-]?".join(map(re.escape, re.split(r"[ _-]", pattern)))
+    try:
+        name = re.compile(rf"(?i)(?<![^\W_]){spelled}(?![^\W_])" if is_word else pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputError(f"redact: the sensitive pattern {pattern!r} is not a regular expression: {error}") from error
+    if name.match(""):
+        raise InputError(
+            f"redact: the sensitive pattern {pattern!r} matches an empty text, which stands near everything"
+        )
+
+    def find(text: str) -> Iterator[tuple[int, int]]:
+        for match in name.finditer(text):
+            value = _value_at(text, match.end())
+            if value is not None:
+                yield value
+            if not is_word and (value is None or any(map(str.isdigit, match.group()))):
+                yield match.span()
+
+    return find
+
+
+def _value_at(text: str, at: int) -> tuple[int, int] | None:
+    """The start and end of the value behind a name that ends at this place."""
+    found = _VALUE.match(text, at)
+    if found is None:
+        return None
+    if found["quoted"] is not None:
+        return None if is_placeholder(found["quoted"]) else found.span("quoted")
+    value = found["plain"].rstrip(".:!?")
+    if value.startswith(MARK):  # a mark is no secret, but what stands before it is a name
+        return found.span("plain")
+    if not value or is_placeholder(value) or (found["loose"] is not None and not any(map(str.isdigit, value))):
+        return None
+    return found.start("plain"), found.start("plain") + len(value)
+
+
+# -- keys that a service's documentation gives as examples. They open nothing, and every tutori ----
+
+EXAMPLES = frozenset(
+    (
+        # docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html
+        "AKIAIOSFODNN7EXAMPLE",
+        "AKIAI44QH8DHBEXAMPLE",
+        "ASIAIOSFODNN7EXAMPLE",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY",
+        # docs.stripe.com/keys
+        "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
+        "sk_test_BQokikJOvBiI2HlWgH4olfQ2",
+        "pk_test_TYooMQauvdEDq54NiTphI7jx",
+        # jwt.io, the token that its debugger begins with
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
+        ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
+        # learn.microsoft.com/azure/storage/common/storage-use-azurite: the account key of the local emulator
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    )
+)
+"""Secrets that the built-in kinds leave as they are; a pattern of your own replaces them all the same."""
+
 
 Counts = Counter[str]
 """How many secrets were replaced, by kind."""

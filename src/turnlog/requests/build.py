@@ -22,8 +22,17 @@ from ..view.bound_reasoning import Bound
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
-from .conversation import Conversation
-from .pieces import Piece, RenderedPiece, RepairedPiece, encodable, is_within, moved, render_piece, without_infinite
+from .pieces import (
+    Conversation,
+    Piece,
+    RenderedPiece,
+    RepairedPiece,
+    encodable,
+    is_within,
+    moved,
+    render_piece,
+    without_infinite,
+)
 from .prompt_cache import MarkPlaces, MarksWanted, marked
 from .repaired import RepairedView, Repairs, Run
 from .request import Request

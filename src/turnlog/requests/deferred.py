@@ -8,8 +8,34 @@ from msgspec.structs import replace
 
 from ..errors import UnknownProvider
 from ..log.messages import Message, Opaque, Tool, ToolResult
+from ..models.target import Target
 from ..providers import provider
-from ..providers.protocol import Provider, ToolNews
+from ..providers.protocol import OnDemand, Provider, ToolNews
+from ..skills.ready import FIND_TOOLS, USE_TOOL
+
+# -- tools on demand: which of them a request declares ---------------------------------------------
+
+
+def native(to: Provider, target: Target) -> OnDemand | None:
+    """The provider's own form of tools on demand; None if it has none for the target's model."""
+    return to.on_demand if target.abilities.deferred_tools else None
+
+
+def disclosed(tools: Sequence[Tool], to: Provider, target: Target) -> tuple[Tool, ...]:
+    """The tools as requests to a target declare them: those on demand kept back."""
+    if not any(tool.on_demand for tool in tools):
+        return tuple(tools)
+    own = native(to, target)
+    if own is None:
+        return tuple(tool for tool in tools if not tool.on_demand)
+    found: list[Tool] = []
+    for tool in tools:
+        if tool == USE_TOOL:
+            continue
+        declared = own.declared(tool) if tool.on_demand else own.search if tool == FIND_TOOLS else tool
+        found += [declared] if declared is not None else []
+    return tuple(found)
+
 
 DEFER = "defer_loading"
 """The key of a declaration that defers a tool, for all providers that can."""

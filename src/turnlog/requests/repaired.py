@@ -21,9 +21,8 @@ from ..view.repair.arrange import Fate
 from ..view.repair.media_room import MediaTotals, room_for
 from ..view.repair.repair import Closed, close, declare_tools, named_tools
 from ..view.types import Edit, Shown
-from .conversation import Conversation
 from .deferred import found_tools
-from .pieces import Piece, RepairedPiece, repair_piece
+from .pieces import Conversation, Piece, RepairedPiece, repair_piece
 from .size import Sizing, answers_at_once
 from .translate import Plan
 

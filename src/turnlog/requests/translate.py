@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ..log.messages import Message
+from ..log.messages import Message, Tool
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers import provider
 from ..providers.protocol import Provider, SettingPaths
-from ..providers.tool_choice import beside_choice, chosen_as_sent, settings_of_choice
-from ..view.repair.declared import as_many_as_taken
+from ..providers.tool_declarations import beside_choice, chosen_as_sent, settings_of_choice
 from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules
 from ..view.types import Loss
 from .carried import carried
-from .disclosed import disclosed
+from .deferred import disclosed
+
+# -- limit the number of tools that a request declares ---------------------------------------------
+
+_NAMED = 3
+"""How many of the tools left out are named."""
+
+
+def as_many_as_taken(tools: Sequence[Tool], choice: str, rules: Rules, losses: list[Loss]) -> tuple[Tool, ...]:
+    """The first tools, as many as a request may declare. If `choice` requires a certain tool (`tool:NAME`), that tool
+    is always included."""
+    most = rules.tools_max
+    if len(tools) <= most:
+        return tuple(tools)
+    chosen = [tool for tool in tools[most:] if choice == f"tool:{tool.name}"][:1]
+    first = most - len(chosen)
+    gone = [repr(tool.name) for tool in tools[first:] if tool not in chosen]
+    names = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+    losses.append(Loss("tool", f"tools beyond the {most} that a request may declare left out: {names}"))
+    return (*tools[:first], *chosen)
 
 
 class Plan(Struct, frozen=True, eq=False):

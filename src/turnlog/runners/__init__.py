@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .answer_events import RunnerEvent, events
+    from .answer_events import Runner, RunnerEvent, events
     from .blocking import BlockingRunner
     from .programs import PROGRAMS, ProgramRunner
-    from .protocol import Runner
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
@@ -23,11 +22,10 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "answer_events": "RunnerEvent events",
+            "answer_events": "events Runner RunnerEvent",
             "blocking": "BlockingRunner",
-            "programs": "PROGRAMS ProgramRunner",
-            "protocol": "Runner",
-            "retrying": "RetryingRunner mended",
+            "programs": "ProgramRunner PROGRAMS",
+            "retrying": "mended RetryingRunner",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",
             "summarizing": "CHEAP_MODELS RunnerSummarizer",

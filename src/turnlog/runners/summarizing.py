@@ -23,10 +23,9 @@ from ..summarize import TIMEOUT, Material
 from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown
-from .answer_events import events
+from .answer_events import Runner, events
 from .blocking import LoopThread
 from .programs import ProgramRunner
-from .protocol import Runner
 
 CHEAP_MODELS = {
     "anthropic": "claude-haiku-4-5",

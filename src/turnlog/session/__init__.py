@@ -12,42 +12,40 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answer import Answer
-    from .arguments import InvalidArguments
-    from .cache_report import CacheOutcome, CacheReport
+    from .caches import CacheOutcome, CacheReport
     from .compactor import Compaction
     from .events import Appended, Event, EventKind, Feed, follow_records
-    from .going_on import interrupted_turn
     from .history_edits import Rewind
+    from .inputs import InvalidArguments
     from .inspect import WindowUse
+    from .open_turn import ToolRun
     from .prompt import Prompt, SectionReport
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recall import RECALL
-    from .recovery import Change, Recovered, Resumed, answer_unfinished
+    from .recovery import Change, Recovered, Resumed, answer_unfinished, interrupted_turn
     from .session import Session
     from .skills import Savings, SessionSkills
-    from .tool_run import ToolRun
     from .turn import Turn
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "answer": "Answer",
-            "arguments": "InvalidArguments",
-            "cache_report": "CacheOutcome CacheReport",
+            "caches": "CacheOutcome CacheReport",
             "compactor": "Compaction",
             "events": "Appended Event EventKind Feed follow_records",
-            "going_on": "interrupted_turn",
             "history_edits": "Rewind",
+            "inputs": "InvalidArguments",
             "inspect": "WindowUse",
+            "open_turn": "ToolRun",
             "prompt": "Prompt SectionReport",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recall": "RECALL",
-            "recovery": "Change Recovered Resumed answer_unfinished",
+            "recovery": "answer_unfinished Change interrupted_turn Recovered Resumed",
             "session": "Session",
             "skills": "Savings SessionSkills",
-            "tool_run": "ToolRun",
             "turn": "Turn",
         },
     )

@@ -10,7 +10,7 @@ from ..log.messages import Tool
 from ..log.records import Configuration, Decision
 from ..log.store import RecordStore
 from ..requests.appended import FOLD, Appended, Ways, appended, folded_until, system_texts
-from ..requests.conversation import Conversation
+from ..requests.pieces import Conversation
 from ..view.decisions import Effects
 from ..view.types import Shown
 

@@ -15,7 +15,7 @@ from ..models.target import Target
 from ..models.target import target as usual_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import Redactor
-from ..requests.conversation import Conversation
+from ..requests.pieces import Conversation
 from ..requests.request import Request
 from ..requests.translate import plan, translate
 from ..skills.ready import LOAD_SKILL, with_ready_tools

@@ -13,8 +13,8 @@ from ..log.records import Decision
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder
-from ..requests.conversation import Conversation
 from ..requests.deferred import found_tools, tools_in_prompt
+from ..requests.pieces import Conversation
 from ..requests.size import Sizing, as_declared, given_choice, settings_tally, spelled_as
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, ParamSpec
 
 import msgspec
 
-from .._platform.urls import is_server
+from .._platform.one_line import is_server
 from ..config.settings import Settings
 from ..errors import (
     BlobMissing,
@@ -30,16 +34,16 @@ from ..errors import (
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration
-from ..log.store import Draft, SessionInfo, Store, utc_now
+from ..log.store import Draft, Problem, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, redacted
-from ..stores import MemoryStore, default_path, local_path, open_store, store_given
-from ..stores.damaged import refusal
+from ..stores import MemoryStore, SqliteStore, default_path, local_path, open_store, store_given
+from ..stores.damaged import ReadingStore, refusal
 from ..stores.labels import labels_given
-from ..stores.leases import WAIT
+from ..stores.leases import WAIT, ReadLease
 from ..stores.places import make_parents
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
@@ -47,10 +51,42 @@ from .collect import collect, limits_of
 from .configure import refuse_secrets
 from .inputs import target_given
 from .locks import Locks, wait_given
-from .reading import opened_to_read
 from .recovery import Change, begin, changes_between
+from .resources import in_thread
 from .session import Session
 from .settings import settings_for
+
+# -- opening a session to read it: nothing is written, nobody is kept away, and damaged records ----
+
+
+def opened_to_read(place: Store | str | Path, session_id: str, said: Settings, **given: Any) -> Session:
+    """The session of that id. `given` are the arguments of `open` that would be recorded. Raises InputError for any of
+    them, SessionNotFound, StoreError."""
+    if not session_id:
+        raise InputError("read_only: name the session that is to be read")
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"read_only: {name} cannot be set in a session that is open for reading only")
+    home = open_store(place, key=said.key, read_only=True) if isinstance(place, (str, Path)) else place
+    met: list[Problem] = []
+    store = ReadingStore(home, met.append)
+    try:
+        info = store.info(session_id)
+        session = Session(store, info, said, owns_store=home is not place, lease=ReadLease(session_id))
+    except BaseException:
+        if home is not place:
+            home.close()
+        raise
+
+    def warn(problem: Problem) -> None:
+        session._warn(f"record {problem.record} is damaged and left out: {problem.what}")
+
+    store.tell = warn
+    with session._events.opening():
+        for problem in met:
+            warn(problem)
+    return session
+
 
 _LOG = logging.getLogger("turnlog")
 
@@ -408,3 +444,87 @@ def _new_id(store: Store, title: str) -> str:
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "session"
     stamp = re.sub(r"[^0-9]", "", utc_now())
     return f"{words}-{stamp}"
+
+
+# -- opening a session without blocking an event loop ----------------------------------------------
+
+_P = ParamSpec("_P")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
+"""Seconds between two attempts to open a session that somebody else has."""
+
+
+class _Opening:
+    """A session that is opened in a thread, and closed there if the task that waits for it is cancelled."""
+
+    def __init__(self, call: Callable[[], Session]) -> None:
+        self._call = call
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._unwanted = False
+
+    def run(self) -> Session:
+        """Open the session."""
+        session = self._call()
+        with self._lock:
+            self._session = session
+            unwanted = self._unwanted
+        if unwanted:
+            session.close()
+        return session
+
+    def give_up(self) -> None:
+        """Nobody wants the session any more."""
+        with self._lock:
+            self._unwanted, opened = True, self._session
+        if opened is not None:
+            opened.close()
+
+
+def _in_turns(opens: Callable[_P, Session]) -> Callable[_P, Coroutine[Any, Any, Session]]:
+    """`opens`, awaited: it is tried without waiting, again and again, so that no thread waits for another owner."""
+
+    @wraps(opens)
+    async def opened(*given: _P.args, **named: _P.kwargs) -> Session:
+        wait = wait_given(named.get("wait", WAIT))
+        at_once: Any = opens
+        call = partial(at_once, *given, **{**named, "wait": 0})
+        end, pause = time.monotonic() + wait, _FIRST_PAUSE
+        while True:
+            opening = _Opening(call)
+            try:
+                session = await in_thread(opening.run)
+            except asyncio.CancelledError:
+                opening.give_up()
+                raise
+            except SessionBusy:
+                if time.monotonic() >= end:
+                    raise
+            else:
+                session._wait = session._turn.wait = wait
+                return session
+            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    return opened
+
+
+aopen = _in_turns(open)
+aopen.__doc__ = """As `turnlog.open`, for `await`: reading from disk and waiting for another owner do not stop the event
+loop. A session that comes when the task was cancelled is closed again."""
+
+
+# -- loading ahead of time what the first use would load -------------------------------------------
+
+
+def warm(target: Target | None = None) -> None:
+    """Load what the first session, and with a `target` the first request, would load: modules, the table of models, the
+    vocabulary that counts tokens. Call it when a service starts, so that the first user does not wait. Nothing is read
+    from or written to a store."""
+    _ = SqliteStore
+    with open("warm", store=MemoryStore(), target=target, settings=Settings()) as session:
+        with session.turn("Are you there?"):
+            session.assistant("Yes.")
+        if target is not None:
+            session.request().json()
+    gc.collect()

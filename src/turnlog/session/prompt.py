@@ -10,14 +10,26 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError
+from ..log.budget import PromptRecord, PromptSection
 from ..log.messages import Message, Text, Tool, ToolCall, text_of, tool_called
-from ..log.prompt import PromptRecord, PromptSection
 from ..log.records import Body, MessageRecord, Record
 from ..log.store import RecordStore
-from ..prompt.compose import Standing, composed, start_text
-from ..prompt.conditions import Facts
-from ..prompt.late import block_of, block_that_ends, text_told
-from ..prompt.sections import Section, capped, is_reserved, replaced, section_given, text_said, tokens_in
+from ..prompt.sections import (
+    Facts,
+    Section,
+    Standing,
+    block_of,
+    block_that_ends,
+    capped,
+    composed,
+    is_reserved,
+    replaced,
+    section_given,
+    start_text,
+    text_said,
+    text_told,
+    tokens_in,
+)
 from ..redaction import RedactingStore
 from ..skills.catalogue import TOOLS, list_of_tools
 from ..view.fold import as_shown

@@ -27,13 +27,12 @@ from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
 from ..view.repair.pairing import may_answer
-from .answer import RESPONSE, Answer, is_stream, told_apart, whole_of
+from .answer import RESPONSE, Answer, Receiving, is_stream, told_apart, whole_of
 from .caches import doubt
 from .checkpoint import Checkpoints
 from .inputs import Content, outcome_given, parts_of
 from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
-from .receiving import Receiving
 from .state import Context
 
 _RACES = 8

@@ -11,12 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..log.budget import PromptRecord
 from ..log.messages import Message, Tool, ToolCall, text_of, tool_called
-from ..log.prompt import PromptRecord
 from ..log.records import Configuration, Decision, MessageRecord, Record
 from ..log.store import RecordStore
-from ..prompt.late import block_that_ends
-from ..prompt.sections import length_within, tokens_in
+from ..prompt.sections import block_that_ends, length_within, tokens_in
 from ..requests.deferred import found_tools
 from ..skills.catalogue import schema_text
 from ..view.compaction.blocks import Item

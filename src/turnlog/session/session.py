@@ -33,27 +33,24 @@ from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, Watches, folder_given
 from .answer import Answer
-from .cache_report import CacheReport
+from .caches import CacheReport
 from .compactor import Compaction, Compactor
 from .configure import Configurer
 from .events import Event, Events, Feed
 from .exclusions import exclusion_for, readmission_for
-from .going_on import Calls
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, outcome_given, parts_of, target_given
 from .inspect import WindowUse, explained
-from .memory import SessionMemory
 from .open_turn import OpenTurn
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
-from .recall import recalled_for
+from .recall import SessionMemory, recalled_for
 from .recorder import Journal
-from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
-from .resources import Services
+from .recovery import Calls, Change, Resumed, begin, changes_of, recover, situation_of
+from .resources import Services, in_thread
 from .skills import SessionSkills
 from .state import Context
-from .threads import in_thread
 from .turn import Turn
 
 

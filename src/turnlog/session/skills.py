@@ -14,10 +14,10 @@ from ..errors import InputError, text_given
 from ..log.messages import Message, Opaque, Outcome, Text, Tool, ToolCall, parse_arguments
 from ..log.records import Body, MessageRecord
 from ..models.target import Target
-from ..prompt.late import block_of
+from ..prompt.sections import block_of
 from ..providers import provider
 from ..providers.protocol import OnDemand
-from ..requests.disclosed import native
+from ..requests.deferred import native
 from ..skills.catalogue import SKILLS, list_of_skills, schema_text
 from ..skills.folder import Skill
 from ..skills.ready import FIND_TOOLS, LOAD_SKILL, USE_TOOL, found_by

@@ -2,47 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from threading import RLock
 
+import msgspec
+
 from ..log.actions import HIDING
 from ..log.budget import USUAL_STRATEGY, Budget, Strategy, Terms, Thresholds
+from ..log.messages import Media, Tool, images_in, media_parts
 from ..log.records import Configuration, Decision, Record, UsageRecord
-from ..log.store import Store
+from ..log.store import RecordStore, Store
 from ..log.usage import Count
 from ..models.target import Target
+from ..providers.protocol import BlobReader
 from ..requests.appended import Ways
 from ..requests.build import Builder, build
-from ..requests.conversation import Conversation
+from ..requests.carried import are_carried
+from ..requests.pieces import Conversation
 from ..requests.prompt_cache import Sent, cache_prices
 from ..requests.repaired import RepairedView
 from ..requests.request import Request
-from ..requests.size import Sizings
+from ..requests.size import Sizing, Sizings
+from ..requests.translate import plan
 from ..summarize.orders import orders_of
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
-from ..view.bound_reasoning import bindings_of
+from ..view.bound_reasoning import Bound, bindings_of
 from ..view.compaction.blocks import Item
+from ..view.compaction.curation import Curation
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
+from ..view.curate.conversation import Rules, outputs_of
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
+from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
-from ..view.types import Shown
-from .builders import Builders
+from ..view.types import Shown, starts_turn
 from .caches import Caches, marks_wanted
 from .changes import Changes, folding
-from .curation import SessionCuration
-from .loader import gap_tokens, known_fate, newest_bills, reach_for, read_landmarks, read_window, usual_reach
-from .marks import mark_edits, marked
-from .originals import ImageNumbers, Originals
+from .exclusions import mark_edits, marked
+from .loader import (
+    ImageNumbers,
+    Originals,
+    gap_tokens,
+    known_fate,
+    newest_bills,
+    reach_for,
+    read_landmarks,
+    read_window,
+    usual_reach,
+)
 from .sections import Sections
-from .tally import Tally, items_of
 from .versions import version_decision
+
+# -- the messages that are in memory of a session, with their sizes, and what they add up to -------
+
+
+class Tally:
+    """The tokens, turns, images and media of the messages added, and their calls without results.
+
+    `tokens` is the size before the curation of tool output, so what is kept in memory does not depend on that.
+    """
+
+    def __init__(self) -> None:
+        self.tokens = self.turns = self.images = 0
+        self.media: list[Media] = []
+        self.pairing = Pairing()
+
+    def add(self, item: Item) -> None:
+        """Add a message as it is before curation."""
+        message = item.shown.message
+        self.tokens += item.tokens
+        self.turns += starts_turn(item.shown)
+        self.images += images_in(message)
+        self.media += media_parts(message)
+        self.pairing.see(item.shown)
+
+    def is_over_caps(self, strategy: Strategy) -> bool:
+        """Whether there are more turns or images than a strategy shows."""
+        turns, images = strategy.max_history_turns, strategy.max_history_images
+        return (turns is not None and self.turns > turns) or (images is not None and self.images > images)
+
+
+def items_of(
+    shown: Iterable[tuple[int, Shown, Shown]],
+    records: Mapping[int, Record],
+    stand_ins: Mapping[int, Iterable[int]],
+    sizing: Sizing,
+) -> Iterator[Item]:
+    """Messages with their sizes. `shown`: for each message the number of the record where it stands, the message as it
+    is shown, and the message as it is on record. `stand_ins`: by record number of a decision, the recorded token counts
+    of the messages that it put there."""
+    sizes = {n: iter(known) for n, known in stand_ins.items()}
+    for place, now, raw in shown:
+        if now is raw and not now.stands_in and now.treatment != "appended":
+            yield sizing.item(now, records[place])
+            continue
+        size = next(sizes[now.records[0]], None) if now.stands_in else None
+        yield Item(now, size or sizing.message(now.message), raw, place)
+
+
+# -- curates the tool outputs of a session on their way into its view ------------------------------
+
+
+class SessionCuration(Curation):
+    """The curator of one session's views, which follows its configurations."""
+
+    def __init__(self, store: RecordStore, session_id: str) -> None:
+        self._rules = Rules()
+        super().__init__(self._rules)
+        self._store = store
+        self._id = session_id
+        self._read = 0  # the last record whose rule is known
+        self.pinned: frozenset[int] = frozenset()
+        """The numbers of the records that a user pinned: their messages are not curated."""
+        self._also: frozenset[int] = frozenset()
+
+    def load(self, decisions: Mapping[int, Decision]) -> None:
+        """Begin a view anew. `decisions` are those in force."""
+        for record in self._store.of_kinds(self._id, ("configuration",), first=self._read + 1):
+            self.take(record)
+        self.pinned = frozenset(decision.first for decision in decisions.values() if decision.action == "pin")
+        self._also = outputs_of(decisions.values())
+        self.begin(self.pinned, self._also)
+
+    def is_curated(self, n: int) -> bool:
+        """Whether the outputs of a record are curated, by the rule in force when it was recorded or by a decision."""
+        return self._rules.at(n).on or n in self._also
+
+    def take(self, record: Record) -> None:
+        """Take in a configuration."""
+        if record.n > self._read:
+            self._rules.take(record)
+            self._read = record.n
+
+
+# -- the builders of a session's requests, one for each way in which requests are made -------------
+
+_KEPT = 3
+"""So many builders are kept. Each remembers what it built last."""
+
+
+class Builders:
+    """The last builders of a session; `bindings` are those of its answers and compactions, by record."""
+
+    def __init__(
+        self, blob: BlobReader, sizing: Callable[[Counter], Sizing], records: Callable[[], Iterable[Record]]
+    ) -> None:
+        self.bindings: dict[int, Bound] = {}
+        self._records = records
+        self._blob = blob
+        self._sizing = sizing
+        self._made: list[tuple[Target, tuple[Tool, ...], Builder]] = []
+
+    def of(self, configuration: Configuration, aim: Target, tools: tuple[Tool, ...]) -> Builder:
+        """The builder of requests for a target that declare these tools at their beginning."""
+        for target, declared, builder in self._made:
+            if target == aim and declared == tools:
+                return builder
+        sizing = self._sizing(counter_for(aim.provider, aim.model))
+        said = (record.message for record in (self._records() if are_carried(tools, aim.provider) else ()))
+        messages = (message for message in said if message is not None)
+        ways = plan(msgspec.structs.replace(configuration, tools=tools), aim, messages=messages)
+        made = Builder(ways, self._blob, sizing, self.bindings)
+        self._made = [(aim, tools, made), *self._made[: _KEPT - 1]]
+        return made
+
+    def clear(self) -> None:
+        """Drop all of them: the configuration changed."""
+        self._made.clear()
+
 
 Summarise = Callable[[SummaryRequest], Summary]
 """Writes a summary."""

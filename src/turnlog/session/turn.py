@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -12,35 +12,71 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..errors import InputError, TurnCancelled, cancellations, described, text_given
 from ..log.messages import Message, Outcome, ToolCall, ToolResult
-from ..log.records import (
-    Approval,
-    Body,
-    FileChange,
-    MessageRecord,
-    Record,
-    TurnClosed,
-    TurnOpened,
-)
+from ..log.records import Approval, Body, FileChange, MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened
 from ..models.target import Target
 from ..providers.protocol import Delta
 from ..requests.request import Request
+from ..view.fold import is_answer
 from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
 from ..workspace.watch import FileRecorder
-from .answer import Answer, is_stream
-from .breaks import Breaks
-from .going_on import Calls, calls_given, resumption
+from .answer import GONE, Answer, Receiving, is_stream
 from .inputs import Content, parts_of
-from .open_turn import OpenTurn
-from .receiving import GONE, Receiving
+from .open_turn import OpenTurn, ToolRun, denied
+from .reader import SessionLog
 from .recorder import Journal, asynchronous
-from .recovery import told
-from .threads import closed, recorded
-from .tool_run import ToolRun, denied
+from .recovery import Calls, calls_given, resumption, told
+from .resources import closed, recorded
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+# -- how the answers of a turn broke off -----------------------------------------------------------
+
+
+class Breaks:
+    """Whether the last answer of a turn broke off, and why. A stream that breaks leaves an answer that broke off,
+    whoever catches its error; `is_asked` is False for one that was refused before it was asked for anything."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self._reason = ""
+        self._last = 0  # number of the last record then
+        self.is_asked = False
+
+    def received(self, answer: Answer, *, late: bool = False) -> None:
+        """An answer is on record; if `late`, others may be behind it."""
+        body = answer.record.body
+        self._reason = body.reason if isinstance(body, PartialAnswer) else ""
+        self._last = answer.record.n if late else self._last
+
+    def broke(self, error: BaseException, first: int) -> None:
+        """The stream that was received ended with an error; `first` is a record before it."""
+        if self.is_asked:
+            self._reason = described(error)
+            self._last = max(record.n for record in self._log.records(first))
+
+    @contextmanager
+    def of_stream(self, first: int) -> Iterator[None]:
+        """Around a stream that is received."""
+        self.is_asked = False
+        try:
+            yield
+        except BaseException as error:
+            self.broke(error, first)
+            raise
+
+    @property
+    def reason(self) -> str:
+        """Why the last answer broke off; empty if it did not, or if a whole one came behind it, by whatever way."""
+        if not self._reason:
+            return ""
+        since = self._log.records(self._last + 1)
+        answered = any(isinstance(record.body, MessageRecord) and is_answer(record) for record in since)
+        return "" if answered else self._reason
+
 
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
 

@@ -8,6 +8,7 @@ refers to the log with the records before. When a session is deleted, its log st
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -16,7 +17,7 @@ from time import time_ns
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import CorruptRecord, SessionNotFound, flag_given
+from ..errors import CorruptRecord, SessionNotFound, StoreKeyError, flag_given
 from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
@@ -39,8 +40,7 @@ from ..log.store import (
     utc_now,
 )
 from .billing import billed_once
-from .blob_gc import unused
-from .blobs import BlobCheck, Put, is_blob_name, named, whole_blob
+from .blobs import BlobCheck, Put, is_blob_name, named, unused, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
 from .labels import KnownLabels, labels_given
 from .leases import FolderLocks, Lease, LocalLocks, unowned
@@ -57,7 +57,42 @@ from .records import (
     storable,
 )
 from .search import Search, scan
-from .segments import Segment, segments_of_log, unshared
+from .session_rows import Segment, segments_of_log, unshared
+
+# -- the lock of an encrypted store on disk: the store's data key, encrypted with the user's ke ----
+
+
+class KeySlot(ABC):
+    """The place of the lock of the store at `place`. `opened_by_key`: the store was opened with a key."""
+
+    def __init__(self, place: object, *, opened_by_key: bool) -> None:
+        self._place = place
+        self._opened_by_key = opened_by_key
+
+    @abstractmethod
+    def read(self) -> bytes | None:
+        """The lock; None if the store is not encrypted."""
+
+    @abstractmethod
+    def write(self, lock: bytes, *, was: bytes | None) -> bool:
+        """Replace the lock `was` by `lock`; False if the store has another lock by now. The first lock (`was` is None)
+        requires an empty store: raises StoreKeyError otherwise."""
+
+    def check(self) -> None:
+        """Raises StoreKeyError if the store is encrypted and was opened without a key, because then nothing in it can
+        be read."""
+        if not self._opened_by_key and self.read() is not None:
+            raise StoreKeyError(
+                f"{self._place} is encrypted: open it with open_store(path, key=...), on the command line with --key "
+                "WHERE or TURNLOG_KEY; nothing was read"
+            )
+
+    def _not_empty(self) -> StoreKeyError:
+        return StoreKeyError(
+            f"{self._place} contains sessions or files that are not encrypted: open it without a key, or copy it into "
+            "a new, encrypted store with `turnlog copy`"
+        )
+
 
 _BATCH = 128
 """How many records are fetched at a time."""

@@ -5,15 +5,33 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BlobMissing, text_given
 from ..log.messages import sha256_hex
-from ..log.store import Problem
+from ..log.store import Problem, Swept
 from .folders import refusals, write_whole
+
+# -- finds blobs that no record refers to any more -------------------------------------------------
+
+
+def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
+    """The names of the blobs that may be removed, because they are old enough and none of `records` refers to them; and
+    the result to report. `records` must be all records of the store."""
+    free = {name.encode() for name in blobs}
+    if free:
+        for raw in records:
+            free.difference_update(names_in(raw))
+            if not free:
+                break
+    until = time.time() - grace
+    names = {name for name in map(bytes.decode, free) if blobs[name].at <= until}
+    return names, Swept(len(names), sum(blobs[name].size for name in names), len(free) - len(names))
+
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 

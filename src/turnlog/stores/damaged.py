@@ -14,7 +14,7 @@ from .billing import billed_once
 from .blobs import BlobCheck
 from .records import blob_names, damage_in, damaged_session, numbered, of_any
 from .search import Search
-from .segments import Segment
+from .session_rows import Segment
 from .wrapper import StoreWrapper
 
 WHOLE = "what is stored with it is damaged; the record itself is whole"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .._platform.handles import CAN_REPLACE_OPEN, open_handle
+from .._platform.files import CAN_REPLACE_OPEN, open_handle
 from ..errors import StoreError
 
 

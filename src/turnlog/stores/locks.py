@@ -17,7 +17,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from threading import Condition
 
-from .._platform.handles import open_handle
+from .._platform.files import open_handle
 from ..errors import StoreError, StoreGone
 from ..log.store import check_session_id, file_name, is_plain_id
 

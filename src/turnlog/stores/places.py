@@ -3,19 +3,72 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from .. import stores
+from .._platform.one_line import is_server, without_password
 from .._platform.paths import data_folder, from_here, from_home
-from .._platform.urls import is_server, without_password
-from ..errors import InputError, StoreError, StoreNotFound, flag_given, kind_given
+from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound, flag_given, kind_given, no_store
 from ..log.store import Store
-from .absent import AbsentStore
-from .durability import Durability
+from .base import BaseStore, Log
+from .blobs import Put
 from .encrypted.keys import KeySource
 from .folders import make_private
+from .presence import Durability
+
+# -- a store that does not exist, open for reading: it has no sessions -----------------------------
+
+
+class AbsentStore(BaseStore):
+    """What `open_store(place, read_only=True)` returns if there is no store at `place`. `is_there` says whether
+    somebody has made it since: then this object, which would go on saying that there is nothing, raises StoreError."""
+
+    def __init__(self, place: str, is_there: Callable[[], bool]) -> None:
+        super().__init__()
+        self._place = place
+        self._is_there = is_there
+
+    def _logs(self) -> tuple[Log, ...]:
+        if self._is_there():
+            raise StoreError(f"the store {self._place} was made after it was opened for reading here: open it again")
+        return ()
+
+    def _find(self, session_id: str) -> Log:
+        self._logs()
+        raise SessionNotFound(str(no_store(self._place)))
+
+    def _blob(self, name: str) -> bytes | None:
+        self._logs()
+        return None
+
+    def _blobs(self) -> Mapping[str, Put]:
+        self._logs()
+        return {}
+
+    def _rows(self, key: int, first: int, last: int) -> Sequence[bytes]:
+        return ()
+
+    def _save(self, log: Log, rows: Mapping[int, bytes]) -> None:
+        raise self._refusal()
+
+    def _cut(self, key: int, after: int) -> None:
+        raise self._refusal()
+
+    def _save_blob(self, name: str, data: bytes) -> None:
+        raise self._refusal()
+
+    def _remove_blobs(self, names: Iterable[str]) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> StoreError:
+        return StoreError(f"the store {self._place} is open for reading only, and does not exist")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 _MEMORY = ":memory:"
 _SQLITE_URL = "sqlite:///"

@@ -36,15 +36,22 @@ from ..log.records import (
 )
 from ..log.store import Draft, Store
 from ..log.usage import Count, Usage
-from .bills import check_usage
-from .forks import check_delete, check_forks
-from .kinds import check_kinds
 from .leases import check_leases
 from .probing import content, raises, said, texts
-from .retained import check_holds, check_inventory, check_reclaim
-from .rewrites import check_rewrite
-from .searches import check_labels, check_search
-from .sweeps import check_blobs, check_sweep
+from .promises import (
+    check_blobs,
+    check_delete,
+    check_forks,
+    check_holds,
+    check_inventory,
+    check_kinds,
+    check_labels,
+    check_reclaim,
+    check_rewrite,
+    check_search,
+    check_sweep,
+    check_usage,
+)
 
 _TIME = "2026-01-02T03:04:05.678Z"
 

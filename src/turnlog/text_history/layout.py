@@ -13,8 +13,7 @@ from .._platform.units import counted
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import Entry, entries_of
 from ..view.types import Shown, starts_turn
-from .frame import Frame, Sections
-from .quoting import is_gap, joined, quoted
+from .frame import Frame, Sections, is_gap, joined, quoted
 from .sizes import Sizes
 
 Level = Literal["verbatim", "moderate", "strong"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..log.messages import Message, Text
 from ..summarize.transcript import Entry
 from ..tokens.protocol import Counter
-from .quoting import quoted
+from .frame import quoted
 
 _LONG, _SAMPLE = 1_000, 100
 """Characters of a text that is not counted whole, and of each of the three samples that are counted of it."""

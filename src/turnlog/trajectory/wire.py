@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from .._platform.encoding import plain_utf8
+from .._platform.one_line import plain_utf8
 from ..log.messages import nested_deeper
 from .images import from_base64, misfit
 from .values import Region, StepResponse, Turn

@@ -12,7 +12,7 @@ from judging import numbered
 from turnlog.log.messages import Message, Opaque, Text
 from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.view.repair.own_calls import own_calls
+from turnlog.view.repair.repair import own_calls
 from turnlog.view.types import Edit
 
 ANTHROPIC = provider("anthropic").rules(target("anthropic", "claude-sonnet-4-5"), {})

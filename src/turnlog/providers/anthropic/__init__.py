@@ -7,19 +7,15 @@ from ..protocol import Provider
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
-from .known import declares, knows, unread_media
-from .on_demand import ON_DEMAND
 from .parse import parse
+from .parts import declares, knows, unread_media
 from .render import render
 from .response import STOPS, parse_response
-from .rules import rules
+from .rules import SIGNS, rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .schema import BODY
-from .signs import SIGNS
 from .stream import StreamAssembler
-from .tool_changes import tool_changes
-from .tool_choice import tool_choice, with_tool_choice
-from .tool_search import SEARCH_TOOL, tool_news
+from .tools import ON_DEMAND, SEARCH_TOOL, tool_changes, tool_choice, tool_news, with_tool_choice
 
 __all__ = ["PROVIDER"]
 

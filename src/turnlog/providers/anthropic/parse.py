@@ -21,8 +21,8 @@ from ...log.messages import (
 )
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..reading import string, without
 from ..schema import Many, check_depth, check_types
+from ..spelling import string, without
 from .form import FORMS, NAME
 from .media import read_media
 from .parts import (

@@ -23,14 +23,14 @@ from ...log.records import Configuration
 from ...models.target import Target
 from ...view.repair.media_room import longest_side
 from ...view.types import Edit, Shown
-from ..losses import Losses
+from ..edits import Losses
 from ..protocol import BlobReader, Rendered
-from ..reading import without
+from ..spelling import without
 from .form import FORMS, NAME
-from .known import is_block
 from .media import media_block, payload_of
 from .parts import (
     call_block,
+    is_block,
     plain_content,
     reasoning_block,
     result_block,

@@ -11,11 +11,11 @@ from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.usage import Usage, tokens_billed
-from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
+from ..openai_breakpoints import claude_miss
 from ..protocol import Reply, Stop
-from ..reading import inner, string
 from ..schema import check_depth, check_types, prune
+from ..spelling import inner, string
 from .compaction import compacted
 from .parse import read_blocks
 from .schema import BLOCK, RESPONSE

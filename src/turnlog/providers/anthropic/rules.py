@@ -12,9 +12,45 @@ from typing import Any
 from ...models.abilities import Abilities
 from ...models.target import Target
 from ...view.rules import Rules
-from .betas import TOOL_CHANGES, betas_in
+from ..signs import Signs
 from .form import NAME
 from .parts import NO_OUTPUT
+from .schema import BLOCK
+from .schema_tools import TOOL
+
+# -- the words of requests to the Messages API -----------------------------------------------------
+
+SIGNS = Signs(
+    blocks=BLOCK,
+    roles=frozenset({"user", "assistant", "system"}),
+    later_roles=frozenset({"system"}),  # the first system text is in the setting `system`
+    message_keys=frozenset({"clear_at", "output_config"}),
+    tools=TOOL,
+    # Bedrock puts a region and the maker before the name, or the whole ARN of an inference profile.
+    models=r"(arn:.*/)?([\w-]+\.)*claude",
+    urls=r"/messages\b|/model/[^/]*anthropic[^/]*/invoke",
+)
+
+
+# -- the beta features that requests ask for by a header, as far as settings name them -------------
+
+TOOL_CHANGES = frozenset({"mid-conversation-tool-changes-2026-07-01", "inline-tools-2026-09-15"})
+"""What a request needs that adds and removes tools in the middle of a conversation. Source:
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages."""
+
+_HEADER = "anthropic-beta"
+
+
+def betas_in(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The beta features that these settings ask for."""
+    listed = (settings.get(key) for key in ("betas", "anthropic_beta"))
+    named = [each for given in listed if isinstance(given, (list, tuple)) for each in given]
+    headers = settings.get("extra_headers")
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        if str(name).lower() == _HEADER and isinstance(value, str):
+            named += value.split(",")
+    return frozenset(each.strip() for each in named if isinstance(each, str))
+
 
 _MANY_TOKENS = 1_000_000
 """Models with a window of this many tokens accept 600 images and documents, others 100 ("too many images and documents:

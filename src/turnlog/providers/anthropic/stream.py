@@ -18,9 +18,9 @@ from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.usage import tokens_billed
 from ..error_bodies import error_chunk
 from ..protocol import Delta, Reply
-from ..reading import inner, string
 from ..schema import check_types
 from ..sdk_objects import plain
+from ..spelling import inner, string
 from .form import NAME
 from .response import BESIDE, INPUT, read_reply
 from .schema import EVENT

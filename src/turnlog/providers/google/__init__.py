@@ -6,17 +6,15 @@ from .. import CONVERSATIONS
 from ..protocol import Provider
 from .enums import STOPS
 from .form import NAME
-from .known import declares, knows, unread_media
+from .keys import sdk_arguments
 from .parse import parse
+from .parts import declares, knows, unread_media
 from .render import render
-from .response import parse_response
-from .rules import SETTING_PATHS, rules
+from .rules import SETTING_PATHS, SIGNS, rules
 from .sanitize import sanitize
 from .schema import BODY
-from .sdk import sdk_arguments
-from .signs import SIGNS
-from .stream import StreamAssembler
-from .tool_choice import tool_choice, with_tool_choice
+from .stream import StreamAssembler, parse_response
+from .tools import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER", "sdk_arguments"]
 

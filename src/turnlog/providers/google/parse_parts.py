@@ -20,7 +20,7 @@ from ...log.messages import (
 )
 from ..gemini import base64_words, file_media, plain_mime
 from ..media_bytes import decode_base64, keep
-from ..reading import string
+from ..spelling import string
 from .form import FORMS, NAME
 from .keys import DATA, camel, find
 from .parts import call_part, media_part, reasoning_part, result_part, text_part

@@ -23,8 +23,8 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Edit, Shown
+from ..edits import Losses
 from ..gemini import unsendable
-from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
 from .form import FORMS, NAME, spelled

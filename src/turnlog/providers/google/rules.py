@@ -8,16 +8,24 @@ from typing import Any
 from ...log.messages import ToolCall
 from ...models.target import Target
 from ...view.rules import Rules
-from ..gemini import (
-    IMAGES_MAX,
-    INLINE_MAX,
-    MIMES,
-    NAME_MAX,
-    NAME_PATTERN,
-    input_media,
-)
+from ..gemini import IMAGES_MAX, INLINE_MAX, MIMES, NAME_MAX, NAME_PATTERN, input_media
+from ..signs import Signs
 from .form import NAME, spelled
 from .parts import call_part
+from .schema import PART
+
+# -- the words of generateContent requests ---------------------------------------------------------
+
+SIGNS = Signs(
+    blocks=PART,
+    content="parts",
+    # "single turn requests end with a user role or the role field is empty"
+    roles=frozenset({"user", "model", ""}),
+    single=(dict, str),
+    models=r"(models/|publishers/google/models/)?gemini",
+    urls=r":(stream)?[gG]enerateContent\b|:countTokens\b",
+)
+
 
 SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("generationConfig", "maxOutputTokens"),

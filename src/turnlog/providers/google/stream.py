@@ -7,24 +7,133 @@ A stream is a sequence of responses: texts in fragments, calls whole (Vertex can
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 from ...errors import FormatError
-from ...log.messages import Message, Part, Reasoning, Text, ToolCall
+from ...log.messages import Message, Part, Reasoning, Text, ToolCall, compact_json
 from ...log.usage import Usage, tokens_billed
-from ..error_bodies import error_chunk, error_text
+from ..error_bodies import answer_body, error_chunk, error_text
 from ..protocol import Delta, Reply
-from ..reading import inner
 from ..schema import check_types
 from ..sdk_objects import plain
+from ..spelling import inner
 from .enums import BLOCK_REASONS, FINISH_REASONS, enum_name
 from .form import NAME
 from .keys import FREE, camel, check_json
 from .parse_parts import PartReader
-from .partial_calls import PartialCall, starts_partial
 from .schema import RESPONSE
+
+# -- read a whole response as a stream of one chunk, so that both give the same answer -------------
+
+
+def parse_response(response: Any) -> Reply:
+    """Read a whole response: a GenerateContentResponse of the SDK, its JSON in either spelling, or the list of chunks
+    of a stream. Raises FormatError, also for an error body."""
+    whole = response[0] if isinstance(response, list) and len(response) == 1 else response
+    if isinstance(whole, Mapping):
+        answer_body(whole)
+    assembler = StreamAssembler()
+    assembler.feed(response)
+    if not assembler.begun:
+        raise FormatError(NO_RESPONSE, path="response")
+    return assembler.reply()
+
+
+# -- calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each fragment  ----
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
+_ESCAPED = re.compile(r"\\(['\"\\/])")
+_DIGITS, _STEPS = 5, 100
+"""Maximum number of digits of an index and of steps of a path, so that a fragment cannot make turnlog build huge
+values."""
+_VALUES = ("stringValue", "numberValue", "boolValue")
+
+
+def starts_partial(call: dict[str, Any]) -> bool:
+    """Whether this `functionCall` is the first fragment of a call."""
+    return bool(call.get("willContinue") or call.get("partialArgs"))
+
+
+class PartialCall:
+    """A call so far."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.complete = False
+        self._inner: dict[str, Any] = {}
+        self._others: dict[str, Any] = {}
+        self._arguments: Any = {}
+        self._open: tuple[str | int, ...] | None = None
+
+    def feed(self, part: dict[str, Any], call: dict[str, Any], where: str) -> None:
+        """Process the next fragment, whose path is `where`. Raises FormatError."""
+        self._others.update({key: value for key, value in part.items() if key != "functionCall"})
+        self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
+        self.name = self._inner.get("name", "")
+        if isinstance(call.get("args"), dict):
+            had = self._arguments if isinstance(self._arguments, dict) else {}
+            self._arguments = {**had, **call["args"]}
+        for i, piece in enumerate(call.get("partialArgs") or ()):
+            self._set(piece, f"{where}.partialArgs[{i}]")
+        self.complete = not call.get("willContinue")
+
+    def part(self) -> dict[str, Any]:
+        """The whole call as a wire part."""
+        return {"functionCall": {**self._inner, "args": self._arguments}, **self._others}
+
+    def fragment(self) -> ToolCall:
+        """The call so far, as a part that is never sent."""
+        call_id = self._inner.get("id", "")
+        return ToolCall(id=call_id, name=self.name, raw=compact_json(self._arguments), provider=NAME)
+
+    def _set(self, piece: dict[str, Any], where: str) -> None:
+        path = _path(piece.get("jsonPath") or "$", where)
+        value = next((piece[key] for key in _VALUES if key in piece), None)
+        if path == self._open and isinstance(value, str):
+            value = _get(self._arguments, path) + value
+        self._arguments = _put(self._arguments, path, value)
+        self._open = path if piece.get("willContinue") else None
+
+
+def _path(text: str, where: str) -> tuple[str | int, ...]:
+    steps: list[str | int] = []
+    for match in _STEP.finditer(text.removeprefix("$")):
+        key = next(group for group in match.groups() if group is not None)
+        if match.group(1) is None:
+            key = _ESCAPED.sub(r"\1", key)
+        if (match.group(4) is not None and len(key) > _DIGITS) or len(steps) == _STEPS:
+            raise FormatError("the path has too many steps or too large an index", path=f"{where}.jsonPath")
+        steps.append(int(key) if match.group(4) is not None else key)
+    return tuple(steps)
+
+
+def _get(value: Any, path: tuple[str | int, ...]) -> str:
+    """The text at `path`; "" if there is another value."""
+    for step in path:
+        try:
+            value = value[step]
+        except (IndexError, KeyError, TypeError):
+            return ""
+    return value if isinstance(value, str) else ""
+
+
+def _put(holder: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """`holder` with `value` at `path`; missing containers are created."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = list(holder) if isinstance(holder, list) else []
+        items += [None] * (step + 1 - len(items))
+        items[step] = _put(items[step], rest, value)
+        return items
+    keys = dict(holder) if isinstance(holder, dict) else {}
+    keys[step] = _put(keys.get(step), rest, value)
+    return keys
+
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})

@@ -15,11 +15,37 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...log.messages import Tool, free_text
-from ..losses import Losses
-from ..reading import string
-from .enums import SCHEMA_TYPES, enum_name
+from ..edits import Losses
+from ..gemini import choice_of
+from ..spelling import inner, string
+from .enums import MODES, SCHEMA_TYPES, enum_name
 from .form import FORMS, NAME, spelled
-from .keys import camel, find
+from .keys import camel, camel_deep, find
+
+# -- the tool choice, in common words and in this API's --------------------------------------------
+
+_WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
+
+
+def tool_choice(settings: Mapping[str, Any]) -> str | None:
+    """The tool choice in common words, None if there is no tool choice; the mode `VALIDATED` counts as `auto`."""
+    config = _calling(camel_deep(dict(settings)))
+    return choice_of(enum_name(config.get("mode"), MODES), config.get("allowedFunctionNames"), _WORDS)
+
+
+def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
+    """`settings` with a tool choice in common words."""
+    plain = camel_deep(settings)
+    config = {key: value for key, value in _calling(plain).items() if key != "allowedFunctionNames"}
+    if choice.startswith("tool:"):
+        config |= {"mode": "ANY", "allowedFunctionNames": [choice.removeprefix("tool:")]}
+    else:
+        config["mode"] = {"none": "NONE", "required": "ANY"}.get(choice, "AUTO")
+    return {**plain, "toolConfig": {**inner(plain, "toolConfig"), "functionCallingConfig": config}}
+
+
+def _calling(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return inner(inner(settings, "toolConfig"), "functionCallingConfig")
 
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:

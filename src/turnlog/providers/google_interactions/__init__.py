@@ -5,17 +5,15 @@ from __future__ import annotations
 from .. import CONVERSATIONS
 from ..protocol import Provider
 from .form import NAME
-from .known import declares, knows, unread_media
 from .parse import parse
+from .parts import declares, knows, unread_media
 from .render import render
 from .response import STOPS, parse_response
-from .rules import SETTING_PATHS, rules
+from .rules import SETTING_PATHS, SIGNS, rules
 from .sanitize import required_settings, sanitize
 from .schema import BODY
-from .signs import SIGNS
 from .stream import StreamAssembler
-from .tool_choice import tool_choice, with_tool_choice
-from .tool_search import SEARCH_TOOL, tool_news
+from .tools import SEARCH_TOOL, tool_choice, tool_news, with_tool_choice
 
 __all__ = ["PROVIDER"]
 

@@ -22,8 +22,8 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Shown
+from ..edits import Losses
 from ..gemini import unsendable
-from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from .form import FORMS, NAME
 from .parts import is_content, is_plain

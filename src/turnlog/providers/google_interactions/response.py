@@ -10,8 +10,8 @@ from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
-from ..reading import inner, string
 from ..schema import check_depth, check_types
+from ..spelling import inner, string
 from .form import NAME
 from .schema import RESPONSE
 from .steps import read_answer

@@ -7,17 +7,25 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import Rules
-from ..gemini import (
-    FILES,
-    IMAGES_MAX,
-    INLINE_MAX,
-    MIMES,
-    NAME_MAX,
-    NAME_PATTERN,
-    input_media,
-)
+from ..gemini import FILES, IMAGES_MAX, INLINE_MAX, MIMES, NAME_MAX, NAME_PATTERN, input_media
+from ..schema import Tagged
+from ..signs import Signs
 from .form import NAME
-from .schema import OWN_CALLS
+from .schema import CONTENTS, OWN_CALLS, STEP, TOOL
+
+# -- the words of requests to the Interactions API -------------------------------------------------
+
+SIGNS = Signs(
+    blocks=Tagged("type", CONTENTS),
+    items=Tagged("type", STEP.shapes, others=".+_result"),
+    single=(str, dict),
+    loose_blocks=True,
+    tools=TOOL,
+    settings=frozenset({"agent", "agent_config"}),
+    models=r"(models/)?(gemini|deep-research)",
+    urls=r"/interactions\b",
+)
+
 
 SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("generation_config", "max_output_tokens"),

@@ -25,7 +25,7 @@ from ...log.messages import (
 )
 from ..gemini import arguments_of
 from ..protocol import BlobReader
-from ..reading import string
+from ..spelling import string
 from .form import FORMS, NAME
 from .parts import is_plain, read_part, read_parts, write_part
 from .schema import CONTENTS

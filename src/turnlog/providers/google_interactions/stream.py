@@ -15,9 +15,9 @@ from ...log.messages import Part, compact_json, parse_arguments
 from ..error_bodies import error_chunk
 from ..media_bytes import decode_base64, encode_base64
 from ..protocol import Delta, Reply
-from ..reading import inner, string, without
 from ..schema import check_depth, check_types
 from ..sdk_objects import plain
+from ..spelling import inner, string, without
 from .response import clean, fragment, parse_response, read_response
 from .schema import EVENT, MEDIA, STEP
 from .steps import read_answer

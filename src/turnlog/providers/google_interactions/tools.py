@@ -5,10 +5,50 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...log.messages import Tool, free_text
-from ..losses import Losses
-from ..reading import string
+from ...log.messages import Opaque, Tool, free_text
+from ..edits import Losses
+from ..gemini import choice_of
+from ..protocol import ToolNews
+from ..schema import fitted
+from ..spelling import inner, string
 from .form import FORMS, NAME
+from .schema import TOOL
+
+# -- tools that a search adds to a conversation: `ToolSearchResultStep` of google-genai 3.4.0 ------
+
+SEARCH_TOOL = Tool("tool_search", kind="hosted", provider=NAME, data={"type": "tool_search"})
+
+
+def tool_news(part: Opaque) -> ToolNews:
+    """The functions in the result of a search."""
+    listed = part.data.get("result") if part.kind == "tool_search_result" and isinstance(part.data, Mapping) else None
+    return ToolNews(added=tuple(tool for tool in read_tools(fitted(listed, TOOL)) if tool.kind == "function"))
+
+
+# -- the tool choice, in common words and in this API's words --------------------------------------
+
+_WORDS = {"auto": "auto", "validated": "auto", "none": "none", "any": "required"}
+
+
+def tool_choice(settings: Mapping[str, Any]) -> str | None:
+    """The tool choice in common words, None if there is no tool choice; the mode `validated` counts as `auto`."""
+    choice = inner(settings, "generation_config").get("tool_choice")
+    names: Any = None
+    if isinstance(choice, dict):
+        allowed = inner(choice, "allowed_tools")
+        choice, names = allowed.get("mode"), allowed.get("tools")
+    return choice_of(choice, names, _WORDS)
+
+
+def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
+    """`settings` with a tool choice in common words; unchanged if they have that choice already."""
+    if tool_choice(settings) == choice:
+        return settings
+    name = choice.partition(":")[2]
+    said: Any = {"allowed_tools": {"mode": "any", "tools": [name]}}
+    if not name:
+        said = {"none": "none", "required": "any"}.get(choice, "auto")
+    return {**settings, "generation_config": {**inner(settings, "generation_config"), "tool_choice": said}}
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:

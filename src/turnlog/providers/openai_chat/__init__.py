@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from .. import CONVERSATIONS
 from ..protocol import OPENAI_SETTINGS, Provider
-from .breakpoints import mark_cache
 from .form import NAME
-from .known import declares, knows, unread_media
 from .parse import parse
+from .parts import declares, knows, unread_media
 from .render import render
 from .response import REFUSALS, STOPS, parse_response
-from .rules import rules
+from .rules import SIGNS, mark_cache, rules, tool_choice, with_tool_choice
 from .sanitize import sanitize
 from .schema import BODY
-from .signs import SIGNS
 from .stream import StreamAssembler
-from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER"]
 

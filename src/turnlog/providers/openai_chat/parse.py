@@ -24,8 +24,8 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ..edits import brief
 from ..protocol import Parsed
-from ..reading import string, without
 from ..schema import check_types
+from ..spelling import string, without
 from .form import FORMS, NAME
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire

@@ -23,7 +23,7 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Shown
-from ..losses import Losses
+from ..edits import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
 from .form import FORMS, NAME, spelled

@@ -14,8 +14,8 @@ from ...log.usage import Usage, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
-from ..reading import inner
 from ..schema import check_types
+from ..spelling import inner
 from .form import FORMS, NAME
 from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN

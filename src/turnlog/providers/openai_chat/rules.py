@@ -11,9 +11,80 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import RequiredWord, Rules
-from ..json_mode import JSON_PLEASE, is_json_mode
+from ..openai_breakpoints import Format, marker
+from ..schema import Tagged
+from ..signs import Signs
+from ..tool_declarations import JSON_PLEASE, is_json_mode
 from .form import NAME
-from .schema import OPAQUE_FIELDS, TOOLS_MAX
+from .schema import MESSAGE, OPAQUE_FIELDS, PARTS, REASONING_FIELDS, TOOL, TOOLS_MAX
+
+# -- which content of Chat Completions can have a prompt-cache breakpoint --------------------------
+
+_ROLES = frozenset({"system", "developer", "user", "tool"})
+
+
+def _holds(message: Mapping[str, Any]) -> str:
+    return "content" if message.get("role") in _ROLES else ""
+
+
+mark_cache = marker(Format("messages", "text", frozenset({"text", "image_url", "input_audio", "file"}), _holds))
+"""Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
+
+
+# -- the tool choice, in common words and in this API's --------------------------------------------
+
+_WORDS = ("auto", "none", "required")
+
+
+def tool_choice(settings: Mapping[str, Any]) -> str | None:
+    """The tool choice in common words, None if there is no tool choice. A choice among allowed tools counts as its
+    mode."""
+    value = settings.get("tool_choice", settings.get("function_call"))
+    if isinstance(value, str):
+        return value if value in _WORDS else None
+    if not isinstance(value, Mapping):
+        return None
+    allowed = value.get("allowed_tools")
+    if isinstance(allowed, Mapping):
+        return {"auto": "auto", "required": "required"}.get(str(allowed.get("mode")))
+    named = value.get("function") or value.get("custom") or value
+    name = named.get("name") if isinstance(named, Mapping) else None
+    return f"tool:{name}" if isinstance(name, str) and name else None
+
+
+def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
+    """`settings` with a tool choice in common words."""
+    name = choice.partition(":")[2]
+    return {**settings, "tool_choice": {"type": "function", "function": {"name": name}} if name else choice}
+
+
+# -- the words of Chat Completions requests, and those of servers that imitate it ------------------
+
+_SERVERS = frozenset(
+    """
+    add_generation_prompt best_of cache_control chat_template chat_template_kwargs continue_final_message documents
+    dry_multiplier enable_thinking extra_body frequency_penalty_range guided_choice guided_grammar guided_json
+    guided_regex ignore_eos include_reasoning include_stop_str_in_output keep_alive length_penalty min_p min_tokens
+    mirostat mirostat_eta mirostat_tau models num_ctx options plugins preset prompt_mode prompt_truncate_len provider
+    random_seed reasoning reasoning_budget reasoning_format repeat_penalty repetition_penalty route safe_prompt
+    search_parameters session_id skip_special_tokens stop_token_ids structured_outputs thinking thinking_budget
+    thinking_config top_a top_k transforms typical_p usage use_beam_search web_search_options
+    """.split()
+)
+"""Settings of vLLM, SGLang, llama.cpp, Ollama, OpenRouter, LiteLLM, Mistral, DeepSeek, Moonshot, Z.ai, Qwen and xAI, as
+their API references list them."""
+
+SIGNS = Signs(
+    blocks=Tagged("type", PARTS),
+    roles=frozenset(MESSAGE.shapes),
+    call_keys=frozenset({"tool_calls", "tool_call_id", "function_call"}),
+    message_keys=frozenset({"name", "refusal", "annotations", *REASONING_FIELDS, *OPAQUE_FIELDS}),
+    tools=TOOL,
+    settings=_SERVERS,
+    models=r"gpt-|chatgpt-|o\d|[\w.-]+/",  # gateways name a model by a path
+    urls=r"/chat/completions\b",
+)
+
 
 _MIMES = frozenset(
     """image/png image/jpeg image/jpg image/gif image/webp application/pdf

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from .. import CONVERSATIONS
 from ..protocol import OPENAI_SETTINGS, Provider
-from .breakpoints import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
-from .known import declares, knows, unread_media
-from .on_demand import ON_DEMAND
-from .parse import parse
+from .items import parse
+from .parts import declares, knows, unread_media
 from .render import render
 from .response import REFUSALS, STOPS, parse_response
-from .rules import rules
+from .rules import SIGNS, mark_cache, rules
 from .sanitize import sanitize
 from .schema import BODY
-from .signs import SIGNS
 from .stream import StreamAssembler
-from .tool_choice import tool_choice, with_tool_choice
-from .tool_search import SEARCH_TOOL, client_tools, tool_news
+from .tools import ON_DEMAND, SEARCH_TOOL, client_tools, tool_choice, tool_news, with_tool_choice
 
 __all__ = ["PROVIDER"]
 

@@ -21,8 +21,7 @@ from ...log.messages import (
     text_of,
 )
 from ..protocol import BlobReader
-from ..reading import inner, string
-from ..spelling import spell
+from ..spelling import inner, spell, string
 from .form import FORMS, NAME
 from .item_types import CALLS, RESULTS
 from .parts import read_content, write_content, write_part

@@ -5,34 +5,162 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..._platform.units import an
-from ...log.messages import (
-    Form,
-    Media,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-    Unknown,
-)
+from ...log.messages import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
 from ...log.records import Configuration
 from ...models.target import Target
-from ...view.types import Edit, Shown
-from ..losses import Losses
+from ...view.types import Edit, Loss, Shown
+from ..edits import Losses
 from ..protocol import BlobReader, Rendered
 from ..schema import fits
 from .calls import call_type, read_type, result_type, write_call, write_result
 from .form import FORMS, NAME
-from .item_ids import Entry, without_refused_ids
-from .item_types import CALLS, ID_MAY_GO, id_fits
+from .item_types import CALLS, ID_MAY_GO, RESULTS, id_fits, item_type
 from .items import write_message, write_reasoning
 from .schema import ITEM
 from .tools import write_tool
+
+# -- remove item ids that the Responses API would refuse -------------------------------------------
+
+
+class Entry(Struct):
+    """An item to be sent.
+
+    `after` is the id of its reasoning, if its form contains it; `first`: the item directly followed the reasoning.
+    `open_end`: the item after it was left out. `renamed`: its id was removed.
+    """
+
+    item: dict[str, Any]
+    records: tuple[int, ...]
+    after: str = ""
+    first: bool = False
+    open_end: bool = False
+    renamed: bool = False
+
+    @property
+    def id(self) -> str:
+        """The item's id, "" if it has none that the provider could have assigned."""
+        found = self.item.get("id")
+        return found if isinstance(found, str) and self.type not in RESULTS and id_fits(self.item) else ""
+
+    @property
+    def type(self) -> str:
+        """The item's type."""
+        return item_type(self.item)
+
+
+class Kept(Struct, frozen=True):
+    """The entries of a part of a request, and the words that they give to later parts and ask of earlier ones."""
+
+    entries: list[Entry]
+    gives: frozenset[str]
+    asks: frozenset[str]
+
+
+def without_refused_ids(
+    entries: list[Entry], losses: list[Loss], earlier: Collection[str] = (), *, stored: bool
+) -> Kept:
+    """The entries without ids that would be refused; each removed id is a loss. `earlier` are the words of the parts
+    before these entries. `stored`: the provider stores the response."""
+    ids = frozenset(entry.id for entry in entries if entry.id)
+    asks = ids | {_sent(entry.after) for entry in entries if entry.after}
+    kept = _without_duplicates(entries, losses, earlier)
+    known = -1
+    while known < len(losses):  # a removed item may have been the reasoning or the follower of another
+        known = len(losses)
+        kept = _without_loose_reasoning(kept, losses, stored)
+        kept = _without_missing_reasoning(kept, losses, earlier)
+    reasoning = {_sent(entry.id) for entry in kept if entry.type == "reasoning" and entry.id}
+    return Kept(kept, ids | reasoning, asks)
+
+
+def _sent(reasoning_id: str) -> str:
+    """The word which says that reasoning is sent with its id."""
+    return f"reasoning {reasoning_id}"
+
+
+def _without_duplicates(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+    seen = set(earlier)
+    shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to these adds nothing
+    kept: list[Entry] = []
+    for entry in entries:
+        again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
+        if entry.id and not again:
+            seen.add(entry.id)
+        if not again or _drop_id(entry, "an item with this id comes earlier in the request", losses):
+            kept.append(entry)
+        elif kept:
+            kept[-1].open_end = True
+    return kept
+
+
+def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: bool) -> list[Entry]:
+    """Goes backwards, so that reasoning before removed reasoning is checked afterwards."""
+    kept: list[Entry] = []
+    gone = False
+    for entry in reversed(entries):
+        entry.open_end = entry.open_end or gone
+        follower = kept[-1] if kept and _is_models(kept[-1]) else None
+        gone = entry.type == "reasoning" and not _may_precede(entry, follower, losses, stored)
+        if not gone:
+            kept.append(entry)
+    return kept[::-1]
+
+
+def _may_precede(entry: Entry, follower: Entry | None, losses: list[Loss], stored: bool) -> bool:
+    """Whether reasoning may precede `follower`, the model's next item. Its id may be removed for that."""
+    if follower is None:
+        if entry.open_end:
+            losses.append(
+                Loss(
+                    "reasoning",
+                    "reasoning left out: the item that must follow it is not in this request",
+                    entry.records,
+                )
+            )
+        return not entry.open_end
+    own = follower.first and follower.after == entry.id and not follower.renamed
+    nameless = stored and follower.type == "message" and not follower.id
+    return not entry.id or (own and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
+
+
+def _without_missing_reasoning(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+    present = set(earlier)
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry.type == "reasoning":
+            present.add(_sent(entry.id))
+        missing = entry.type != "reasoning" and entry.id and entry.after and _sent(entry.after) not in present
+        if not missing or _drop_id(entry, f"its reasoning {entry.after} is not in this request", losses):
+            kept.append(entry)
+        elif kept:
+            kept[-1].open_end = True
+    return kept
+
+
+def _is_models(entry: Entry) -> bool:
+    if entry.type == "message":
+        return entry.item.get("role") == "assistant"
+    return entry.type not in RESULTS
+
+
+def _drop_id(entry: Entry, reason: str, losses: list[Loss]) -> bool:
+    """Remove the id of an entry; False if the item is useless without its id and must be removed as a whole."""
+    if entry.type == "reasoning" and not entry.item.get("encrypted_content"):
+        losses.append(Loss("reasoning", f"reasoning {entry.id} left out: {reason}", entry.records))
+        return False
+    if entry.type == "computer_call":
+        return True  # it must have an id and a result: leave it
+    if entry.type not in ID_MAY_GO:
+        losses.append(Loss("opaque", f"{entry.type} {entry.id} left out: {reason}", entry.records))
+        return False
+    losses.append(Loss("extra", f"id {entry.id} of {an(entry.type)} item left out: {reason}", entry.records))
+    entry.item = {key: value for key, value in entry.item.items() if key != "id"}
+    entry.renamed = True
+    return True
 
 
 def render(

@@ -8,11 +8,11 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
 from ...log.usage import Usage, tokens_billed
-from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
+from ..openai_breakpoints import openai_miss
 from ..protocol import Reply, Stop
-from ..reading import inner, string
 from ..schema import fits
+from ..spelling import inner, string
 from .calls import read_call
 from .compaction import OBJECT, compacted, new_window
 from .form import NAME

@@ -8,11 +8,53 @@ from typing import Any
 from ...log.messages import Message
 from ...models.target import Target
 from ...view.rules import RequiredWord, Rules
-from ..json_mode import JSON_PLEASE, is_json_mode
+from ..openai_breakpoints import Format, marker
+from ..schema import Tagged
+from ..signs import Signs
+from ..tool_declarations import JSON_PLEASE, is_json_mode
 from .form import FORMS, NAME
 from .item_types import CALLS, ELSEWHERE
 from .media import DOCUMENT_ENDINGS
-from .schema_tools import TOOLS_MAX
+from .schema import ANSWER_PARTS, INPUT_PARTS, ITEM
+from .schema_tools import TOOL, TOOLS_MAX
+
+# -- which content of the Responses API can have a prompt-cache breakpoint -------------------------
+
+_ROLES = frozenset({"system", "developer", "user"})
+
+
+def _holds(item: Mapping[str, Any]) -> str:
+    if item.get("type") == "function_call_output":
+        return "output"
+    return "content" if item.get("type", "message") == "message" and item.get("role") in _ROLES else ""
+
+
+mark_cache = marker(Format("input", "input_text", frozenset({"input_text", "input_image", "input_file"}), _holds))
+"""Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
+
+
+# -- the words of Responses requests, and those of servers that imitate the API --------------------
+
+_SERVERS = frozenset(
+    """
+    cache_salt chat_template_kwargs extra_body frequency_penalty min_p models plugins presence_penalty priority provider
+    reasoning_effort repetition_penalty response_format route seed session_id stop top_k
+    """.split()
+)
+"""Settings of vLLM, OpenRouter, LM Studio and LiteLLM, and those of Chat Completions that callers keep by habit."""
+
+SIGNS = Signs(
+    blocks=Tagged("type", {**INPUT_PARTS, **ANSWER_PARTS}),
+    roles=frozenset({"system", "developer", "user", "assistant"}),
+    message_keys=frozenset({"phase"}),
+    items=Tagged("type", ITEM.shapes, missing="message", others=".+_(call|call_output|output)"),
+    single=(str,),
+    tools=TOOL,
+    settings=_SERVERS,
+    models=r"gpt-|o\d|codex-|computer-use-|[\w.-]+/",
+    urls=r"/responses\b",
+)
+
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 # OpenAI's guide to images: at most 500 in one request; no refusal has been observed.

@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..._platform.msgspec_init import ready
+from ..._platform.lazy import ready
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo
 from ..records import storable
-from ..segments import Segment
+from ..session_rows import Segment
 from .vault import SALT_BYTES, Vault, new_salt
 
 _MARK = "sealed:"

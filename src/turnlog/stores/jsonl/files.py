@@ -32,15 +32,57 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from ..._platform.handles import CAN_REPLACE_OPEN, open_handle
-from ..._platform.msgspec_init import ready
+from ..._platform.files import CAN_REPLACE_OPEN, open_handle
+from ..._platform.lazy import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
 from ...log.store import Problem, file_name
 from ..folders import make_private, refusals, write_whole
-from .heads import read_head, write_head
 from .lines import Tail, find_tail, lines_backwards, missing
 from .packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
 from .torn import add_torn
+
+# -- heads: where a log of a JSONL store ended after the last append. One line of fixed length  ----
+
+_HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
+_TIME = re.compile("[!-~]{1,40}")
+
+
+def read_head(path: Path) -> Tail | None:
+    """The end of the log according to its head; None if there is no head or it cannot be read. Raises StoreError."""
+    with suppress(FileNotFoundError):
+        with refusals(path):
+            held = path.read_bytes()
+        found = _HEAD.fullmatch(held)
+        if found and _check(held[:-18]) == found[6]:
+            n, size, messages, total, time, _ = (group.decode().rstrip() for group in found.groups())
+            return Tail(int(size), int(n), int(messages), total, time)
+    return None
+
+
+def write_head(path: Path, tail: Tail, *, sync: bool) -> None:
+    """Write where a log ends, with one write in place: all heads have the same length.
+
+    If that fails, the head is removed: the end can also be found from the lines. An error here must not make a complete
+    append look like a failed one, which would then be repeated.
+    """
+    time = tail.updated if _TIME.fullmatch(tail.updated) else ""
+    held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()
+    try:
+        handle = open_handle(path, os.O_WRONLY | os.O_CREAT)
+        try:
+            os.write(handle, held + b" " + _check(held) + b"\n")
+            if sync:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _check(held: bytes) -> bytes:
+    return hashlib.sha256(held).hexdigest()[:16].encode()
+
 
 try:
     import fcntl

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ..._platform.handles import open_handle
+from ..._platform.files import open_handle
 from ..folders import write_whole
 from ..zstd import compressed, decompressed, size_of_frame
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...errors import CorruptRecord
 from ...log.records import Record
-from ..segments import segments_of_log
+from ..session_rows import segments_of_log
 from .files import Card, LogFolder
 from .lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
 

@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..._platform.handles import CAN_REPLACE_OPEN
+from ..._platform.files import CAN_REPLACE_OPEN
 from ...errors import CorruptRecord, InputError
 from ...log.codec import decode_record
 from ..folders import write_whole

@@ -6,6 +6,7 @@ covers the checksum of the line before.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -17,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from msgspec.structs import replace
 
-from ..._platform.handles import open_handle
+from ..._platform.files import open_handle
 from ..._platform.paths import from_here, from_home
 from ...errors import CorruptRecord, SessionNotFound, StoreError, StoreGone
 from ...log.messages import sha256_hex
@@ -36,12 +37,12 @@ from ...log.store import (
     folded_id,
     utc_now,
 )
-from ..base import BaseStore
-from ..blob_gc import unused
-from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..durability import Durability, check_durability
+from ..base import BaseStore, KeySlot
+from ..blobs import BlobFolder, is_blob_name, unused, whole_blob
+from ..folders import FREE_SOME, advice
 from ..labels import decoded_labels, has_labels, labels_given
 from ..leases import FolderLocks
+from ..presence import Durability, check_durability
 from ..records import (
     check_expected,
     check_free,
@@ -49,23 +50,74 @@ from ..records import (
     damage_named,
     damaged_session,
     fork_point,
+    is_said,
     kind_finder,
     no_session,
     number_drafts,
     of_any,
     storable,
 )
-from ..segments import Segment
-from .append import write_records
-from .damaged import mended
-from .files import Card, LogFolder, open_folder, start_sum
-from .key_slot import FilesKeySlot
+from ..session_rows import Segment
+from .files import Card, LogFolder, marked, open_folder, start_sum, write_marker
 from .labels import Entry, entry_now, read_entries, write_entries
-from .lines import Tail
+from .lines import Tail, digest, write_line
 from .reading import LogSegment, line_at, read_records, segments_of
-from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
-from .verify import verify_folder
+from .verify import clear_up, delete, inventory, mended, records_of, verify_folder
+
+# -- the lock of an encrypted JSONL store, in a field of the folder's marker -----------------------
+
+
+class FilesKeySlot(KeySlot):
+    """The lock of a JSONL store."""
+
+    def __init__(self, folder: LogFolder, *, read_only: bool, opened_by_key: bool) -> None:
+        super().__init__(folder.path, opened_by_key=opened_by_key)
+        self._folder = folder
+        self._read_only = read_only
+
+    def read(self) -> bytes | None:
+        lock = marked(self._folder).get("lock")
+        return None if lock is None else json.dumps(lock, separators=(",", ":")).encode()
+
+    def write(self, lock: bytes, *, was: bytes | None) -> bool:
+        if self._read_only:
+            raise StoreError(f"the store {self._folder.path} is open for reading only")
+        with self._folder.store_lock():
+            if self.read() != was:
+                return False
+            if was is None and (self._folder.stems() or (self._folder.path / "blobs").exists()):
+                raise self._not_empty()
+            write_marker(self._folder, lock=json.loads(lock))
+        return True
+
+
+# -- appends to a log of a JSONL store, with one write of whole lines ------------------------------
+
+
+def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:
+    """Append records to a log in one write, all or none. The caller must hold the log's lock. Raises StoreError."""
+    total, messages, lines = tail.sum, tail.messages, []
+    for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
+        raw = record.raw or b""
+        messages += is_said(record.body)
+        total = digest(total, messages, left, raw)
+        lines.append(write_line(total, messages, left, raw))
+    data = b"".join(lines)
+    try:
+        done = os.write(file.fileno(), data)
+        if done == len(data) and folder.sync:
+            os.fsync(file.fileno())
+    except OSError as error:
+        os.ftruncate(file.fileno(), tail.size)
+        raise StoreError(f"{folder.file(stem)}: {error.strerror}{advice(error)}") from error
+    if done != len(data):
+        os.ftruncate(file.fileno(), tail.size)
+        raise StoreError(f"{folder.file(stem)}: the disk is full{FREE_SOME}")
+    updated = max(tail.updated, records[-1].time)  # a clock may be set back
+    end = Tail(tail.size + done, records[-1].n, messages, total, updated)
+    folder.write_head(stem, end)
+
 
 _LOG = logging.getLogger("turnlog")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..._platform.handles import open_handle
+from ..._platform.files import open_handle
 from ...errors import StoreError
 from ...log.store import Problem, utc_now
 from ..folders import FREE_SOME

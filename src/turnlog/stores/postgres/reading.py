@@ -15,8 +15,7 @@ from ...log.store import Problem
 from ..damaged import Entry, judged, number_of
 from ..records import storable
 from ..row_reading import Row, RowReader
-from ..segments import Segment
-from ..session_rows import SessionRow, chain
+from ..session_rows import Segment, SessionRow, chain
 from .database import Database
 from .rows import checksum_at, find, segments_of
 from .schema import Db, to_column

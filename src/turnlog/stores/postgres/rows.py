@@ -8,8 +8,7 @@ from typing import Any
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo, folded_id
 from ..records import check_free, no_session, storable
-from ..segments import Segment, segments_of_log
-from ..session_rows import CHAIN_START, COLUMNS, SessionRow, damaged_row, seal
+from ..session_rows import CHAIN_START, COLUMNS, Segment, SessionRow, damaged_row, seal, segments_of_log
 from .schema import Db, from_column, to_column
 
 _FIND = f"select {COLUMNS}, seal, owner from turnlog_sessions where folded = %s"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from ...errors import CorruptRecord
-from ..segments import Segment, segments_of_log
-from ..session_rows import CHAIN_START, SessionRow
+from ..session_rows import CHAIN_START, Segment, SessionRow, segments_of_log
 from .schema import record_id
 
 

@@ -6,13 +6,14 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import starmap
+from itertools import groupby, starmap
 from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here, from_home
 from ...errors import BlobMissing, CorruptRecord, InputError, StoreError, StoreKeyError
 from ...log.bills import Bills
+from ...log.codec import decode_record
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import (
@@ -28,32 +29,144 @@ from ...log.store import (
     check_session_id,
     utc_now,
 )
-from ..base import BaseStore
+from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..durability import Durability, check_durability
 from ..labels import KnownLabels, labels_given
 from ..leases import FolderLocks
-from ..records import check_expected, check_unchanged, fork_point, of_any, storable
+from ..presence import Durability, check_durability
+from ..records import check_expected, check_unchanged, fork_point, number_drafts, of_any, row_kind, storable
 from ..search import Search
-from ..segments import Segment
-from ..session_rows import COLUMNS, SessionRow, new_row
-from .append import Appender
+from ..session_rows import COLUMNS, Segment, SessionRow, chain, damaged_row, new_row, seal
 from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
-from .key_slot import SqliteKeySlot
 from .labels import numbers, renew_if_wrong
-from .packs import pack
-from .reading import Reader
-from .retention import inventory, reclaim, sweep, used_bytes
-from .rewrite import compact, rewrite
+from .packs import held, pack
+from .rewrite import compact, inventory, reclaim, rewrite, sweep, used_bytes
 from .rows import check_free_in, find, insert, intact, take_away, write
-from .schema import SEARCH_VERSION, version_of
-from .search import find_hits
+from .schema import LOCK_VERSION, RARE, SEARCH_VERSION, version_of
+from .search import Reader, find_hits
 from .segments import checksum_at, count_messages, segments_of
-from .usage import read_usages
 from .verify import verify_store
+
+# -- appends to an SQLite store, at almost the cost of a bare insert -------------------------------
+
+_INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
+_ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"
+_ADVANCE_IN_TIME = _ADVANCE.format(", updated = ?")  # an indexed column, so it is not written if the time is the same
+_ADVANCE_IN_PLACE = _ADVANCE.format("")
+_MESSAGES = frozenset({"message", "partial", "system"})
+_REMEMBERED = 64
+
+
+class Appender:
+    """Appends inside transactions that the caller begins and ends, one at a time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[SessionRow, bytes]] = {}
+
+    def append(
+        self, db: sqlite3.Connection, session_id: str, drafts: Sequence[Draft], expected: int | None
+    ) -> tuple[Record, ...]:
+        """See `RecordStore.append`. Raises CorruptRecord if the session's row is damaged."""
+        remembered = self._rows.pop(session_id, None)
+        if remembered is not None and drafts and (expected is None or expected == remembered[0].records):
+            records = self._write(db, *remembered, drafts)
+            if records is not None:
+                return records
+        row = intact(db, session_id)
+        check_expected(session_id, expected, row.records)
+        return (self._write(db, row, seal(row), drafts) or ()) if drafts else ()
+
+    def _write(
+        self, db: sqlite3.Connection, row: SessionRow, old_seal: bytes, drafts: Sequence[Draft]
+    ) -> tuple[Record, ...] | None:
+        """Write `drafts` after the state in `row`. None, with nothing written, if the row on disk has changed."""
+        no, session_id, title, created, before, last, messages, head, parent, parent_records, base = row
+        records = number_drafts(drafts, after=last)
+        rows = []
+        for record in records:
+            raw, kind = record.raw or b"", row_kind(record.body)
+            head = chain(head, raw)
+            messages += kind in _MESSAGES
+            # SQLite takes ASCII text without a copy, but copies bytes once more.
+            rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
+        last, updated = records[-1].n, max(before, records[-1].time)  # a clock may be set back
+        row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
+        new_seal = seal(row)
+        write = db.cursor().execute  # `db.execute` would make a cursor for each statement
+        if updated == before:
+            changed = write(_ADVANCE_IN_PLACE, (last, messages, head, new_seal, no, old_seal))
+        else:
+            changed = write(_ADVANCE_IN_TIME, (last, messages, head, new_seal, updated, no, old_seal))
+        if changed.rowcount != 1:
+            return None
+        try:
+            for values in rows:
+                write(_INSERT, values)
+        except sqlite3.IntegrityError as error:
+            raise damaged_row(session_id) from error
+        if len(self._rows) >= _REMEMBERED:
+            self._rows.clear()
+        self._rows[session_id or ""] = (row, new_seal)
+        return records
+
+
+# -- the usage records of all sessions in an SQLite store ------------------------------------------
+
+_ALL = f"select id >> 32, id & 0xffffffff, {held()} from records where kind = 'usage' {RARE} order by id"
+
+
+def read_usages(db: sqlite3.Connection) -> dict[str, list[Record]]:
+    """The usage records in every session's own log, in one pass. As in a listing, checksums are not checked. Raises
+    CorruptRecord for bytes that are not a record."""
+    names = dict(db.execute("select no, id from sessions where id is not null"))
+    return {
+        names[no]: list(_decoded(names[no], rows))
+        for no, rows in groupby(db.execute(_ALL), key=lambda row: row[0])
+        if no in names
+    }
+
+
+def _decoded(name: str, rows: Iterator[tuple[int, int, bytes]]) -> Iterator[Record]:
+    for _, n, raw in rows:
+        try:
+            yield decode_record(raw or b"")
+        except CorruptRecord as error:
+            raise CorruptRecord(f"record {n} of session {name!r} cannot be read: {error}", record=n) from error
+
+
+# -- the lock of an encrypted SQLite store, in a row of its own table ------------------------------
+
+
+class SqliteKeySlot(KeySlot):
+    """The lock of an SQLite store."""
+
+    def __init__(self, database: Database, *, opened_by_key: bool) -> None:
+        super().__init__(database.path, opened_by_key=opened_by_key)
+        self._database = database
+
+    def read(self) -> bytes | None:
+        with self._database.reading() as db:
+            return None if version_of(db) < LOCK_VERSION else _lock_in(db)
+
+    def write(self, lock: bytes, *, was: bytes | None) -> bool:
+        with self._database.writing() as db:
+            if _lock_in(db) != was:
+                return False
+            if was is None and any(db.execute(f"select 1 from {table}").fetchone() for table in ("sessions", "blobs")):
+                raise self._not_empty()
+            db.execute("pragma secure_delete = on")
+            db.execute("insert or replace into locks (no, lock) values (1, ?)", (lock.decode(),))
+        self._database.fold_log()
+        return True
+
+
+def _lock_in(db: sqlite3.Connection) -> bytes | None:
+    found = db.execute("select lock from locks").fetchone()
+    return None if found is None else str(found[0]).encode()
+
 
 BLOB_FILE_BYTES = 64 * 1024
 """Blobs of this size or more are files. Below 50 to 100 kB, SQLite is faster than files."""

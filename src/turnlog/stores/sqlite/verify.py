@@ -15,9 +15,8 @@ from ...log.records import Body
 from ...log.store import Problem
 from ..blobs import BlobCheck, BlobFolder
 from ..records import blob_names, kind_of, row_kind
-from ..row_verify import CheckedRow, RowCheck, row_damage
-from ..segments import Segment
-from ..session_rows import COLUMNS, SessionRow
+from ..row_reading import CheckedRow, RowCheck, row_damage
+from ..session_rows import COLUMNS, Segment, SessionRow
 from .damaged import mended
 from .packs import held
 from .schema import SEARCH_VERSION, SYSTEM_VERSION, record_id, table_definitions, upgrade, version_of

@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from ...errors import InputError
 from ...log.messages import ToolCall
-from .command import build, command, tests
 from .diff import diff
-from .json_values import json_value
-from .lines import tidied
+from .json_values import json_value, read_json, spelled
+from .lines import Picked, picked, tidied
 from .listing import listing
 from .marks import NO_TEXT, Marks, is_marked
 from .page import page
 from .recognise import OUTPUTS, as_call, kind_of
 from .search import search
 from .table import table
-from .wrapping import unwrapped, wrapped
+
+# -- outputs inside JSON: programs that run commands put the text and the exit code into an obj ----
+
+_ENTRIES = 8
+"""The most entries of such an object."""
+
+_SHARE = 0.7
+"""The least share of the whole that the text has."""
+
+
+def unwrapped(text: str) -> tuple[dict[str, Any], str] | None:
+    """The object in a text, and the key of the one long text in it; None if it is no such object."""
+    if text[:1] != "{" or text.rstrip()[-1:] != "}":
+        return None
+    value = read_json(text)
+    if not isinstance(value, dict) or len(value) > _ENTRIES:
+        return None
+    longest = max(value, key=lambda key: len(value[key]) if isinstance(value[key], str) else 0, default="")
+    inner = value.get(longest)
+    return (value, longest) if isinstance(inner, str) and len(inner) > _SHARE * len(text) else None
+
+
+def wrapped(value: dict[str, Any], key: str, inner: str) -> str:
+    """The object with another text in it, as JSON."""
+    return spelled({**value, key: inner})
+
+
+# -- the output of programs: what they say by the way can go, how they ended and what went wron ----
+
+_INSPECTION = Picked(head=5_000, tail=4_000)
+_BUILD = Picked(head=600, tail=7_000)
+_TESTS = Picked(head=600, tail=7_000)
+_PASSED = re.compile(
+    r"(?:^\s*(?:PASS\b|ok \d(?!.*#\s*(?:skip|todo))|ok\s+\S+\s+(?:\(cached\)|[\d.]+s)|--- PASS|[✓✔√] )"
+    r"|::\S.* PASSED\b|\bPASSED \S+::|^test \S.* \.\.\. ok$|\.\.\. ok$|^\s*<testcase\b[^>]*/>\s*$)",
+    re.IGNORECASE,
+)
+_BEGAN = re.compile(r"\s*=== (?:RUN|PAUSE|CONT)\s+(\S+)")
+_ENDED = re.compile(r"\s*--- (?:PASS|FAIL|SKIP): (\S+)")
+
+
+def command(text: str, marks: Marks) -> str:
+    """Of a program that looks at something: the beginning, the end, and every line about an error between them."""
+    return picked(text, _INSPECTION, marks)
+
+
+def build(text: str, marks: Marks) -> str:
+    """Of a build or an installation: the end, and every line about an error or a warning before it."""
+    return picked(text, _BUILD, marks)
+
+
+def tests(text: str, marks: Marks) -> str:
+    """Of a test report: the failures and the end, and tests of Go that began and never ended. Lines about tests that
+    passed are counted."""
+    return picked(text, _TESTS, marks, _PASSED, "passed tests", _unended)
+
+
+def _unended(lines: Sequence[str]) -> list[int]:
+    """The last line about each test that began and did not end."""
+    ended = {found[1] for line in lines if (found := _ENDED.match(line)) is not None}
+    last = {found[1]: i for i, line in enumerate(lines) if (found := _BEGAN.match(line)) is not None}
+    return [i for name, i in last.items() if name not in ended]
+
 
 LEAST = 2_000
 """Characters. A shorter output stays as it is."""

@@ -8,6 +8,7 @@ of a whole view legal. Repairing a valid view changes nothing; repairing twice c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, takewhile
 
@@ -29,14 +30,206 @@ from ...log.messages import (
     is_compaction,
 )
 from ..rules import Rules
-from ..types import Edit, Loss, Shown, starts_turn
+from ..types import Edit, Loss, Shown, starts_turn, without_extras
 from .arrange import Fate, arrange, as_one, with_parts
 from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
-from .own_calls import is_paused, own_calls
-from .pairing import pair
+from .pairing import At, pair
 from .required_word import add_word
-from .system_place import moved, place_system
+
+# -- system text where a provider accepts it -------------------------------------------------------
+
+_RULE = "a system message must follow a user message and be the last message or be followed by an assistant message"
+
+
+def place_system(
+    view: Sequence[Shown],
+    rules: Rules,
+    edits: list[Edit],
+    losses: list[Loss],
+    *,
+    leading: bool,
+    follows: Role | None,
+) -> tuple[list[Shown], bool]:
+    """The view with system text only where the rules allow it. Elsewhere it is shown as a user message; a message that
+    has to stay a system message is moved to the next place that is allowed. Also returns whether that place may be
+    behind the view."""
+    if rules.system == "inline":
+        return list(view), False
+    placed, waits = moved(view, rules, edits, leading=leading, follows=follows)
+    first = _head(placed) if leading else 0
+    return [*placed[:first], *_as_user_messages(placed[first:], rules, losses, follows)], waits
+
+
+def _head(view: Sequence[Shown]) -> int:
+    """How many system messages the view begins with."""
+    return next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+
+
+def moved(
+    view: Sequence[Shown],
+    rules: Rules,
+    edits: list[Edit],
+    *,
+    leading: bool,
+    follows: Role | None,
+    past_answers: bool = True,
+) -> tuple[list[Shown], bool]:
+    """The view in which each message that has to stay a system message follows what users say before the next answer,
+    and system messages after it stay there. If nobody says anything before that answer, it goes on to the next place,
+    unless `past_answers` is False. Also returns whether the message after the view decides where it goes."""
+    if rules.system != "top_or_after_user":
+        return list(view), False
+    if not any(shown.message.role == "system" and _stays(shown, rules) for shown in view):
+        return list(view), False
+    first = _head(view) if leading else 0
+    out, held = list(view[:first]), list[Shown]()
+    for shown in view[first:]:
+        if shown.message.role == "system" and (held or _stays(shown, rules)):
+            held.append(shown)
+            continue
+        if shown.message.role == "assistant" and not (past_answers and _is_answer(out)):
+            out, held = out + held, []
+        out.append(shown)
+    waits = past_answers and bool(held) and (follows == "user" or (follows == "assistant" and _is_answer(out)))
+    out += held
+    if not waits:
+        changed = (b for a, b in zip(view, out, strict=True) if a is not b and b.message.role == "system")
+        detail = "system message moved behind the user's message"
+        edits += (Edit("place", detail, one.records, _RULE) for one in changed if one.treatment != "appended")
+    return out, waits
+
+
+def _is_answer(view: Sequence[Shown]) -> bool:
+    """Whether an answer could be continued by the next message: the view ends with one, or is empty."""
+    return not view or view[-1].message.role == "assistant"
+
+
+def _stays(shown: Shown, rules: Rules) -> bool:
+    """Whether a system message has to stay one."""
+    return shown.treatment == "appended" or any(_is_system_part(part, rules) for part in shown.message.parts)
+
+
+def _is_system_part(part: object, rules: Rules) -> bool:
+    return isinstance(part, Opaque) and part.provider == rules.provider and part.kind in rules.system_parts
+
+
+def _as_user_messages(view: list[Shown], rules: Rules, losses: list[Loss], follows: Role | None) -> list[Shown]:
+    """The view in which system text is a user message where the rules do not allow it."""
+    out = list(view)
+    for i in range(len(view) - 1, -1, -1):  # backwards, as the next message decides
+        shown = view[i]
+        if shown.message.role != "system":
+            continue
+        next_role = out[i + 1].message.role if i + 1 < len(out) else follows or "assistant"
+        legal = i > 0 and view[i - 1].message.role != "assistant" and next_role != "user"
+        # If one that has to stay is at the end, `close` puts a message of the user before it.
+        if rules.system == "top_or_after_user" and (legal or _stays(shown, rules)):
+            continue
+        left = without_extras(shown.message.form, name=shown.message.name, own=rules.provider)
+        losses.append(Loss("place", f"system text in mid-conversation shown as a user message{left}", shown.records))
+        out[i] = Shown(as_users(shown.message), shown.records, "repaired")
+    return out
+
+
+def as_users(message: Message) -> Message:
+    """System text as a user message, for places where the provider does not accept system text."""
+    return Message("user", (Text("[system]"), *message.parts))
+
+
+# -- calls that a provider runs and answers itself (server tools). Both calls and answers are r ----
+
+
+def is_paused(last: Message, rules: Rules) -> bool:
+    """Whether the provider continues from this last message by itself: the answer ended with a call that the provider
+    runs (Anthropic's `pause_turn`). Such an answer is sent back as it is, as a user message after it would discard the
+    work begun."""
+    end = last.parts[-1] if last.role == "assistant" and last.parts else None
+    return isinstance(end, Opaque) and end.provider == rules.provider and end.kind in rules.own_calls
+
+
+def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
+    """The view without calls of the provider's own tools that lost their answer, and without answers that lost their
+    call. `more`: the conversation continues after this view."""
+    if not rules.own_calls:
+        return list(view)
+    out: list[Shown] = []
+    i = 0
+    while i < len(view):
+        start = i
+        while i < len(view) and view[i].message.role == "assistant":
+            i += 1
+        if i == start:
+            out.append(view[i])
+            i += 1
+        else:
+            out += _turn(view[start:i], rules, edits, still_open=not more and _is_open(view[i - 1], view[i:], rules))
+    return out
+
+
+def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
+    """Whether the provider continues the turn: only tool results came after its `last` message, and no user message has
+    to be added after it."""
+    if not rest:
+        return rules.last == "any" or is_paused(last.message, rules)
+    parts = [part for shown in rest for part in shown.message.parts]
+    return all(isinstance(part, ToolResult) and not _spills(part) for part in parts)
+
+
+def _spills(result: ToolResult) -> bool:
+    """Whether a failed result has media, which are shown after it as a user's content: this closes the turn."""
+    return result.outcome != "ok" and any(isinstance(part, Media) for part in result.parts)
+
+
+def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
+    paired = _paired(turn, rules)
+    out: list[Shown] = []
+    for i, shown in enumerate(turn):
+        kept: list[Part] = []
+        for j, part in enumerate(shown.message.parts):
+            if not isinstance(part, Opaque) or (i, j) in paired or _stands_alone(part, rules, still_open=still_open):
+                kept.append(part)
+                continue
+            edits.append(Edit("server_tool", f"{part.kind} left out: its counterpart is missing", shown.records))
+        if kept or not shown.message.parts:
+            out.append(with_parts(shown, tuple(kept)))
+    return out
+
+
+def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
+    """The places of the calls that have an answer, and of these answers. They are matched as other calls and results
+    are (see `pairing`)."""
+    calls: dict[str, list[tuple[At, Opaque]]] = {}
+    paired: set[At] = set()
+    for i, shown in enumerate(turn):
+        for j, part in enumerate(shown.message.parts):
+            if not isinstance(part, Opaque):
+                continue
+            if part.kind in rules.own_calls:
+                calls.setdefault(_value(part, "id"), []).append(((i, j), part))
+            elif answer := re.fullmatch(rules.own_answer, part.kind):
+                known = calls.get(_value(part, rules.own_answer_key), ())
+                own = [at for at, call in known if _is_of(call, answer[1])]
+                free = [at for at in own if at[0] == own[-1][0] and at not in paired]
+                paired.update([free[0], (i, j)] if free else ())
+    return paired
+
+
+def _is_of(call: Opaque, tool: str) -> bool:
+    """Whether a call is one of this tool. The name may say more than the tool, as `tool_search_tool_bm25`."""
+    return _value(call, "name").startswith(tool) or call.kind.startswith(tool)
+
+
+def _stands_alone(part: Opaque, rules: Rules, *, still_open: bool) -> bool:
+    """Whether a part may stay that is paired with no other."""
+    if part.kind in rules.own_calls:
+        return still_open
+    return re.fullmatch(rules.own_answer, part.kind) is None
+
+
+def _value(part: Opaque, key: str) -> str:
+    return str(part.data.get(key, "")) if isinstance(part.data, dict) else ""
+
 
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
