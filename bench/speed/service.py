@@ -39,8 +39,8 @@ from turnlog.errors import SessionBusy
 from turnlog.log.messages import text_of
 from turnlog.log.records import TurnClosed
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
-from turnlog.session.open import _Opening
 from turnlog.session.answer import Receiving
+from turnlog.session.open import _Opening
 from turnlog.session.turn import Turn
 from turnlog.stores import open_store
 from turnlog.view.turns import LEFT_OPEN
