@@ -31,7 +31,20 @@ from turnlog.providers.google import schema as google
 from turnlog.providers.google_interactions import schema as interactions
 from turnlog.providers.openai_chat import schema as openai_chat
 from turnlog.providers.openai_responses import schema as openai_responses
-from turnlog.providers.schema import ANY, Each, Either, Many, Named, Read, Record, Schema, Shape, Tagged, Value, Words
+from turnlog.providers.schema import (
+    ANY,
+    Each,
+    Either,
+    Many,
+    NamedShape,
+    ObjectShape,
+    Read,
+    Schema,
+    Shape,
+    Tagged,
+    Value,
+    WordShape,
+)
 
 DECISIONS = Path(__file__).with_suffix(".json")
 
@@ -152,7 +165,7 @@ def fields_of(type_: Any) -> dict[str, Any] | None:
 def shapes_in(shape: Shape) -> Iterator[Shape]:
     """The shapes that a value may have."""
     match shape:
-        case Named():
+        case NamedShape():
             yield from shapes_in(shape.get())
         case Read():
             yield from shapes_in(shape.sent)
@@ -173,7 +186,7 @@ def undecided(type_: Any, shape: Shape, path: str, seen: set[tuple[int, int]]) -
     for member in members(type_):
         origin, inner = typing.get_origin(member), typing.get_args(member)
         if origin is typing.Literal:
-            known = frozenset().union(*(one.words for one in shapes if isinstance(one, Words)))
+            known = frozenset().union(*(one.words for one in shapes if isinstance(one, WordShape)))
             if known and not any(isinstance(one, Value) for one in shapes):
                 yield from (f"{path}={word}" for word in inner if isinstance(word, str) and word not in known)
         elif origin in _LISTS:
@@ -193,7 +206,7 @@ def undecided(type_: Any, shape: Shape, path: str, seen: set[tuple[int, int]]) -
 def _object(
     type_: Any, fields: Mapping[str, Any], shapes: list[Shape], path: str, seen: set[tuple[int, int]]
 ) -> Iterator[str]:
-    takers = [one for one in shapes if isinstance(one, (Record, Tagged, Each))]
+    takers = [one for one in shapes if isinstance(one, (ObjectShape, Tagged, Each))]
     if any(isinstance(one, Value) and one.kind == "object" for one in shapes) or any(
         isinstance(one, Each) for one in takers
     ):
@@ -205,7 +218,7 @@ def _object(
         if (id(type_), id(one)) in seen:
             continue
         seen.add((id(type_), id(one)))
-        if isinstance(one, Record):
+        if isinstance(one, ObjectShape):
             yield from _record(fields, one, path, seen)
             continue
         tags = fields.get(one.tag)
@@ -213,13 +226,13 @@ def _object(
         for word in words or [one.missing]:
             if word in one.shapes:
                 for shape in shapes_in(one.shapes[word]):
-                    if isinstance(shape, Record):
+                    if isinstance(shape, ObjectShape):
                         yield from _record(fields, shape, f"{path}<{word}>", seen)
             elif not one.leaves(str(word)):
                 yield f"{path}<{word}>"
 
 
-def _record(fields: Mapping[str, Any], record: Record, path: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+def _record(fields: Mapping[str, Any], record: ObjectShape, path: str, seen: set[tuple[int, int]]) -> Iterator[str]:
     for name, hint in fields.items():
         where = f"{path}.{name}" if path else name
         if name in record.keys:
@@ -235,9 +248,9 @@ def request_of(name: str) -> set[str]:
     if name != "google":
         return {*undecided(type_, api.schema, "", seen)}
     # The SDK's configuration mixes what the body has at its top with what it has in `generationConfig`.
-    assert isinstance(api.schema, Record)
+    assert isinstance(api.schema, ObjectShape)
     inner = api.schema.keys["generationConfig"]
-    assert isinstance(inner, Record)
+    assert isinstance(inner, ObjectShape)
     found: set[str] = set()
     content = load("google.genai.types:Content")
     for key, hint in (fields_of(type_) or {}).items():

@@ -42,7 +42,7 @@ from turnlog.tokens.counters import (
     counter_for,
     joins_results,
 )
-from turnlog.view.curate.conversation import Curator, Rules
+from turnlog.view.curate.conversation import CurationRules, Curator
 from turnlog.view.tool_calls import fate_of
 from turnlog.view.types import Shown
 
@@ -537,7 +537,7 @@ class Play:
 
     def curated(self, lines: Sequence[model.Line], log: Sequence[Record], whole: bool = False) -> list[model.Line]:
         """The lines as they are curated if there are no others, with files that were read again shown `whole`."""
-        curator = Curator(Rules(log), model.pins(log), also=model.batched(log), whole_reads=whole)
+        curator = Curator(CurationRules(log), model.pins(log), also=model.batched(log), whole_reads=whole)
         return model.curated(lines, curator)
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:

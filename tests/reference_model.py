@@ -16,8 +16,7 @@ import msgspec
 from turnlog.log.budget import Strategy
 from turnlog.log.messages import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
 from turnlog.log.records import Decision, MessageRecord, PartialAnswer, Record
-from turnlog.view.curate.conversation import Curator
-from turnlog.view.curate.conversation import Rules as CurationRules
+from turnlog.view.curate.conversation import CurationRules, Curator
 from turnlog.view.rules import Rules
 from turnlog.view.types import Shown
 

@@ -21,6 +21,14 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 FILE_LINES, FUNCTION_LINES = 600, 60
 EXCUSE = "# Over 600 lines because "
 Sources = dict[Path, ast.Module]
+SAME_NAMES = {
+    "Appender": "the same thing for SQLite and PostgreSQL",
+    "Database": "the same thing for SQLite and PostgreSQL",
+    "Reader": "the same thing for SQLite and PostgreSQL",
+    "StreamAssembler": "the same thing for each provider",
+    "Turn": "public in both rooms: a turn of a session; in `trajectory`, a step with an image",
+}
+"""Public classes that have the same name, and why."""
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
@@ -110,6 +118,16 @@ def test_module_names_say_something(sources: Sources) -> None:
 
 
 @pytest.mark.slow
+def test_no_class_name_means_two_things(sources: Sources) -> None:
+    """Whoever looks for a class finds another one of the same name, and reads the wrong file."""
+    places: dict[str, list[str]] = {}
+    for path, tree in sources.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(_where(path))
+    assert {name for name, found in places.items() if len(found) > 1} == SAME_NAMES.keys()
+
+
 def test_own_modules_are_imported_at_the_top(sources: Sources) -> None:
     """An import of our own inside a function, which hides a cycle from import-linter, fails here."""
     hidden = []

@@ -31,7 +31,7 @@ from turnlog.session.open import open as open_session
 from turnlog.stores import MemoryStore
 from turnlog.tokens.counters import counter_for
 from turnlog.view.curate.curate import LEAST, curated
-from turnlog.view.curate.reading import Ledger, read_of
+from turnlog.view.curate.reading import ShownLines, read_of
 from turnlog.view.curate.recognise import OUTPUTS, kind_of
 from turnlog.view.fold import select
 
@@ -207,7 +207,7 @@ def reads(report: Report) -> None:
         records = [Record(n, "", MessageRecord(message)) for n, message in enumerate(messages, start=1)]
         shown = {one.records[0]: one.message for one in select(records)[0]}
         last: dict[tuple[str, int], str] = {}
-        ledger = Ledger()
+        ledger = ShownLines()
         for n, message in enumerate(messages, start=1):
             for part in message.parts:
                 if isinstance(part, ToolCall):

@@ -35,7 +35,7 @@ def child(rate: int, seconds: float) -> None:
     from functools import partial
 
     import turnlog
-    from turnlog.chat import Choice, Conversation, talk
+    from turnlog.chat import Chat, Choice, talk
     from turnlog.runners import DEMO_MODEL, ScriptedRunner
     from turnlog.stores import MemoryStore
 
@@ -58,7 +58,7 @@ def child(rate: int, seconds: float) -> None:
     store = MemoryStore()
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
     choice = Choice(aim, Paced([answer]))
-    asyncio.run(talk(Conversation(store, start, start("s", target=aim), choice, folder=Path.cwd())))
+    asyncio.run(talk(Chat(store, start, start("s", target=aim), choice, folder=Path.cwd())))
 
 
 @bench(quick={"seconds": 3})

@@ -15,7 +15,7 @@ import pytest
 
 import turnlog
 from turnlog.agent import Question
-from turnlog.chat import Choice, Conversation, chosen
+from turnlog.chat import Chat, Choice, chosen
 from turnlog.chat.commands import COMMANDS, completions, is_command, run_command
 from turnlog.errors import InputError, SessionNotFound, TurnlogError
 from turnlog.log.messages import Media, ToolCall
@@ -29,18 +29,18 @@ PIXEL = base64.b64decode(
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Conversation:
+def talk(tmp_path: Path) -> Chat:
     """A conversation with the built-in model, in an empty folder."""
     return talk_with(ScriptedRunner(), tmp_path)
 
 
-def talk_with(runner: ScriptedRunner, folder: Path, allowed: tuple[str, ...] = ()) -> Conversation:
+def talk_with(runner: ScriptedRunner, folder: Path, allowed: tuple[str, ...] = ()) -> Chat:
     store = MemoryStore()
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
-    return Conversation(store, start, start("s", target=DEMO), Choice(DEMO, runner), folder=folder, allowed=allowed)
+    return Chat(store, start, start("s", target=DEMO), Choice(DEMO, runner), folder=folder, allowed=allowed)
 
 
-def say(talk: Conversation, text: str | None) -> str:
+def say(talk: Chat, text: str | None) -> str:
     """Say something; the whole answer."""
 
     async def answer() -> str:
@@ -49,7 +49,7 @@ def say(talk: Conversation, text: str | None) -> str:
     return asyncio.run(answer())
 
 
-def do(talk: Conversation, line: str) -> str:
+def do(talk: Chat, line: str) -> str:
     return asyncio.run(run_command(talk, line))
 
 
@@ -63,7 +63,7 @@ def answering(*answers: str) -> Callable[[Question], object]:
     return ask
 
 
-def test_every_command_answers_in_words_in_a_new_session(talk: Conversation) -> None:
+def test_every_command_answers_in_words_in_a_new_session(talk: Chat) -> None:
     """A command that ends in a traceback where nothing was said yet ends the chat."""
     for name in COMMANDS:
         if name == "quit":
@@ -72,7 +72,7 @@ def test_every_command_answers_in_words_in_a_new_session(talk: Conversation) -> 
             assert do(talk, f"/{name}").strip(), name
 
 
-def test_an_unknown_command_is_told_and_a_short_one_understood(talk: Conversation) -> None:
+def test_an_unknown_command_is_told_and_a_short_one_understood(talk: Chat) -> None:
     """A slip of the finger that is said to the model costs money."""
     assert do(talk, "/hel").startswith("| command |")
     for line in ("/unknown", "/"):
@@ -83,7 +83,7 @@ def test_an_unknown_command_is_told_and_a_short_one_understood(talk: Conversatio
     assert not is_command("/usr/bin is a folder") and is_command("/model openai/gpt-4o")
 
 
-def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Conversation) -> None:
+def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Chat) -> None:
     """A `/restore` or `/rewind` that leaves in the view what it says it took out."""
     say(talk, "one")
     assert do(talk, "/save base") == "Saved as `base`; `/restore base` comes back here."
@@ -105,7 +105,7 @@ def test_what_was_said_is_taken_back_marked_and_gone_back_to(talk: Conversation)
     assert do(talk, "/history").splitlines()[-1].endswith("assistant: You said: one")
 
 
-def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
+def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Chat) -> None:
     """What is said in a copy must not reach the session that it was made of."""
     say(talk, "one")
     assert "session `other`" in do(talk, "/fork other") and talk.session.id == "other"
@@ -120,7 +120,7 @@ def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Conversation) -> None:
     assert talk.session.id == "s" and say(talk, "still here") == "You said: still here"
 
 
-def test_the_model_changes_and_its_losses_are_told(talk: Conversation) -> None:
+def test_the_model_changes_and_its_losses_are_told(talk: Chat) -> None:
     """A switch that is not told, or that the next request does not make."""
     assert do(talk, "/model").startswith("`openai-chat/scripted/demo`. `/model PROVIDER/MODEL` changes it")
     assert do(talk, "/model anthropic/claude-sonnet-4-5").startswith("The next answer is from `anthropic/claude-s")
@@ -132,14 +132,14 @@ def test_the_model_changes_and_its_losses_are_told(talk: Conversation) -> None:
     assert say_error(talk) == "anthropic"
 
 
-def test_a_local_server_stays_in_use_until_another_is_named(talk: Conversation) -> None:
+def test_a_local_server_stays_in_use_until_another_is_named(talk: Chat) -> None:
     """A conversation with a server at home that goes to a provider because its model has another name there."""
     do(talk, "/model openai/llama http://127.0.0.1:1/v1")
     assert do(talk, "/model openai/qwen") == "The next answer is from `openai-chat/qwen` at http://127.0.0.1:1/v1."
     assert do(talk, "/model openai/gpt-4o https://api.openai.com/v1").endswith("at https://api.openai.com/v1.")
 
 
-def test_a_session_goes_on_with_its_own_model(talk: Conversation, tmp_path: Path) -> None:
+def test_a_session_goes_on_with_its_own_model(talk: Chat, tmp_path: Path) -> None:
     """The request for one model that is sent to another, because a session was left for a second one; and a session
     without a model in which nothing can be said."""
     with turnlog.open("claude", store=talk.store, target=turnlog.target("anthropic", "claude-sonnet-4-5")):
@@ -153,7 +153,7 @@ def test_a_session_goes_on_with_its_own_model(talk: Conversation, tmp_path: Path
     assert say(talk, "two") == "You said: two"
 
 
-def test_a_command_that_changes_the_session_waits_for_the_answer(talk: Conversation) -> None:
+def test_a_command_that_changes_the_session_waits_for_the_answer(talk: Chat) -> None:
     """A session that is closed, cleared or switched under an answer that is still coming."""
     for line in ("/resume other", "/clear", "/rewind", "/model openai/gpt-4o", "/restore a", "/fork x", "/compact"):
         with pytest.raises(InputError, match=rf"^{line.split()[0]} has to wait until the answer has come"):
@@ -161,7 +161,7 @@ def test_a_command_that_changes_the_session_waits_for_the_answer(talk: Conversat
     assert asyncio.run(run_command(talk, "/history", answering=True)) == "Nothing was said yet."
 
 
-def test_what_a_command_takes_is_offered(talk: Conversation) -> None:
+def test_what_a_command_takes_is_offered(talk: Chat) -> None:
     """Whoever has to know the name of a model or a session by heart mistypes it."""
     do(talk, "/save base")
     found = {line: [name for name, _ in completions(talk, line)] for line in OFFERED}
@@ -186,12 +186,12 @@ OFFERED = {
 }
 
 
-def say_error(talk: Conversation) -> str:
+def say_error(talk: Chat) -> str:
     """The provider of the request that the next word makes."""
     return talk.session.request().target.provider
 
 
-def test_requests_are_made_smaller_and_why_tells(talk: Conversation) -> None:
+def test_requests_are_made_smaller_and_why_tells(talk: Chat) -> None:
     """A compaction that nobody can see."""
     for n in range(6):
         say(talk, f"Part {n}. " + "And more words of it. " * 60)
@@ -204,7 +204,7 @@ def test_requests_are_made_smaller_and_why_tells(talk: Conversation) -> None:
             do(talk, line)
 
 
-def test_the_room_in_the_window_is_explained(talk: Conversation) -> None:
+def test_the_room_in_the_window_is_explained(talk: Chat) -> None:
     """Two numbers for one window, and nobody who says where the difference went."""
     window = talk.session.window
     room = f"{window.tokens:,} of {window.tokens + window.available:,} tokens. "
@@ -217,7 +217,7 @@ def test_the_room_in_the_window_is_explained(talk: Conversation) -> None:
     )
 
 
-def test_an_unknown_price_is_said(talk: Conversation) -> None:
+def test_an_unknown_price_is_said(talk: Chat) -> None:
     """A question mark that may be a price, or a broken chat."""
     target = turnlog.target("openai-chat", "nobody-knows-it", base_url="http://127.0.0.1:1/v1")
     talk.session.switch(target)
@@ -225,7 +225,7 @@ def test_an_unknown_price_is_said(talk: Conversation) -> None:
     assert do(talk, "/cost").endswith(" out, price unknown (no full price for nobody-knows-it)")
 
 
-def test_an_export_is_written_where_the_chat_works(talk: Conversation, tmp_path: Path) -> None:
+def test_an_export_is_written_where_the_chat_works(talk: Chat, tmp_path: Path) -> None:
     """A file that lands elsewhere, or a format that fails with a traceback."""
     say(talk, "one")
     assert do(talk, "/export markdown out.md") == "Written to out.md"
@@ -247,7 +247,7 @@ def test_tools_ask_first_and_change_files_on_record(tmp_path: Path) -> None:
     assert "+x" in do(talk, "/diff") and [one.path for one in talk.changed_since(0)] == ["2.txt", "3.txt"]
 
 
-def test_images_are_sent_by_their_path(talk: Conversation, tmp_path: Path) -> None:
+def test_images_are_sent_by_their_path(talk: Chat, tmp_path: Path) -> None:
     """An image that is named and not seen, or one that is not there and ends the chat."""
     (tmp_path / "shot.png").write_bytes(PIXEL)
     say(talk, "What is in @shot.png?")

@@ -10,7 +10,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import turnlog
-from turnlog.chat import Choice, Conversation
+from turnlog.chat import Chat, Choice
 from turnlog.chat.terminal import _Terminal
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import MemoryStore
@@ -22,7 +22,7 @@ def test_an_error_that_nobody_knows_is_shown_and_the_chat_goes_on(tmp_path: Path
     store = MemoryStore()
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
     choice = Choice(aim, ScriptedRunner([ValueError("down\x1b[2J"), "Here."]))
-    talk = Conversation(store, start, start("s", target=aim), choice, folder=tmp_path)
+    talk = Chat(store, start, start("s", target=aim), choice, folder=tmp_path)
     shown: list[str] = []
 
     async def live() -> None:
@@ -45,7 +45,7 @@ def test_a_session_that_is_opened_again_shows_where_it_was(tmp_path: Path) -> No
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
     with start("s", target=aim) as session:
         turnlog.run(session, "Count.", ScriptedRunner(["\n\n".join(map(str, range(100)))]))
-    talk = Conversation(store, start, start("s"), Choice(aim, ScriptedRunner()), folder=tmp_path)
+    talk = Chat(store, start, start("s"), Choice(aim, ScriptedRunner()), folder=tmp_path)
     shown: list[str] = []
     with create_pipe_input() as keys:
         terminal = _Terminal(talk, None, keys, DummyOutput())
@@ -63,7 +63,7 @@ def test_what_was_typed_is_kept_without_secrets(tmp_path: Path) -> None:
     for settings in (turnlog.Settings(), turnlog.load_settings(redact=False)):
         store = MemoryStore()
         start = partial(turnlog.open, store=store, settings=settings)
-        talk = Conversation(store, start, start("s", target=aim), Choice(aim, ScriptedRunner()), folder=tmp_path)
+        talk = Chat(store, start, start("s", target=aim), Choice(aim, ScriptedRunner()), folder=tmp_path)
         with create_pipe_input() as keys:
             kept = _Terminal(talk, place, keys, DummyOutput())._prompt.history
             kept.append_string(f"use {key}\nnow")

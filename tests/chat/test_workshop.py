@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.chat import Choice, Conversation, workshop
+from turnlog.chat import Chat, Choice, workshop
 from turnlog.chat.workshop import TOOL_NAMES, Workshop
 from turnlog.errors import InputError
 from turnlog.log.messages import ToolCall, ToolResult, text_of
@@ -84,7 +84,7 @@ def results(folder: Path, calls: list[ToolCall]) -> list[ToolResult]:
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
     target = turnlog.target("openai-chat", DEMO_MODEL)
     choice = Choice(target, ScriptedRunner([*calls, "Done."]))
-    talk = Conversation(store, start, start("s", target=target), choice, folder=folder, allowed={"all"})
+    talk = Chat(store, start, start("s", target=target), choice, folder=folder, allowed={"all"})
 
     async def said() -> None:
         async for _ in talk.say("go"):

@@ -9,13 +9,13 @@ from hypothesis import given
 
 from record_bodies import bodies
 from turnlog.cli.show import lines
-from turnlog.export import Block, Standing, describe
+from turnlog.export import ContentBlock, RecordBadges, describe
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import Decision, MessageRecord, Record, UnknownRecord
 from turnlog.log.texts import SEARCHABLE, strings_in, texts_in
 
 
-def said(blocks: Iterable[Block]) -> Iterator[str]:
+def said(blocks: Iterable[ContentBlock]) -> Iterator[str]:
     """Every text of these blocks."""
     for block in blocks:
         yield from (block.text, block.label, block.name, block.id, *map(str, block.words))
@@ -49,7 +49,7 @@ def test_standing_is_what_decisions_made_of_records() -> None:
     """A page that shows as sent what was left out or taken back."""
     messages = [Record(n, "", MessageRecord(Message("user", (Text(str(n)),)))) for n in range(1, 6)]
     decisions = [Record(6, "", Decision("slide", 1, 2)), Record(7, "", Decision("rewind", 4, 5))]
-    standing = Standing(decisions, 7)
+    standing = RecordBadges(decisions, 7)
     marks = [[(badge.words, badge.link) for badge in describe(one, standing).badges] for one in messages]
     gone, back = ("left out", 0), ("taken back by", 7)
     assert marks == [[gone], [gone], [], [back], [back]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnlog.importers.discovery import PLACES, Found, discover
+from turnlog.importers.discovery import PLACES, AgentFile, discover
 
 HOME = {
     ".claude/projects/-w/s1.jsonl": "claude-code",
@@ -30,7 +30,7 @@ HOME = {
 }
 
 
-def found_in(home: Path) -> list[Found]:
+def found_in(home: Path) -> list[AgentFile]:
     """What is found, and that nothing was unreadable."""
     failed: list[OSError] = []
     found = list(discover(home, failed.append))
@@ -43,7 +43,7 @@ def test_the_agents_own_files_are_found_and_no_others(tmp_path: Path) -> None:
     for name in HOME:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
-    wanted = sorted(Found(agent, tmp_path / name) for name, agent in HOME.items() if agent)
+    wanted = sorted(AgentFile(agent, tmp_path / name) for name, agent in HOME.items() if agent)
     assert found_in(tmp_path) == wanted
 
 
@@ -61,7 +61,7 @@ def test_links_cannot_lead_in_a_circle(tmp_path: Path) -> None:
     day.mkdir(parents=True)
     (day / "rollout-a.jsonl").write_text("{}")
     (day / "again").symlink_to(tmp_path / ".codex", target_is_directory=True)
-    assert found_in(tmp_path) == [Found("codex", day / "rollout-a.jsonl")]
+    assert found_in(tmp_path) == [AgentFile("codex", day / "rollout-a.jsonl")]
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     project = tmp_path / ".claude/projects/-w"
     project.mkdir(parents=True)
     (project / "gone.jsonl").symlink_to(tmp_path / "nowhere")
-    assert found_in(tmp_path) == [Found("claude-code", project / "gone.jsonl")]
+    assert found_in(tmp_path) == [AgentFile("claude-code", project / "gone.jsonl")]
 
 
 def test_a_link_that_cannot_be_followed_hides_nothing_else(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_link_that_cannot_be_followed_hides_nothing_else(tmp_path: Path) -> No
         link.symlink_to(link)
     failed: list[OSError] = []
     files = [project / "a.jsonl", loops[0]]  # reading it says what is wrong
-    assert list(discover(tmp_path, failed.append)) == [Found("claude-code", path) for path in files]
+    assert list(discover(tmp_path, failed.append)) == [AgentFile("claude-code", path) for path in files]
     assert [str(error.filename) for error in failed] == [str(loops[1])]
 
 

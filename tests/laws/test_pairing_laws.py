@@ -27,7 +27,7 @@ from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
-from turnlog.summarize.reading import Note, read, texts_of
+from turnlog.summarize.reading import TextFindings, read, texts_of
 from turnlog.view.fold import select
 from turnlog.view.tool_calls import calls_of
 from turnlog.view.types import Shown
@@ -214,7 +214,7 @@ def test_a_result_is_shown_with_its_own_call(messages: list[Message], aim: Targe
 @example(messages=KILLED)
 def test_a_summary_reads_a_result_with_its_own_call(messages: list[Message]) -> None:
     """A digest said of one command what another one had put out."""
-    said = read(numbered(messages), lambda message, _: [Note() for _ in texts_of(message)])
+    said = read(numbered(messages), lambda message, _: [TextFindings() for _ in texts_of(message)])
     calls = {one.part.parts[0]: one for one in said if isinstance(one.part, ToolResult)}
     for (i, j), at in model(messages).items():
         result = messages[at[0]].parts[at[1]]

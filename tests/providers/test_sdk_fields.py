@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import typing_extensions
 
-from turnlog.providers.schema import ANY, OBJECT, Either, Many, Record, Tagged, record, words
+from turnlog.providers.schema import ANY, OBJECT, Either, Many, ObjectShape, Tagged, record, words
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -78,7 +78,7 @@ class Outer(typing_extensions.TypedDict, total=False):
 def test_what_is_new_is_found(script: ModuleType) -> None:
     """The walk would be silent on a new field, a new type of block, or a new word."""
     text = record("type! text!")
-    shape = Record(
+    shape = ObjectShape(
         {
             "known": record().keys.get("known", ANY),
             "parts": Either((Many(Tagged("type", {"text": text})),)),

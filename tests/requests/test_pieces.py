@@ -16,7 +16,7 @@ from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests.build import build
 from turnlog.requests.pieces import RepairedPiece
-from turnlog.requests.repaired import Run
+from turnlog.requests.repaired import RepairedRun
 from turnlog.requests.translate import plan
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
@@ -90,14 +90,14 @@ def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_a_new_message_adds_one_piece(aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request put the pieces before it together again, so that a turn cost more the longer the session was."""
-    added, add = 0, Run.add
+    added, add = 0, RepairedRun.add
 
-    def counting(run: Run, piece: RepairedPiece, follows: Role) -> None:
+    def counting(run: RepairedRun, piece: RepairedPiece, follows: Role) -> None:
         nonlocal added
         added += 1
         add(run, piece, follows)
 
-    monkeypatch.setattr(Run, "add", counting)
+    monkeypatch.setattr(RepairedRun, "add", counting)
     store = MemoryStore()
     store.create("s")
     context, kinds = Context(store, "s"), "UCRDRRA" * 20

@@ -22,7 +22,7 @@ from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer
 from turnlog.log.usage import Usage
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.summarize.running import Run
+from turnlog.summarize.running import RunningCall
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
@@ -439,11 +439,11 @@ def test_a_slow_summarizer_has_its_time_once(
     when its records have made it decide anew."""
     waits: list[float] = []
 
-    def wait(run: Run, seconds: float) -> bool:
+    def wait(run: RunningCall, seconds: float) -> bool:
         waits.append(seconds)
         return answer.is_set()
 
-    monkeypatch.setattr(Run, "wait", wait)
+    monkeypatch.setattr(RunningCall, "wait", wait)
     answer, asked, prompts = threading.Event(), threading.Event(), []
 
     def ask(prompt: str) -> str:

@@ -24,7 +24,7 @@ import turnlog
 from turnlog.errors import BlobMissing, CorruptRecord, InputError, StoreError
 from turnlog.log.messages import Media, Message
 from turnlog.log.records import MessageRecord, Note
-from turnlog.log.store import Draft, Held, Inventory, Piece, SessionInfo, Store
+from turnlog.log.store import Draft, Held, Inventory, SessionInfo, Store, StoredPiece
 from turnlog.session.collect import collect
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.stores.locks import HoldFolder
@@ -559,7 +559,7 @@ def _stores(draw: st.DrawFn) -> tuple[list[SessionInfo], Inventory]:
     for n in range(number):
         owner = "" if n in deleted else f"s{n}"
         blobs = frozenset(draw(st.sets(st.sampled_from("xyz"), max_size=2)))
-        pieces.append(Piece(owner, frozenset(readers[n]), draw(st.integers(0, 500)), blobs))
+        pieces.append(StoredPiece(owner, frozenset(readers[n]), draw(st.integers(0, 500)), blobs))
     alive = [info for n, info in enumerate(infos) if n not in deleted]
     some = st.frozensets(st.sampled_from([info.id for info in alive]), max_size=2)
     inventory = Inventory(tuple(pieces), {name: 300 for name in "xyz"}, draw(some), draw(some))

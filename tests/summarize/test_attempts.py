@@ -10,7 +10,7 @@ from scripted import PATIENCE, Blocked, Scripted, material, said, states
 from turnlog.errors import StoreError
 from turnlog.log.records import SummaryRecord
 from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of
-from turnlog.summarize.running import Run
+from turnlog.summarize.running import RunningCall
 
 OFFLINE = "Task: make the tests pass (#1)."
 GOOD = "Task: tests of invoice.py (#1). Open: rounding (#4)."
@@ -190,11 +190,11 @@ def test_a_slow_one_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that waits again, for as long, when it decides the same once more; also for what was begun ahead."""
     waits: list[float] = []
 
-    def wait(run: Run, seconds: float) -> bool:
+    def wait(run: RunningCall, seconds: float) -> bool:
         waits.append(seconds)
         return False
 
-    monkeypatch.setattr(Run, "wait", wait)
+    monkeypatch.setattr(RunningCall, "wait", wait)
     slow, ledger, ahead, given = Blocked(GOOD), MemoryLedger(), Background(), material()
     ahead.start(given, slow, ledger)
     try:
@@ -209,12 +209,12 @@ def test_what_is_interrupted_while_it_is_waited_for_is_not_lost(monkeypatch: pyt
     """Ctrl-C while a request waits for its summary: the model was paid, its text let go, and its claim kept every later
     request from asking for it, so that a digest stood in for a model that had answered."""
 
-    def interrupted(run: Run, seconds: float) -> bool:
+    def interrupted(run: RunningCall, seconds: float) -> bool:
         raise KeyboardInterrupt
 
     slow, ledger, ahead, given = Blocked(GOOD), MemoryLedger(), Background(), material()
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "wait", interrupted)
+        patched.setattr(RunningCall, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=PATIENCE)
     slow.let.set()

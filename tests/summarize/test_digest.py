@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult
-from turnlog.summarize import Digest, Material, Memory
+from turnlog.summarize import Digest, Material, NoteCache
 from turnlog.view.types import Shown
 
 
@@ -154,7 +154,7 @@ def test_what_is_remembered_changes_nothing(
 ) -> None:
     """A digest that depends on which digests were made before it, in this process or another, or on what was read
     ahead of it, fails here."""
-    remembering = Digest(Memory())
+    remembering = Digest(NoteCache())
     history = shown(messages * 4)
     for end in range(1, len(history) + 1, step):
         last, first = history[:end], max(0, end - 9)
@@ -165,7 +165,7 @@ def test_what_is_remembered_changes_nothing(
 
 def test_what_was_read_ahead_in_vain_is_let_go_of() -> None:
     """A session that is cleared again and again before it has to be summarised would keep notes for ever."""
-    memory = Memory()
+    memory = NoteCache()
     for batch in range(30):
         Digest(memory).read_ahead(shown([user(f"file_{batch}_{i}.py") for i in range(1_000)]))
     assert 0 < len(memory.entries) < 25_000

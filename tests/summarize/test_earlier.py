@@ -6,7 +6,7 @@ from test_digest import assistant, call, digest, result, user
 from test_digest_truth import section
 
 from turnlog.log.messages import Message
-from turnlog.summarize.quotes import Choice, Excerpt, Heading
+from turnlog.summarize.quotes import ChosenQuotes, Excerpt, Heading
 from turnlog.summarize.reading import Quote
 
 
@@ -83,6 +83,6 @@ def test_of_equals_that_were_told_the_newest_stay() -> None:
 def test_what_does_not_fit_at_first_is_chosen_where_there_is_more_room() -> None:
     """The quote of most worth was gone for good where it was too long for the share of what is new."""
     quote = Quote(0, 60, "id_77 " + "and more of it " * 4, ("id_77",))
-    choice = Choice([Excerpt(0, 0, quote)], {0: Heading("[1] user:", ())}, {"id_77": 0}, {"id_77": 900}, ())
+    choice = ChosenQuotes([Excerpt(0, 0, quote)], {0: Heading("[1] user:", ())}, {"id_77": 0}, {"id_77": 900}, ())
     assert choice.take(20, fill=False) == 0 and choice.chosen == []
     assert choice.take(200) > len(quote.text) and [one.quote for one in choice.chosen] == [quote]

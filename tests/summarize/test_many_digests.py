@@ -14,7 +14,7 @@ from agents import CHAT
 from turnlog.log.messages import Message, ToolCall, text_of
 from turnlog.log.records import Decision
 from turnlog.session import state as context
-from turnlog.summarize import Digest, Material, Memory
+from turnlog.summarize import Digest, Material, NoteCache
 
 EXAMPLES = max(5, settings.default.max_examples // 5) if settings.default else 20
 FACT = re.compile(r"AB[0-9]{4}C")
@@ -35,7 +35,7 @@ class Reading:
     """The offline summarizer, and the last that it was given to read."""
 
     def __init__(self) -> None:
-        self._digest = Digest(Memory())
+        self._digest = Digest(NoteCache())
         self.id = self._digest.id
         self.material: Material | None = None
         self.read_ahead = self._digest.read_ahead

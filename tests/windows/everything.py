@@ -12,7 +12,7 @@ from pathlib import Path
 
 import turnlog
 from turnlog.agent import tool
-from turnlog.chat import Choice, Conversation
+from turnlog.chat import Chat, Choice
 from turnlog.export import FORMATS
 from turnlog.log.records import Note
 from turnlog.log.store import Draft, Store
@@ -100,9 +100,7 @@ def chat(folder: Path) -> None:
     (work / "x.txt").write_text("needle\n")
     start = partial(turnlog.open, store=store, settings=turnlog.Settings())
     allowed = ("run_command", "edit_file", "search", "read_file")
-    talk = Conversation(
-        store, start, start("s", target=DEMO), Choice(DEMO, ScriptedRunner()), folder=work, allowed=allowed
-    )
+    talk = Chat(store, start, start("s", target=DEMO), Choice(DEMO, ScriptedRunner()), folder=work, allowed=allowed)
 
     async def say(text: str) -> str:
         return "".join([event.text async for event in talk.say(text) if event.kind == "text"])

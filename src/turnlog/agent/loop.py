@@ -34,7 +34,7 @@ Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
 _AGAIN = "it may have run before the program was interrupted"
 
 
-class Limits(Struct, frozen=True):
+class LoopLimits(Struct, frozen=True):
     """What a loop may take: `steps` requests, `seconds`, and a `cost` in dollars for the whole turn; `parallel` calls
     run at the same time."""
 
@@ -53,7 +53,7 @@ class Loop:
         runner: Runner,
         tools: Mapping[str, FunctionTool],
         approve: Approve | None,
-        limits: Limits,
+        limits: LoopLimits,
         tell: Callable[[AgentEvent], object],
     ) -> None:
         self._session = session

@@ -21,7 +21,7 @@ from ..session.recovery import interrupted_turn
 from ..session.session import Session
 from ..skills.ready import READY
 from .functions import FunctionTool
-from .loop import Approve, Limits, Loop, same_words
+from .loop import Approve, Loop, LoopLimits, same_words
 from .values import AgentEvent, RunResult, RunStop
 
 AnyTool = Callable[..., Any] | Tool | Mapping[str, Any]
@@ -170,7 +170,7 @@ def _approver(options: Options) -> Approve | None:
     return approve
 
 
-def _limits(options: Options) -> Limits:
+def _limits(options: Options) -> LoopLimits:
     steps, parallel = options.get("max_steps", 50), options.get("parallel", 8)
     for name, value in (("max_steps", steps), ("parallel", parallel)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -179,4 +179,4 @@ def _limits(options: Options) -> Limits:
     for name, amount in (("max_seconds", seconds), ("max_cost", cost)):
         if amount is not None:
             number_given(name, amount, above=0)
-    return Limits(steps, seconds, None if cost is None else Decimal(str(cost)), parallel)
+    return LoopLimits(steps, seconds, None if cost is None else Decimal(str(cost)), parallel)

@@ -11,7 +11,7 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .choice import Choice, choice_for, chosen
-    from .conversation import Conversation, busy_in_words
+    from .conversation import Chat, busy_in_words
     from .plain import answer_once
     from .terminal import talk
     from .workshop import TOOL_NAMES
@@ -20,11 +20,11 @@ else:
         __name__,
         {
             "choice": "Choice choice_for chosen",
-            "conversation": "Conversation busy_in_words",
+            "conversation": "Chat busy_in_words",
             "plain": "answer_once",
             "terminal": "talk",
             "workshop": "TOOL_NAMES",
         },
     )
 
-__all__ = ["Choice", "Conversation", "TOOL_NAMES", "answer_once", "busy_in_words", "choice_for", "chosen", "talk"]
+__all__ = ["Chat", "Choice", "TOOL_NAMES", "answer_once", "busy_in_words", "choice_for", "chosen", "talk"]

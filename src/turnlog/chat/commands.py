@@ -18,7 +18,7 @@ from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions
 from ..workspace.diff import differences, net_changes, patch_lines
 from .choice import chosen, suggested
-from .conversation import Conversation
+from .conversation import Chat
 from .plain import folded, gist
 
 _SAVED = "chat save"
@@ -33,8 +33,8 @@ class Command(NamedTuple):
 
     takes: str
     does: str
-    run: Callable[[Conversation, str], str]
-    offers: Callable[[Conversation, str], Iterable[str]] | None = None
+    run: Callable[[Chat, str], str]
+    offers: Callable[[Chat, str], Iterable[str]] | None = None
     waits: bool = False
 
 
@@ -43,7 +43,7 @@ def is_command(line: str) -> bool:
     return line.startswith("/") and "/" not in line.split()[0][1:]
 
 
-async def run_command(talk: Conversation, line: str, *, answering: bool = False) -> str:
+async def run_command(talk: Chat, line: str, *, answering: bool = False) -> str:
     """Run a line that begins with `/`. Raises InputError for an unknown command, and for one that must wait
     while the model is `answering`. Errors of the command itself pass through."""
     word, _, rest = line[1:].strip().partition(" ")
@@ -58,7 +58,7 @@ async def run_command(talk: Conversation, line: str, *, answering: bool = False)
     return await asyncio.to_thread(COMMANDS[word].run, talk, rest.strip())
 
 
-def completions(talk: Conversation, line: str) -> list[tuple[str, str]]:
+def completions(talk: Chat, line: str) -> list[tuple[str, str]]:
     """What the last word of a line that is typed may become, and what it means: commands, or what a command takes."""
     word, space, rest = line[1:].partition(" ")
     if not line.startswith("/") or "\n" in line:
@@ -69,7 +69,7 @@ def completions(talk: Conversation, line: str) -> list[tuple[str, str]]:
     return [(one, "") for one in offers(talk, rest) if one.startswith(rest)] if offers is not None else []
 
 
-def _model(talk: Conversation, rest: str) -> str:
+def _model(talk: Chat, rest: str) -> str:
     if not rest:
         return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it, `/model PROVIDER/MODEL URL` the server, too."
     name, _, url = rest.partition(" ")
@@ -82,14 +82,14 @@ def _model(talk: Conversation, rest: str) -> str:
     return f"The next answer is from {_named(talk)}.{lost}"
 
 
-def _named(talk: Conversation) -> str:
+def _named(talk: Chat) -> str:
     target = talk.session.target
     if target is None:
         return "no model"
     return f"`{target.provider}/{target.model}`" + (f" at {target.base_url}" if target.base_url else "")
 
 
-def _context(talk: Conversation, _: str) -> str:
+def _context(talk: Chat, _: str) -> str:
     found = talk.session.window.breakdown()
     rows = [f"| {share.kind}{share.name and f' of {share.name}'} | {share.tokens:,} |" for share in found.shares]
     room = f"{found.tokens:,} of {found.marks.trigger:,} tokens. {_rest(found, talk.session.target)}"
@@ -109,16 +109,16 @@ def _rest(found: Breakdown, target: Target | None) -> str:
     return f"The {'budget' if own else 'window'} has {whole:,}{rest}."
 
 
-def _compact(talk: Conversation, rest: str) -> str:
+def _compact(talk: Chat, rest: str) -> str:
     return f"{talk.session.compact(keep=_number(rest, 0) or None)}"
 
 
-def _clear(talk: Conversation, _: str) -> str:
+def _clear(talk: Chat, _: str) -> str:
     talk.session.clear()
     return "The model sees nothing of what was said. `/rewind` takes that back; the log keeps all."
 
 
-def _rewind(talk: Conversation, rest: str) -> str:
+def _rewind(talk: Chat, rest: str) -> str:
     log = talk.session.log
     cleared = [n for n, one in active_decisions(log.of_kinds("decision")).items() if one.action == "clear"]
     if not rest and cleared and not [turn for turn in log.turns() if not turn.rewound and turn.first > max(cleared)]:
@@ -126,7 +126,7 @@ def _rewind(talk: Conversation, rest: str) -> str:
     return f"{talk.session.rewind(turns=_number(rest, 1))}"
 
 
-def _fork(talk: Conversation, rest: str) -> str:
+def _fork(talk: Chat, rest: str) -> str:
     name = rest or f"{talk.session.id}-fork"
     before = talk.session.id
     talk.session.fork(name).close()
@@ -134,7 +134,7 @@ def _fork(talk: Conversation, rest: str) -> str:
     return f"This goes on in session `{name}`; `/resume {before}` goes back."
 
 
-def _diff(talk: Conversation, _: str) -> str:
+def _diff(talk: Chat, _: str) -> str:
     records = [*talk.session.log.of_kinds("file_change")]
     gone = Rewinds.of(talk.session.log.of_kinds("decision"))
     changes = net_changes([record for record in records if not gone.by(record.n)])
@@ -147,7 +147,7 @@ def _diff(talk: Conversation, _: str) -> str:
     return f"````diff\n{''.join(patch)}````" if patch else "No file changed in this session."
 
 
-def _sessions(talk: Conversation, _: str) -> str:
+def _sessions(talk: Chat, _: str) -> str:
     rows = []
     for info in _recent(talk):
         here = " (this one)" if info.id == talk.session.id else ""
@@ -156,7 +156,7 @@ def _sessions(talk: Conversation, _: str) -> str:
     return "\n".join(["| session | changed | messages | title |", "| --- | --- | ---: | --- |", *rows])
 
 
-def _recent(talk: Conversation) -> list[SessionInfo]:
+def _recent(talk: Chat) -> list[SessionInfo]:
     """The sessions that were changed last, the newest first."""
     return sorted(talk.store.sessions(), key=lambda one: one.updated, reverse=True)[:_LISTED]
 
@@ -166,26 +166,26 @@ def _cell(text: str) -> str:
     return text[:_SHOWN].replace("|", "\\|")
 
 
-def _save(talk: Conversation, rest: str) -> str:
+def _save(talk: Chat, rest: str) -> str:
     name = rest or "here"
     talk.session.note(_SAVED, name)
     return f"Saved as `{name}`; `/restore {name}` comes back here."
 
 
-def _restore(talk: Conversation, rest: str) -> str:
+def _restore(talk: Chat, rest: str) -> str:
     named = _marks(talk)
     if (rest or "here") not in named:
         raise InputError(f"nothing was saved as {rest or 'here'!r}; saved are: {', '.join(named) or 'none'}")
     return f"{talk.session.rewind(to=named[rest or 'here'])}"
 
 
-def _marks(talk: Conversation) -> dict[str, int]:
+def _marks(talk: Chat) -> dict[str, int]:
     """The records of the places that were marked, by name."""
     notes = ((one.body, one.n) for one in talk.session.log.of_kinds("note"))
     return {body.text: n for body, n in notes if isinstance(body, Note) and body.topic == _SAVED}
 
 
-def _resume(talk: Conversation, rest: str) -> str:
+def _resume(talk: Chat, rest: str) -> str:
     if not rest:
         raise InputError("/resume SESSION: name a session; /sessions lists them")
     talk.store.info(rest)
@@ -198,7 +198,7 @@ def _resume(talk: Conversation, rest: str) -> str:
     return f"This goes on in session `{rest}`, with {_named(talk)}. `/history` lists what was said.\n\n{said}"
 
 
-def _export(talk: Conversation, rest: str) -> str:
+def _export(talk: Chat, rest: str) -> str:
     form, _, name = rest.partition(" ")
     if form not in FORMATS or not name.strip():
         raise InputError(f"/export FORMAT FILE: formats are {', '.join(FORMATS)}")
@@ -209,7 +209,7 @@ def _export(talk: Conversation, rest: str) -> str:
     return f"Written to {name.strip()}" + "".join(f"\n- {problem.what}" for problem in problems)
 
 
-def _why(talk: Conversation, rest: str) -> str:
+def _why(talk: Chat, rest: str) -> str:
     found = talk.session.explain()
     if rest:
         n = _number(rest, 0)
@@ -226,7 +226,7 @@ def _why(talk: Conversation, rest: str) -> str:
     )
 
 
-def _history(talk: Conversation, rest: str) -> str:
+def _history(talk: Chat, rest: str) -> str:
     lines = []
     for shown in [one for one in talk.session.view() if one.records][-_number(rest, 20) :]:
         words = " ".join(_words(shown.message).split())
@@ -243,21 +243,21 @@ def _words(message: Message) -> str:
     return " ".join([text_of(message), *calls, *told])
 
 
-def _cost(talk: Conversation, _: str) -> str:
+def _cost(talk: Chat, _: str) -> str:
     return in_short(talk.store.usage(talk.session.id))
 
 
-def _continue(talk: Conversation, _: str) -> str:
+def _continue(talk: Chat, _: str) -> str:
     raise InputError("/continue goes on with a turn that did not end; there is none")
 
 
-def _help(_: Conversation, __: str) -> str:
+def _help(_: Chat, __: str) -> str:
     rows = [f"| /{name} {one.takes} | {one.does} |" for name, one in COMMANDS.items()]
     keys = "Alt-Enter, or `\\` before Enter, makes a new line. Ctrl-C stops an answer, Ctrl-D ends. `@a.png` is sent."
     return "\n".join(["| command | what it does |", "| --- | --- |", *rows, "", keys])
 
 
-def _quit(_: Conversation, __: str) -> str:
+def _quit(_: Chat, __: str) -> str:
     raise EOFError
 
 

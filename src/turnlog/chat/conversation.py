@@ -48,7 +48,7 @@ def busy_in_words(session_id: str) -> Iterator[None]:
         ) from error
 
 
-class Conversation:
+class Chat:
     """A conversation in `session`, with the model of `choice`, in `folder`. `open_session` opens another session of the
     same store; `allowed` are the tools that run without a question. `ask` is called with each question; without
     it, no other tool runs, and `unasked` has the names of those that were to run."""

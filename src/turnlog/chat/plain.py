@@ -10,14 +10,14 @@ import msgspec
 
 from ..agent import AgentEvent
 from ..log.messages import ToolCall
-from .conversation import Conversation
+from .conversation import Chat
 
 GIST = 100
 """Characters of a call or a result on its line."""
 
 
 async def answer_once(
-    talk: Conversation,
+    talk: Chat,
     text: str | None,
     *,
     tell: Callable[[str], object],

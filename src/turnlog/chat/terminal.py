@@ -29,7 +29,7 @@ from ..agent import AgentEvent, Question
 from ..errors import TurnlogError, described
 from ..export import dollars, is_priced, visible
 from .commands import completions, is_command, run_command
-from .conversation import Conversation
+from .conversation import Chat
 from .plain import folded
 from .rendering import Blocks, call_in_full, changed_files, columns, markdown, note, said, tool_line
 
@@ -44,7 +44,7 @@ _REDRAWN, _WRITTEN = 0.02, 0.05
 
 
 async def talk(
-    conversation: Conversation, *, history: Path | None = None, input: Input | None = None, output: Output | None = None
+    conversation: Chat, *, history: Path | None = None, input: Input | None = None, output: Output | None = None
 ) -> None:
     """Talk until the user ends it with Ctrl-D or /quit. `history` is a file of what was typed."""
     await _Terminal(conversation, history, input, output).run()
@@ -53,7 +53,7 @@ async def talk(
 class _Typed(FileHistory):
     """What was typed, in a file: with marks instead of secrets, as in the log."""
 
-    def __init__(self, place: Path, conversation: Conversation) -> None:
+    def __init__(self, place: Path, conversation: Chat) -> None:
         super().__init__(str(place))
         self._talk = conversation
 
@@ -63,9 +63,7 @@ class _Typed(FileHistory):
 
 
 class _Terminal:
-    def __init__(
-        self, conversation: Conversation, history: Path | None, input: Input | None, output: Output | None
-    ) -> None:
+    def __init__(self, conversation: Chat, history: Path | None, input: Input | None, output: Output | None) -> None:
         self._talk = conversation
         self._talk.ask = self._asked
         self._blocks = Blocks()
@@ -363,7 +361,7 @@ def _told(error: Exception) -> str:
 class _Commands(Completer):
     """Completes slash commands, and what they take."""
 
-    def __init__(self, talk: Conversation) -> None:
+    def __init__(self, talk: Chat) -> None:
         self._talk = talk
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

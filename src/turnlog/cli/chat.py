@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import quiet_log
-from ..chat import Choice, Conversation, answer_once, busy_in_words, choice_for, chosen
+from ..chat import Chat, Choice, answer_once, busy_in_words, choice_for, chosen
 from ..errors import InputError, SessionNotFound, StoreError, install_extra
 from ..export import visible
 from ..log.store import Store
@@ -62,7 +62,7 @@ def _chat(arguments: Namespace) -> int:
         begun = session.id
         try:
             allowed = set(filter(None, arguments.allow.split(",")))
-            talk = Conversation(store, start, session, choice, folder=Path.cwd(), allowed=allowed)
+            talk = Chat(store, start, session, choice, folder=Path.cwd(), allowed=allowed)
             try:
                 return asyncio.run(_once(talk, prompt, arguments) if prompt is not None else _in_terminal(talk))
             finally:
@@ -113,7 +113,7 @@ def _there(session_id: str, start: Callable[..., Session]) -> Session | None:
         return None
 
 
-async def _once(talk: Conversation, prompt: str, arguments: Namespace) -> int:
+async def _once(talk: Chat, prompt: str, arguments: Namespace) -> int:
     """One answer; 0 if it came to its end, else 1."""
     told = out_json if arguments.json else None
     printed = _Printed()
@@ -152,7 +152,7 @@ class _Printed:
         say(text)
 
 
-async def _in_terminal(talk: Conversation) -> int:
+async def _in_terminal(talk: Chat) -> int:
     if not is_terminal(sys.stdout):
         raise InputError("chat: standard output is not a terminal, so nobody would see what is asked; give -p PROMPT")
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from .._platform.units import counted
-from ..export import Block, Description, describe, dollars, in_short, record_json, visible
+from ..export import ContentBlock, Description, describe, dollars, in_short, record_json, visible
 from ..log.bills import Bills
 from ..log.messages import compact_json
 from ..log.records import Record
@@ -195,7 +195,7 @@ def _rows(one: Description) -> Iterator[_Row]:
         yield "[redacted]", one.redacted
 
 
-def _block_text(block: Block) -> str:
+def _block_text(block: ContentBlock) -> str:
     match block.kind:
         case "reasoning":
             return shorten(block.text or "(hidden by its provider)")

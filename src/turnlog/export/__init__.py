@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .description import Block, Description, Standing, describe, describe_part
+    from .description import ContentBlock, Description, RecordBadges, describe, describe_part
     from .escapes import visible
     from .lines import FORMATS, as_body, as_json, as_jsonl, record_json, save
     from .markdown import as_markdown
@@ -22,7 +22,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "description": "Block describe describe_part Description Standing",
+            "description": "ContentBlock describe describe_part Description RecordBadges",
             "escapes": "visible",
             "lines": "as_body as_json as_jsonl FORMATS record_json save",
             "markdown": "as_markdown",
@@ -34,10 +34,10 @@ else:
     )
 
 __all__ = [
-    "Block",
+    "ContentBlock",
     "Description",
     "FORMATS",
-    "Standing",
+    "RecordBadges",
     "as_body",
     "as_html",
     "as_json",

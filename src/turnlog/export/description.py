@@ -51,7 +51,7 @@ Words = tuple[str | int, ...]
 _SHOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
 
 
-class Block(Struct, frozen=True):
+class ContentBlock(Struct, frozen=True):
     """One part of a record's content.
 
     `label` names the block in a word or two ("" for plain text). `name` and `id` identify its subject: a tool and its
@@ -68,7 +68,7 @@ class Block(Struct, frozen=True):
     outcome: str = ""
     words: Words = ()
     value: Any = None
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ContentBlock, ...] = ()
     part: Part | None = None
     is_detail: bool = False
 
@@ -94,13 +94,13 @@ class Description(Struct, frozen=True):
     kind: str
     is_said: bool
     headline: Words = ()
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ContentBlock, ...] = ()
     badges: tuple[Badge, ...] = ()
     redacted: str = ""
     is_hidden: bool = False
 
 
-class Standing:
+class RecordBadges:
     """The records that the decisions of a log leave out, shorten or take back. `last` is the number of the log's last
     record."""
 
@@ -126,7 +126,7 @@ class Standing:
         return not at or n > self._sent[at - 1][1]
 
 
-def describe(record: Record, standing: Standing | None = None) -> Description:
+def describe(record: Record, standing: RecordBadges | None = None) -> Description:
     """The content of a record as blocks; with `standing`, also badges that show the effect of decisions on it."""
     body = record.body
     kind, headline, blocks = _content(record, standing)
@@ -144,37 +144,37 @@ def describe(record: Record, standing: Standing | None = None) -> Description:
     )
 
 
-def describe_part(part: Part) -> Block:
+def describe_part(part: Part) -> ContentBlock:
     """A part of a message as a block."""
     match part:
         case Text(text=text):
-            return Block("text", text)
+            return ContentBlock("text", text)
         case Reasoning(text=text, summary=summary):
-            return Block("reasoning", "\n\n".join(filter(None, (text, *summary))), "reasoning")
+            return ContentBlock("reasoning", "\n\n".join(filter(None, (text, *summary))), "reasoning")
         case ToolCall(name=name, id=call_id):
-            return Block("call", part.raw_arguments, "call", name, call_id, part=part)
+            return ContentBlock("call", part.raw_arguments, "call", name, call_id, part=part)
         case ToolResult(name=name, call_id=call_id, outcome=outcome, parts=parts):
             inside = tuple(map(describe_part, parts))
-            return Block("result", "", "result", name, call_id, outcome, blocks=inside, part=part)
+            return ContentBlock("result", "", "result", name, call_id, outcome, blocks=inside, part=part)
         case Media(kind=kind, mime=mime, sha256=sha256):
             size = f"{part.size:,} bytes" if part.size else ""
             where = size if sha256 else part.url or f"file {part.file_id} of {part.provider}"
             text = ", ".join(filter(None, (part.name, where)))
-            return Block("media", text, kind, mime or "of unknown type", sha256, part=part)
+            return ContentBlock("media", text, kind, mime or "of unknown type", sha256, part=part)
         case Opaque(provider=provider, kind=kind, data=data):
-            return Block("data", label="opaque", name=f"{kind} of {provider}", value=data)
+            return ContentBlock("data", label="opaque", name=f"{kind} of {provider}", value=data)
         case unknown:
-            return Block("data", label="unknown", name=f"{unknown.kind}, of a newer turnlog", value=unknown.data)
+            return ContentBlock("data", label="unknown", name=f"{unknown.kind}, of a newer turnlog", value=unknown.data)
 
 
-def _content(record: Record, standing: Standing | None) -> tuple[str, Words, list[Block]]:
+def _content(record: Record, standing: RecordBadges | None) -> tuple[str, Words, list[ContentBlock]]:
     """The kind of a record, its headline, and its content."""
     match record.body:
         case MessageRecord(message=message, model=model):
             return _speaker(message), (model,), list(map(describe_part, message.parts))
         case PartialAnswer(message=message, model=model, reason=reason, fragments=fragments):
-            blocks = [*map(describe_part, message.parts), Block("text", reason, "interrupted")]
-            blocks += [Block("group", label="fragment", blocks=(describe_part(part),)) for part in fragments]
+            blocks = [*map(describe_part, message.parts), ContentBlock("text", reason, "interrupted")]
+            blocks += [ContentBlock("group", label="fragment", blocks=(describe_part(part),)) for part in fragments]
             return message.role, (model,), blocks
         case Decision(action=action, first=first, last=last):
             span: Words = (", records ", first, " to ", last) if first else ()
@@ -190,16 +190,16 @@ def _content(record: Record, standing: Standing | None) -> tuple[str, Words, lis
         case Configuration(provider=provider, model=model):
             return "settings", (f"{provider} {model}".strip(),), _configuration(record.body)
         case PromptRecord(sections=sections, labels=labels):
-            told = tuple(Block("text", section.text, section.name) for section in sections)
+            told = tuple(ContentBlock("text", section.text, section.name) for section in sections)
             return (
                 "prompt",
                 (f"{len(sections)} sections of system text", *labels),
-                [*([Block("group", label="sections", blocks=told)] if told else [])],
+                [*([ContentBlock("group", label="sections", blocks=told)] if told else [])],
             )
         case UnknownRecord(name=name):
             written = encode_record(record).decode("utf-8", "replace")
             headline = f"a {name} record that a newer turnlog wrote"
-            return "unknown", (headline,), [Block("text", written, "the record", is_detail=True)]
+            return "unknown", (headline,), [ContentBlock("text", written, "the record", is_detail=True)]
         case body:
             kind, headline = _line(body)
             return kind, (headline,), []
@@ -239,15 +239,15 @@ def _speaker(message: Message) -> str:
     return "tool" if message.role == "user" and results else message.role
 
 
-def _text(text: str, label: str = "") -> list[Block]:
-    return [Block("text", text, label)] if text else []
+def _text(text: str, label: str = "") -> list[ContentBlock]:
+    return [ContentBlock("text", text, label)] if text else []
 
 
-def _data(label: str, value: Any, *, is_detail: bool = False) -> list[Block]:
-    return [Block("data", label=label, value=value, is_detail=is_detail)] if value not in (None, {}) else []
+def _data(label: str, value: Any, *, is_detail: bool = False) -> list[ContentBlock]:
+    return [ContentBlock("data", label=label, value=value, is_detail=is_detail)] if value not in (None, {}) else []
 
 
-def _decision(n: int, decision: Decision, standing: Standing | None) -> list[Block]:
+def _decision(n: int, decision: Decision, standing: RecordBadges | None) -> list[ContentBlock]:
     detail = decision.detail
     facts: list[Words] = []
     if decision.supersedes:
@@ -259,21 +259,21 @@ def _decision(n: int, decision: Decision, standing: Standing | None) -> list[Blo
         facts.append((f"{before:,} tokens became {after:,}.",))
     if shortened := sum(len(changed) for changed in map(detail.get, ("texts", "cuts")) if isinstance(changed, list)):
         facts.append((f"{shortened:,} texts are shortened.",))
-    blocks = [*_text(decision.why), *(Block("fact", words=words, is_detail=True) for words in facts)]
+    blocks = [*_text(decision.why), *(ContentBlock("fact", words=words, is_detail=True) for words in facts)]
     for message in decision.replacement:
         inside = tuple(map(describe_part, message.parts))
-        blocks.append(Block("group", label=f"replacement ({message.role})", blocks=inside, is_detail=True))
+        blocks.append(ContentBlock("group", label=f"replacement ({message.role})", blocks=inside, is_detail=True))
     rest = {key: value for key, value in detail.items() if key not in _SHOWN_DETAIL}
     return [*blocks, *_data("how it was made", rest, is_detail=True)]
 
 
-def _configuration(body: Configuration) -> list[Block]:
-    tools = tuple(Block("text", tool.description, tool.name) for tool in body.tools)
+def _configuration(body: Configuration) -> list[ContentBlock]:
+    tools = tuple(ContentBlock("text", tool.description, tool.name) for tool in body.tools)
     values = msgspec.to_builtins(body)
     limits = {key: values[key] for key in ("budget", "strategy", "input_limit", "base_url") if values.get(key)}
     return [
         *_text(body.why),
-        *([Block("group", label="tools", blocks=tools)] if tools else []),
+        *([ContentBlock("group", label="tools", blocks=tools)] if tools else []),
         *_data("settings", body.settings),
         *_data("limits", limits),
     ]

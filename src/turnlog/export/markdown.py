@@ -14,7 +14,7 @@ from ..log.records import Record
 from ..log.store import Problem, Store
 from ..redaction import as_kept
 from ..view.decisions import Rewinds
-from .description import Block, describe
+from .description import ContentBlock, describe
 from .escapes import visible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
@@ -53,7 +53,7 @@ def _record(record: Record) -> str:
     return f"\n## {one.n}. {title}\n{''.join(map(_block, shown))}"
 
 
-def _block(block: Block) -> str:
+def _block(block: ContentBlock) -> str:
     match block.kind:
         case "call":
             return f"\n*calls* {_code(block.name)} *as* {_code(block.id)}\n{_fenced(block.text)}"

@@ -21,7 +21,7 @@ from ..redaction import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
-from .description import Badge, Description, Standing, describe
+from .description import Badge, Description, RecordBadges, describe
 from .escapes import Markup, end, start, tag, text
 from .page_parts import STYLE, PartWriter, head, link, linked
 from .wording import in_short
@@ -35,7 +35,7 @@ class RecordWriter:
     """Writes the records of one session. Records that `standing` lists as left out, shortened or taken back are
     marked."""
 
-    def __init__(self, parts: PartWriter, standing: Standing) -> None:
+    def __init__(self, parts: PartWriter, standing: RecordBadges) -> None:
         self._parts = parts
         self._standing = standing
 
@@ -161,7 +161,7 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
     decisions = (record for record in store.of_kinds(info.id, ("decision",)) if record.n <= info.records)
     parts = PartWriter(store, info.id, problems, calls_of(outlines))
     del outlines
-    writer = RecordWriter(parts, Standing(decisions, info.records))
+    writer = RecordWriter(parts, RecordBadges(decisions, info.records))
     yield head(info.title or info.id, STYLE.read_text("utf-8"))
     yield from _top(store, info, turns)
     yield start("main")

@@ -13,7 +13,7 @@ from ..log.messages import Media, Text, ToolCall, ToolResult, compact_json
 from ..log.store import Problem, Store
 from ..tokens.dimensions import image_type
 from ..view.tool_calls import CallInfo
-from .description import Block, Words
+from .description import ContentBlock, Words
 from .escapes import Markup, end, join, start, tag, text
 
 # -- the head of a page: its policy, its style and its script --------------------------------------
@@ -78,13 +78,13 @@ class PartWriter:
             if info.result:
                 self._answers.setdefault((info.result, info.call.id), info)
 
-    def blocks(self, blocks: Iterable[Block], n: int) -> Iterator[Markup]:
+    def blocks(self, blocks: Iterable[ContentBlock], n: int) -> Iterator[Markup]:
         """The content of record `n`."""
         infos = iter(self._calls.get(n, ()))
         for block in blocks:
             yield from self._block(block, n, next(infos, None) if block.kind == "call" else None)
 
-    def _block(self, block: Block, n: int, info: CallInfo | None = None) -> Iterator[Markup]:
+    def _block(self, block: ContentBlock, n: int, info: CallInfo | None = None) -> Iterator[Markup]:
         """One block of record `n`; for a call, `info` is its outcome."""
         match block.part:
             case ToolCall() as call:
@@ -112,7 +112,7 @@ class PartWriter:
                     yield tag("p", tag("b", text(block.label, one_line=True)), class_="small")
                 yield _foldable(block.label or "Text", block.text, _LONG)
 
-    def _result(self, part: ToolResult, blocks: Iterable[Block], n: int) -> Iterator[Markup]:
+    def _result(self, part: ToolResult, blocks: Iterable[ContentBlock], n: int) -> Iterator[Markup]:
         call = self._answers.get((n, part.call_id))
         name = part.name or (call.call.name if call else "")
         words = [inner.text for inner in part.parts if isinstance(inner, Text)]
@@ -136,7 +136,7 @@ class PartWriter:
         for block in pictures:  # shown open, below the folded result
             yield from self._block(block, n)
 
-    def _media(self, block: Block, media: Media, n: int) -> Iterator[Markup]:
+    def _media(self, block: ContentBlock, media: Media, n: int) -> Iterator[Markup]:
         named = f"{block.label} {block.name}"
         if media.sha256 in self._placed:
             yield tag("p", text(f"{named}: the one of record "), link(self._placed[media.sha256]), class_="media")

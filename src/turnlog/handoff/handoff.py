@@ -26,7 +26,7 @@ from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import entries_of
 from ..text_history.frame import joined, quoted
-from ..text_history.sizes import Sizes
+from ..text_history.sizes import TextSizes
 from ..tokens.counters import counter_for
 from ..view.decisions import Rewinds
 from ..view.fold import as_left
@@ -139,7 +139,7 @@ class _Draft:
     def __init__(self, store: Store, session_id: str, to: Program, instruction: str, redactor: Redactor) -> None:
         counter = counter_for(*MODELS[to])
         self._count: Callable[[str], int] = counter.text
-        self._sizes = Sizes(counter)
+        self._sizes = TextSizes(counter)
         self._to, self._id, self._redactor = to, session_id, redactor
         self.replaced: Counter[str] = Counter()
         records = [self._clean(record) for record in as_kept(store).read(session_id)]

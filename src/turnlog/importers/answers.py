@@ -28,7 +28,7 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "see
 """Settings that agents store under the names of request keys. Their other settings are for the client library."""
 
 
-class Answer(Struct, frozen=True):
+class ImportedAnswer(Struct, frozen=True):
     """A recorded answer: its record number, the id of its response, and its message."""
 
     number: int
@@ -36,7 +36,7 @@ class Answer(Struct, frozen=True):
     message: Message
 
 
-def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
+def add_answer(response: Any, source: str, log: Drafting) -> ImportedAnswer | None:
     """Record the message and usage of a whole response; its other keys become a note. Returns None and records nothing
     if the response has no readable answer."""
     if not isinstance(response, Mapping):
@@ -64,7 +64,7 @@ def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
     for index, choice in enumerate(items(response.get("choices"))):
         rest[f"choice {index}"] = without(mapping(choice), () if index else _READ_OF_CHOICE)
     log.note_changes("answer", without_repeats(rest, (), {}) or {})
-    return Answer(number, reply.response_id, message)
+    return ImportedAnswer(number, reply.response_id, message)
 
 
 def _without_echoes(message: Message) -> Message:

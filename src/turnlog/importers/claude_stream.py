@@ -19,7 +19,7 @@ from ..log.records import MessageRecord
 from ..providers.anthropic import PROVIDER
 from ..providers.protocol import Assembler
 from .claude_code.conversation import draft_conversation
-from .claude_code.steps import Entry, Steps
+from .claude_code.steps import ClaudeRecord, Steps
 from .drafting import Drafting
 from .json_values import objects, within, without, word
 from .protocol import Imported, Origin, hashed_id
@@ -110,9 +110,9 @@ def _imported(lines: list[Line], own: str, agent: str, log: Drafting) -> Importe
     return log.imported(session, _FORMAT, title, parent=parent)
 
 
-def _as_session_file(lines: Iterable[Line]) -> list[Entry]:
+def _as_session_file(lines: Iterable[Line]) -> list[ClaudeRecord]:
     """The records in the shape of a session file."""
-    entries: list[Entry] = []
+    entries: list[ClaudeRecord] = []
     compacted = False
     answer = ""
     for line in lines:
@@ -141,7 +141,7 @@ def _as_session_file(lines: Iterable[Line]) -> list[Entry]:
             call_id = within(rest, "request", "tool_use_id")
             if isinstance(call_id, str):
                 entry["toolUseID"] = call_id
-        entries.append(Entry(line.number, entry))
+        entries.append(ClaudeRecord(line.number, entry))
     return entries
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Found(Struct, frozen=True, order=True):
+class AgentFile(Struct, frozen=True, order=True):
     """A file of an agent, in the place where that agent stores its sessions."""
 
     agent: str
@@ -54,7 +54,7 @@ PLACES: tuple[tuple[str, str], ...] = (
 """The places of each agent, from its documentation or its code."""
 
 
-def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
+def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[AgentFile]:
     """Every session file of agents under `home`, sorted, without duplicates.
 
     A link to a folder is followed only if the pattern names it, never for `**`. `failed` is called for every folder, or
@@ -62,7 +62,7 @@ def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
     """
     seen: set[Path] = set()
     for found in sorted(
-        Found(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed)
+        AgentFile(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed)
     ):
         if found.path not in seen:
             seen.add(found.path)

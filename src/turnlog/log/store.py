@@ -105,7 +105,7 @@ class Hit(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     end: int = 0
 
 
-class Piece(Struct, frozen=True, repr_omit_defaults=True):
+class StoredPiece(Struct, frozen=True, repr_omit_defaults=True):
     """Records that can only be deleted together. `owner` is the id of the session that they were appended to (empty if
     it was deleted and forks still read them), `readers` the sessions that read any of them, `size` their bytes, and
     `blobs` the blobs that they refer to."""
@@ -121,7 +121,7 @@ class Inventory(Struct, frozen=True, repr_omit_defaults=True):
     the sessions in use, by `file_name` (None: this system or disk cannot tell). Blobs have the names that pieces use
     for them. `base` is about how many bytes the store takes on disk when it is empty."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[StoredPiece, ...]
     blobs: dict[str, int]
     kept: frozenset[str]
     in_use: frozenset[str] | None

@@ -238,7 +238,7 @@ GIVEN_JSON = _selected(lambda field: field.kind in ("json", "setting", "call", "
 """The JSON that callers give, which may contain values that JSON cannot represent."""
 
 
-class Found(NamedTuple):
+class FoundText(NamedTuple):
     """A text of a record: its path (`message.parts[0].text`), its kind, and its value: a string, JSON, or the
     `ToolCall` whose arguments it is."""
 
@@ -247,7 +247,7 @@ class Found(NamedTuple):
     value: Any
 
 
-def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Iterator[Found]:
+def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Iterator[FoundText]:
     """Every text in the selected fields of `holder` (a body or a value inside one), in order. Empty ones are left out.
     `path` is the path of `holder` itself."""
     for name, kind in fields[type(holder)]:
@@ -258,13 +258,13 @@ def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Itera
         if type(value) is tuple:
             for i, inner in enumerate(value):
                 if kind != "within":
-                    yield Found(f"{place}[{i}]", kind, inner)
+                    yield FoundText(f"{place}[{i}]", kind, inner)
                 elif fields[type(inner)]:
                     yield from texts_in(inner, fields, f"{place}[{i}]")
         elif kind == "within":
             yield from texts_in(value, fields, place)
         else:
-            yield Found(place, kind, value)
+            yield FoundText(place, kind, value)
 
 
 def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:

@@ -31,7 +31,7 @@ _DELETED = re.compile(r"(?<![a-z])(?:delet|remov|rm(?![a-z]))")
 _MOVED = re.compile(r"(?<![a-z])(?:mov|renam)")
 
 
-class Change(NamedTuple):
+class FileWrite(NamedTuple):
     """A change that a call makes to a file. `writes`: it writes the whole file, which may be new; `sure`: it is not
     made if the call fails."""
 
@@ -46,7 +46,7 @@ class Change(NamedTuple):
         return self.state in ("deleted", "moved")
 
 
-def changes_in(call: ToolCall) -> Iterator[Change]:
+def changes_in(call: ToolCall) -> Iterator[FileWrite]:
     """The changes that a call makes to files, each file once."""
     seen = set()
     folder = _folder_of(call)
@@ -55,7 +55,7 @@ def changes_in(call: ToolCall) -> Iterator[Change]:
         if path not in seen and not path.endswith("/"):
             seen.add(path)
             words = words_of(done)
-            yield Change(path, _state(words), _WRITTEN.search(words) is not None, done not in BY_SHELL)
+            yield FileWrite(path, _state(words), _WRITTEN.search(words) is not None, done not in BY_SHELL)
 
 
 def _folder_of(call: ToolCall) -> str:

@@ -24,7 +24,7 @@ from ..view.decisions import Rewinds
 from ..view.program_prefaces import is_of_program
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
-from .calls import Change, changes_in, command_of, commands_in_blocks, lines_read
+from .calls import FileWrite, changes_in, command_of, commands_in_blocks, lines_read
 from .entities import Entity, Fact, Kind, Mention, State, Who
 from .language import ENGLISH, Language
 from .resolve import Candidate, resolve
@@ -125,7 +125,7 @@ class _Call(NamedTuple):
     call: ToolCall
     record: int
     command: Entity | None
-    before: list[tuple[Entity, Change, tuple[State, int, int]]]
+    before: list[tuple[Entity, FileWrite, tuple[State, int, int]]]
 
 
 class Memory:

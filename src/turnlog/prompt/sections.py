@@ -181,7 +181,7 @@ def cut_to(text: str, cap: int, mark: str) -> str:
 # -- which sections requests show, and with what text ----------------------------------------------
 
 
-class Standing(Struct, frozen=True):
+class SectionPlacement(Struct, frozen=True):
     """Where a section stands: its text as it is shown, cap applied, and the tokens of that. `left_out` says why it is
     not shown; empty if it is."""
 
@@ -191,17 +191,21 @@ class Standing(Struct, frozen=True):
     left_out: str = ""
 
 
-def composed(sections: Sequence[PromptSection], texts: Mapping[str, str], facts: Facts, room: int) -> list[Standing]:
+def composed(
+    sections: Sequence[PromptSection], texts: Mapping[str, str], facts: Facts, room: int
+) -> list[SectionPlacement]:
     """Where each section stands, in the order in which requests show them. `texts` are those of late sections with a
     function; `room` is how many tokens all may have together."""
-    found: list[Standing] = []
+    found: list[SectionPlacement] = []
     for section in ordered(sections):
         text = capped(section, texts.get(section.name, section.text))
-        found.append(Standing(section, text, tokens_in(text), unmet(section.when, facts) if text else "it has no text"))
+        found.append(
+            SectionPlacement(section, text, tokens_in(text), unmet(section.when, facts) if text else "it has no text")
+        )
     return _given_way(found, room)
 
 
-def _given_way(found: list[Standing], room: int) -> list[Standing]:
+def _given_way(found: list[SectionPlacement], room: int) -> list[SectionPlacement]:
     """Without the sections that give way, those of the lowest priority and of these the last first, until the rest has
     room."""
     used = sum(one.tokens for one in found if not one.left_out)
@@ -211,11 +215,11 @@ def _given_way(found: list[Standing], room: int) -> list[Standing]:
             break
         used -= one.tokens
         why = f"it gave way: all sections together may have {room:,} tokens"
-        found[found.index(one)] = Standing(one.section, one.text, one.tokens, why)
+        found[found.index(one)] = SectionPlacement(one.section, one.text, one.tokens, why)
     return found
 
 
-def start_text(found: Sequence[Standing]) -> str:
+def start_text(found: Sequence[SectionPlacement]) -> str:
     """The system text that requests begin with."""
     shown = (one.text for one in found if one.section.place == "start" and not one.left_out)
     return "\n\n".join(shown)

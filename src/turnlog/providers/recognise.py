@@ -29,7 +29,7 @@ from msgspec import Struct
 from ..errors import InputError
 from . import CONVERSATIONS, PROVIDERS
 from .protocol import Provider
-from .schema import ANY, Record, Shape, Tagged
+from .schema import ANY, ObjectShape, Shape, Tagged
 
 _Fact = frozenset[str]
 """The names of the providers that a fact speaks for."""
@@ -126,7 +126,7 @@ def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
         return not other or not other.isdisjoint(signs.call_keys | signs.message_keys)
     content = message[signs.content]
     blocks = content if isinstance(content, list) else [content] if isinstance(content, Mapping) else []
-    if isinstance(signs.blocks, Record):
+    if isinstance(signs.blocks, ObjectShape):
         known = signs.blocks.keys.keys()
         is_list = isinstance(content, (list, Mapping))
         return is_list and all(isinstance(block, Mapping) and not known.isdisjoint(block) for block in blocks)
@@ -260,14 +260,14 @@ def _shape_in(table: Tagged, kind: str) -> Shape | None:
     return table.shapes.get(kind) or (ANY if table.leaves(kind) else None)
 
 
-def _knowing(value: Any, tables: Mapping[str, Tagged | Record], *, alone: bool = False) -> _Fact:
+def _knowing(value: Any, tables: Mapping[str, Tagged | ObjectShape], *, alone: bool = False) -> _Fact:
     """The providers that know the type of a value, if it has what they require for it. Of several, those that know all
     its keys. `alone`: a type that only one of them knows is enough."""
     if not isinstance(value, Mapping):
         return frozenset()
     found: dict[str, Shape] = {}
     for name, table in tables.items():
-        if isinstance(table, Record):
+        if isinstance(table, ObjectShape):
             if "type" not in value and not table.keys.keys().isdisjoint(value):
                 found[name] = ANY
             continue
@@ -279,7 +279,9 @@ def _knowing(value: Any, tables: Mapping[str, Tagged | Record], *, alone: bool =
         return frozenset(found)
     fitting = {name: shape for name, shape in found.items() if _has_required(value, shape)}
     unmarked = value.keys() - {PROVIDERS[name].counted_key for name in tables}
-    exact = [name for name, shape in fitting.items() if not isinstance(shape, Record) or unmarked <= shape.keys.keys()]
+    exact = [
+        name for name, shape in fitting.items() if not isinstance(shape, ObjectShape) or unmarked <= shape.keys.keys()
+    ]
     return frozenset(exact or fitting)
 
 
@@ -292,14 +294,14 @@ def _knowing_item(value: Mapping[str, Any], tables: Mapping[str, Tagged]) -> _Fa
     messages = {name: table.shapes[table.missing] for name, table in tables.items() if kind == table.missing}
     if messages:
         return frozenset(
-            n for n, shape in messages.items() if isinstance(shape, Record) and value.keys() <= shape.keys.keys()
+            n for n, shape in messages.items() if isinstance(shape, ObjectShape) and value.keys() <= shape.keys.keys()
         )
     return _knowing(value, tables, alone=True)
 
 
 def _has_required(value: Mapping[str, Any], shape: Shape) -> bool:
     """Whether a value has the keys that its shape requires, of types that a reader understands."""
-    if not isinstance(shape, Record):
+    if not isinstance(shape, ObjectShape):
         return True
     for key in shape.must - {"type"}:
         item, inner = value.get(key), shape.keys[key]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .schema import Record, Tagged
+from .schema import ObjectShape, Tagged
 
 
 class Signs(Struct, frozen=True, kw_only=True):
     """The words of the requests of one API. Its settings are in `Provider.settings`."""
 
-    blocks: Tagged | Record
+    blocks: Tagged | ObjectShape
     """The contents of a message: by type, or for an API without types the keys of one."""
 
     content: str = "content"

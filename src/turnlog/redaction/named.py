@@ -17,7 +17,7 @@ from .json_text import MARK
 from .shapes import Expression
 
 
-class Named(NamedTuple):
+class NamedSecret(NamedTuple):
     """A secret in a text: its kind, and its start and end."""
 
     kind: str
@@ -177,7 +177,7 @@ def has_name(text: str) -> bool:
     return False
 
 
-def find_named(text: str) -> Iterator[Named]:
+def find_named(text: str) -> Iterator[NamedSecret]:
     """The secrets in a text that are next to the name of a secret."""
     lower = text.lower()
     if len(lower) != len(text):  # the only letter whose lower case is longer
@@ -194,7 +194,7 @@ def find_named(text: str) -> Iterator[Named]:
             at = lower.find(keyword, after)
 
 
-def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
+def _judged(pair: re.Match[str], text: str, lower: str) -> NamedSecret | None:
     start = pair.start()
     name = re.match(_NAME, lower[start : start + 40])
     kind = _kind_at(lower, start, name.group()) if name else ""
@@ -206,13 +206,15 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
         begin = pair.start("quoted")
         ends = (_closed(pair, text), pair.end("quoted"))  # not all backslashes escape: C:\\dir\\ in a batch file
         whole = _variable(pair, text)
-        return next((Named(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip(), whole)), None)
+        return next(
+            (NamedSecret(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip(), whole)), None
+        )
     value = pair["plain"].rstrip(".:)}]\u201d")
     if kind == "password" and not pair["tag"]:
         more = _MORE.match(text, pair.end("plain"))
         whole = pair["plain"] + more.group() if more else ""
         if whole and _is_literal(whole, pair, text, kind) and plausible(kind, whole):
-            return Named(kind, pair.start("plain"), pair.start("plain") + len(whole))
+            return NamedSecret(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):
         return None
     variable = "" if _EXPRESSION.pattern.match(value) else _variable(pair, text)
@@ -222,7 +224,7 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
     if not plausible(kind, value, variable):
         return None
     stop = _STOP.search(text, pair.end("plain")) if len(pair["plain"]) == _LONGEST else None
-    return Named(kind, begin, stop.start() if stop else begin + len(value))
+    return NamedSecret(kind, begin, stop.start() if stop else begin + len(value))
 
 
 def _closed(pair: re.Match[str], text: str) -> int:

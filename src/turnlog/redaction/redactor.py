@@ -21,7 +21,7 @@ from ..log.messages import compact_json
 from .encoded import BYTES, DATA, MEDIA_TYPES, in_base64, in_data_urls
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
-from .shapes import LONG, RUN, SHAPES, Shape
+from .shapes import LONG, RUN, SHAPES, SecretShape
 
 # -- secrets that stand near a word or pattern of the user's own: `badge: 4711`, `"caseNumber": ----
 
@@ -394,7 +394,7 @@ def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
         raise InputError(f"redact: the pattern for {kind!r} is not a regular expression: {error}") from error
 
 
-def _candidates(text: str) -> list[tuple[str, Shape]]:
+def _candidates(text: str) -> list[tuple[str, SecretShape]]:
     """The needles that occur in `text`, with their shapes. Ordinary text is searched no further."""
     found = [row for row in _SPREAD if row[0] in text]
     if len(text) < LONG:
@@ -403,7 +403,7 @@ def _candidates(text: str) -> list[tuple[str, Shape]]:
     left = _WHOLE
     for at in pieces:
         runs = _long_runs(text if len(pieces) == 1 else text[at : at + _PIECE + _OVERLAP])
-        likely: Iterable[tuple[str, Shape]] = left
+        likely: Iterable[tuple[str, SecretShape]] = left
         if len(runs) >= _MANY:
             missing = [char for char in _IN_NEEDLES if char not in runs]
             likely = [row for row in left if not any(char in row[0] for char in missing)]
@@ -420,7 +420,7 @@ def _long_runs(text: str) -> str:
     return b" ".join([word for word in words if len(word) >= LONG]).decode("ascii")
 
 
-def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:
+def _of_shape(needle: str, shape: SecretShape, text: str) -> Iterable[Finding]:
     group = "secret" if "secret" in shape.pattern.groupindex else 0
     at = text.find(needle)
     while at >= 0:

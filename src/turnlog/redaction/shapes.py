@@ -33,7 +33,7 @@ class Expression(NamedTuple):
         return _compiled(self.expression, self.flags)
 
 
-class Shape(NamedTuple):
+class SecretShape(NamedTuple):
     """A shape of secret. If `pattern` has a group `secret`, only this group is the secret.
 
     `before` is how many characters before its needle a secret may begin. `random`: nobody can guess such a secret, so a
@@ -79,20 +79,22 @@ _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _BASE64 = r"[A-Za-z0-9+/]"
 
 
-def _shape(kind: str, needles: str, body: str, *, before: int = 0, dashed: bool = False, spread: bool = False) -> Shape:
+def _shape(
+    kind: str, needles: str, body: str, *, before: int = 0, dashed: bool = False, spread: bool = False
+) -> SecretShape:
     start = _START_DASHED if dashed else _START
-    return Shape(kind, tuple(needles.split()), f"{start}(?:{body}){_END}", before, spread=spread)
+    return SecretShape(kind, tuple(needles.split()), f"{start}(?:{body}){_END}", before, spread=spread)
 
 
-def _in_base64(kind: str, needles: str, body: str, *, before: int = 0, spread: bool = False) -> Shape:
+def _in_base64(kind: str, needles: str, body: str, *, before: int = 0, spread: bool = False) -> SecretShape:
     """A shape that begins and ends as base64 does: not beside another of its characters."""
     pattern = f"{_START_BASE64}(?:{body})(?![A-Za-z0-9+/=])"
-    return Shape(kind, tuple(needles.split()), pattern, before, spread=spread)
+    return SecretShape(kind, tuple(needles.split()), pattern, before, spread=spread)
 
 
-def _inside(kind: str, needles: tuple[str, ...], pattern: str, *, random: bool = True) -> Shape:
+def _inside(kind: str, needles: tuple[str, ...], pattern: str, *, random: bool = True) -> SecretShape:
     """A shape that is recognised by the text around the secret."""
-    return Shape(kind, needles, pattern, 0, random, spread=True)
+    return SecretShape(kind, needles, pattern, 0, random, spread=True)
 
 
 _MODELS = (
@@ -443,7 +445,7 @@ _COOKIES = (
 """The cookies of a request, of which one has a long value, or the one that a response sets, without its attributes."""
 
 
-def _command(commands: str, option: str) -> Shape:
+def _command(commands: str, option: str) -> SecretShape:
     """The password that an option of these commands gives."""
     expression = rf"[^\r\n|;]{{2,240}}?(?<=\s)(?:{option}){_ARGUMENT}"
     return _inside("password", tuple(f"{command} " for command in commands.split(",")), expression, random=False)
@@ -519,5 +521,5 @@ _PLACES = (
     _inside("password", ("psk=",), rf"psk={_QUOTE}(?P<secret>[^\s\"'\\]{{8,64}}+){_QUOTE}", random=False),
 )
 
-SHAPES: tuple[Shape, ...] = _MODELS + _CODE + _CLOUD + _SERVICES + _STANDARDS + _PLACES
+SHAPES: tuple[SecretShape, ...] = _MODELS + _CODE + _CLOUD + _SERVICES + _STANDARDS + _PLACES
 """Every known shape. If two match the same characters, the earlier start wins, then the earlier row."""

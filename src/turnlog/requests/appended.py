@@ -27,7 +27,7 @@ FOLD = "fold"
 _REPLACED = "[From here on, this replaces the system text at the beginning:]"
 
 
-class Ways(Struct, frozen=True):
+class ChangeDelivery(Struct, frozen=True):
     """Which changes requests for a target tell within the conversation. Without a target, none."""
 
     target: Target | None = None
@@ -35,14 +35,14 @@ class Ways(Struct, frozen=True):
     tools: bool = False
 
     @classmethod
-    def of(cls, target: Target, rules: Rules) -> Ways:
+    def of(cls, target: Target, rules: Rules) -> ChangeDelivery:
         """Those that the rules of a target allow."""
         if not (rules.system_appended or rules.tools_appended):
             return cls()
         return cls(target, rules.system_appended, rules.tools_appended)
 
 
-class Appended(Struct, frozen=True):
+class InlineChanges(Struct, frozen=True):
     """The changes of a session as its requests tell them.
 
     `tools` are those that a request declares at its beginning. `messages` tell the changes since, each with the number
@@ -70,11 +70,11 @@ def system_texts(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, str]]
 
 def appended(
     configuration: Configuration,
-    ways: Ways,
+    ways: ChangeDelivery,
     since: int,
     texts: Iterable[tuple[int, str]],
     configured: Sequence[tuple[int, tuple[Tool, ...]]],
-) -> Appended:
+) -> InlineChanges:
     """The changes after record `since`. `texts` are replacements of system text by record number; `configured` are the
     tools of each configuration by record number, oldest first, from the one in force at `since` on."""
     declared, told = configuration.tools, dict[int, tuple[Part, ...]]()
@@ -83,7 +83,7 @@ def appended(
     replaced = {n: text for n, text in texts if n > since} if ways.system else {}
     told.update((n, (Text(f"{_REPLACED}\n\n{text}"),)) for n, text in replaced.items())
     messages = (Shown(Message("system", told[n]), (n,), "appended") for n in sorted(told))
-    return Appended(declared, tuple(messages), frozenset(replaced))
+    return InlineChanges(declared, tuple(messages), frozenset(replaced))
 
 
 def _tool_changes(

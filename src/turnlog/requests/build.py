@@ -34,16 +34,16 @@ from .pieces import (
     without_infinite,
 )
 from .prompt_cache import MarkPlaces, MarksWanted, marked
-from .repaired import RepairedView, Repairs, Run
+from .repaired import RepairedRun, RepairedView, Repairs
 from .request import Request
 from .size import Sizing
-from .translate import Plan
+from .translate import RequestPlan
 
 _Change = TypeVar("_Change", Edit, Loss)
 
 
 def build(
-    plan: Plan,
+    plan: RequestPlan,
     view: Sequence[Shown],
     blob: BlobReader,
     fate: Fate | None = None,
@@ -67,7 +67,7 @@ class Builder:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RequestPlan,
         blob: BlobReader,
         sizing: Sizing | None = None,
         bindings: Mapping[int, Bound] | None = None,
@@ -136,7 +136,7 @@ class Builder:
         json = (frame.before, frame.messages.json, *ahead, comma, back.json, frame.behind)
         return _Rendered(frame, (*between.pieces, back), json)
 
-    def _rendered_run(self, run: Run, pieces: Sequence[Piece], given: frozenset[str]) -> _RenderedRun:
+    def _rendered_run(self, run: RepairedRun, pieces: Sequence[Piece], given: frozenset[str]) -> _RenderedRun:
         """The pieces between the first and the last, rendered. Pieces of the previous request are reused. `given` are
         the words that the frame gives (see `LinkedRenderer`)."""
         now, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
@@ -263,7 +263,7 @@ class _RenderedRun:
     """The rendered pieces of a run, and their JSON, with a comma before each piece. `given` are the words that the
     frame before them gives (see `LinkedRenderer`), `gives` these and those of the pieces."""
 
-    def __init__(self, run: Run, given: frozenset[str]) -> None:
+    def __init__(self, run: RepairedRun, given: frozenset[str]) -> None:
         self.run = run
         self.given = given
         self.gives = set(given)
@@ -271,7 +271,7 @@ class _RenderedRun:
         self.json: list[bytes] = []
         self.counts = False
 
-    def add(self, piece: RenderedPiece, plan: Plan) -> None:
+    def add(self, piece: RenderedPiece, plan: RequestPlan) -> None:
         """Add the next piece."""
         self.pieces.append(piece)
         self.gives |= piece.gives

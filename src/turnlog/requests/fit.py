@@ -19,7 +19,7 @@ from ..models.target import Target
 from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..providers.recognise import provider_of
-from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
+from ..summarize import Complete, Digest, Material, MemoryLedger, NoteCache, Summarizer, as_ladder, attempt
 from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for
@@ -43,12 +43,12 @@ from .repaired import tools_for
 from .request import Request
 from .size import Sizing, as_declared, choice_of, settings_tally, spelled_as
 from .standalone import aimed, as_json, given_bindings
-from .translate import Plan, plan
+from .translate import RequestPlan, plan
 
 # -- a history that is fitted again and again: its messages, and the decisions about them ----------
 
 
-class Counting(Protocol):
+class FitCounter(Protocol):
     """A counter of messages; `id` is its name."""
 
     @property
@@ -59,7 +59,7 @@ class Counting(Protocol):
         """The tokens of a message."""
 
 
-class History(Struct, eq=False):
+class FitHistory(Struct, eq=False):
     """Messages, their sizes by one counter, and the decisions about them. `spare` tokens are left free, because whole
     requests counted so much more than their messages. `bindings` are the bindings of answers among the first `bound`
     messages; `last_binding` is the binding of an answer to the last request. `curation` keeps what was found out about
@@ -75,7 +75,7 @@ class History(Struct, eq=False):
     last_binding: Binding | None = None
     curation: Curation | None = None
 
-    def bind(self, ways: Plan) -> None:
+    def bind(self, ways: RequestPlan) -> None:
         """Add the bindings of new answers: to the last request, or, the first time, to the history as it was given."""
         if not self.bound:
             view = [Shown(message, (n,)) for n, message in enumerate(self.seen, start=1)]
@@ -98,14 +98,14 @@ class History(Struct, eq=False):
         details = [decision.detail for decision in self.decisions.values()]
         return {entry[0] for detail in details for key in ("texts", "cuts") for entry in detail.get(key, ())}
 
-    def until(self, same: int) -> History:
+    def until(self, same: int) -> FitHistory:
         """A new history with the first `same` messages and the decisions that concern only these."""
         made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
         bindings = {n: binding for n, binding in self.bindings.items() if n <= same}
         bound = min(self.bound, same)
-        return History(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare, bindings, bound)
+        return FitHistory(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare, bindings, bound)
 
-    def take(self, messages: Sequence[Message], counting: Counting) -> None:
+    def take(self, messages: Sequence[Message], counting: FitCounter) -> None:
         """Replace the messages by the history as it is now. Sizes of unchanged messages are kept."""
         known = len(self.seen) if self.counter == counting.id else 0
         for i, own in enumerate(self.seen[:known]):
@@ -120,7 +120,7 @@ class History(Struct, eq=False):
         while len(self.decisions) > made:
             self.decisions.popitem()
 
-    def size(self, shown: Shown, raw: Shown, counting: Counting) -> int:
+    def size(self, shown: Shown, raw: Shown, counting: FitCounter) -> int:
         """The tokens of a message as shown."""
         if shown is raw and shown.treatment == "verbatim":
             return self.sizes[raw.records[0] - 1]
@@ -235,8 +235,8 @@ class Fitter:
         self._counter = _checked(counter)
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
-        self._offline = Digest(Memory())
-        self._histories: list[History] = []  # the one used last is at the end
+        self._offline = Digest(NoteCache())
+        self._histories: list[FitHistory] = []  # the one used last is at the end
         self._lock = RLock()  # one thread at a time: a history must not change while it is in use
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ class Fitter:
                 history.forget(made)
         raise refusal
 
-    def _within(self, history: History, counting: _Counting, target: Target, ways: Plan) -> Fitted:
+    def _within(self, history: FitHistory, counting: _Counting, target: Target, ways: RequestPlan) -> Fitted:
         """The request for a history, within the limit. If a built request is too large, more is left out."""
         for _ in range(_ATTEMPTS):
             situation = self._decided(history, counting, target, ways.rules)
@@ -289,9 +289,9 @@ class Fitter:
         advice = ("a larger max_tokens", "less in the newest turn")
         raise BudgetError(limit, {"the request": tokens}, given=situation.given, advice=advice)
 
-    def _history(self, messages: Sequence[Message], counting: _Counting) -> History:
+    def _history(self, messages: Sequence[Message], counting: _Counting) -> FitHistory:
         """The remembered history that these messages continue, with the new messages added."""
-        found, same = History(), 0
+        found, same = FitHistory(), 0
         for known in reversed(self._histories):
             begins = known.common(messages)
             if begins == len(known.seen):
@@ -306,7 +306,7 @@ class Fitter:
         found.take(messages, counting)
         return found
 
-    def _decided(self, history: History, counting: _Counting, target: Target, rules: Rules) -> CompactionInput:
+    def _decided(self, history: FitHistory, counting: _Counting, target: Target, rules: Rules) -> CompactionInput:
         """The situation of a history after new decisions, which are added to it."""
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         curation = history.curation = history.curation or Curation(Rule.of(self._strategy), named=False)
@@ -339,7 +339,7 @@ class Fitter:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _ports(self, history: History, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Ports:
+    def _ports(self, history: FitHistory, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Ports:
         def summarise(wanted: SummaryRequest) -> Summary:
             material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
@@ -361,7 +361,7 @@ class Fitter:
         return msgspec.structs.replace(ports, curated=curated, orders=orders_of, words=words)
 
 
-def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
+def _fitted(history: FitHistory, made: Request, tokens: int, ways: RequestPlan, counting: _Counting) -> Fitted:
     system = {n for n, message in enumerate(history.seen, start=1) if message.role == "system"}
     changes = tuple(
         Edit(decision.action, decision.why, (decision.first,), through=decision.last)
@@ -381,7 +381,7 @@ def _fitted(history: History, made: Request, tokens: int, ways: Plan, counting: 
 class _ByCounter:
     """Sizes as a `Counter` counts them."""
 
-    def __init__(self, counter: Counter, ways: Plan, blob: BlobReader) -> None:
+    def __init__(self, counter: Counter, ways: RequestPlan, blob: BlobReader) -> None:
         self.id = counter.id
         self.blob = blob
         self._counter = counter
@@ -416,7 +416,7 @@ class _ByFunction:
     fixed = 0
     scale = 1.0
 
-    def __init__(self, count: CountBody, ways: Plan, blob: BlobReader) -> None:
+    def __init__(self, count: CountBody, ways: RequestPlan, blob: BlobReader) -> None:
         self.blob = blob
         self._count = count
         self._ways = ways

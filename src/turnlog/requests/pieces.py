@@ -26,7 +26,7 @@ from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .carried import found_as_text
 from .size import Sizing
-from .translate import Plan
+from .translate import RequestPlan
 
 # -- a conversation as its next request shows it: its messages with their sizes, divided into p ----
 
@@ -119,7 +119,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it. `has_word`: see `contains_word`.
     """
 
-    plan: Plan
+    plan: RequestPlan
     length: int
     follows: Role | None
     view: tuple[Shown, ...]
@@ -141,7 +141,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     opens_turn: bool = False
     has_word: bool = False
 
-    def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
+    def serves(self, items: Sequence[Item], follows: Role | None, plan: RequestPlan) -> bool:
         """Whether repairing these messages before a message of the role `follows` gives this same result. If nothing
         followed them until now, the result may differ only for system text, for the provider's own calls, and for
         answers that nothing separates any more."""
@@ -176,7 +176,7 @@ class RenderedPiece(Struct, frozen=True, gc=False):
         """Whether rendering the piece behind pieces that gave the words `earlier` gives this same result."""
         return self.asks & earlier == self.met
 
-    def counts(self, plan: Plan) -> bool:
+    def counts(self, plan: RequestPlan) -> bool:
         """Whether it may contain something that is counted over a whole request."""
         key = plan.provider.counted_key.encode()
         return bool(key) and key in self.json
@@ -206,7 +206,7 @@ class Piece(Struct):
 
 def repair_piece(
     items: Sequence[Item],
-    plan: Plan,
+    plan: RequestPlan,
     blob: BlobReader,
     fate: Fate,
     sizing: Sizing | None,
@@ -259,7 +259,7 @@ def repair_piece(
     )
 
 
-def _thinking(view: Sequence[Shown], plan: Plan) -> frozenset[int]:
+def _thinking(view: Sequence[Shown], plan: RequestPlan) -> frozenset[int]:
     """The records of answers whose reasoning is bound to the content before it."""
     if not plan.rules.reasoning_bound:
         return frozenset()
@@ -281,7 +281,7 @@ def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | N
     return bool(view) and set(items[-1].records) <= set(view[-1].records)
 
 
-def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader, earlier: Set[str]) -> RenderedPiece:
+def render_piece(view: Sequence[Shown], plan: RequestPlan, blob: BlobReader, earlier: Set[str]) -> RenderedPiece:
     """A repaired piece as wire messages, without the changes that concern the request as a whole. `earlier` are the
     words that the pieces before it gave (see `LinkedRenderer`)."""
     bare, linked = msgspec.structs.replace(plan.local, tools=()), plan.provider.render_linked
@@ -303,13 +303,13 @@ def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader, earlier: S
     )
 
 
-def wire_messages(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
+def wire_messages(view: Sequence[Shown], plan: RequestPlan, blob: BlobReader) -> list[Any]:
     """The wire messages of a view by themselves, not repaired."""
     bare = msgspec.structs.replace(plan.local, tools=())
     return messages_of(plan.provider.render(view, bare, plan.target, blob).body, plan)
 
 
-def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
+def messages_of(request: Mapping[str, Any], plan: RequestPlan) -> list[Any]:
     """The wire messages of a request as a list, also if the request has a text or a single message instead of one."""
     said = request.get(plan.provider.conversation) or []
     if isinstance(said, str):

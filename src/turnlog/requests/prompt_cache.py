@@ -21,16 +21,16 @@ from ..view.types import Shown
 from .pieces import messages_of, wire_messages
 from .repaired import RepairedView
 from .request import CacheUse, Request
-from .translate import Plan
+from .translate import RequestPlan
 
 SMALLEST = 1_024
 """The fewest tokens of a prefix that is cached, for models whose own minimum is not known."""
 
 
-class Sent(Struct, frozen=True, eq=False):
+class LastRequest(Struct, frozen=True, eq=False):
     """A request that was made: its `plan`, its `view`, and the number of the `last` record of the log at that time."""
 
-    plan: Plan
+    plan: RequestPlan
     view: RepairedView
     last: int
 
@@ -40,7 +40,7 @@ class Sent(Struct, frozen=True, eq=False):
         return () if self.plan.local.tools else tuple(tool.name for tool in self.view.tools)
 
 
-def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
+def use_of(now: LastRequest, before: LastRequest, decisions: Mapping[int, Decision]) -> CacheUse:
     """How much of the request `before` the request `now` repeats at its beginning."""
     tokens, previous = now.view.tokens, before.view.tokens
     later = {n: one for n, one in decisions.items() if n > before.last and one.action in SHOWN_BY}
@@ -62,7 +62,7 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
     return CacheUse(tokens, previous, shared, moved_by, later[moved_by].why, changed)
 
 
-def same_messages(now: Sent, before: Sent) -> int:
+def same_messages(now: LastRequest, before: LastRequest) -> int:
     """How many messages two requests have in common at their beginning."""
     if _front_changed(now, before)[0]:
         return 0
@@ -78,7 +78,7 @@ def tokens_until(view: RepairedView, end: int) -> int:
     return view.around + sum(view.sizes[:end])
 
 
-def _front_changed(now: Sent, before: Sent) -> tuple[str, str]:
+def _front_changed(now: LastRequest, before: LastRequest) -> tuple[str, str]:
     """What differs in that which a request contains before the conversation, and how; empty if nothing does."""
     if now.plan is not before.plan:
         # Other parts of the configuration differ whenever a session changes to another model and back, but no request
@@ -94,7 +94,7 @@ def _front_changed(now: Sent, before: Sent) -> tuple[str, str]:
     return "", ""
 
 
-def _read_settings(plan: Plan) -> tuple[object, ...]:
+def _read_settings(plan: RequestPlan) -> tuple[object, ...]:
     """The settings that a cache depends on."""
     settings = {key: value for key, value in plan.local.settings.items() if key not in plan.provider.not_cached}
     return settings, plan.local.form
@@ -109,7 +109,7 @@ def _gave_way(parted: Sequence[Shown]) -> str:
     return "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
 
 
-def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces, wanted: MarksWanted) -> Request:
+def marked(made: Request, plan: RequestPlan, tokens: int, places: MarkPlaces, wanted: MarksWanted) -> Request:
     """The request with prompt-cache marks, if they are wanted, its model uses them, and its `tokens` are enough to be
     cached."""
     mark, breakpoints = plan.provider.mark_cache, has_breakpoints(plan.target)
@@ -165,7 +165,7 @@ def cache_prices(model: str) -> CachePrices | None:
 class MarkPlaces:
     """The best places for prompt-cache marks in the requests of a conversation."""
 
-    def __init__(self, plan: Plan, blob: BlobReader) -> None:
+    def __init__(self, plan: RequestPlan, blob: BlobReader) -> None:
         self._plan = plan
         self._blob = blob
         self._counted: dict[int, tuple[Sequence[Shown], int]] = {}

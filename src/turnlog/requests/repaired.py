@@ -24,7 +24,7 @@ from ..view.types import Edit, Shown
 from .deferred import found_tools
 from .pieces import Conversation, Piece, RepairedPiece, repair_piece
 from .size import Sizing, answers_at_once
-from .translate import Plan
+from .translate import RequestPlan
 
 _repaired_of = attrgetter("repaired")
 
@@ -41,7 +41,7 @@ class RepairedView(Struct, frozen=True, dict=True):
     """
 
     parts: tuple[RepairedPiece, ...]
-    run: Run | None
+    run: RepairedRun | None
     closed: Closed
     tools: tuple[Tool, ...]
     declared: Sequence[Edit]
@@ -56,10 +56,10 @@ class RepairedView(Struct, frozen=True, dict=True):
         return self.around + sum(self.sizes)
 
 
-class Run:
+class RepairedRun:
     """Repaired pieces that are followed by another piece, and their sums. Each piece is added once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RequestPlan) -> None:
         self.plan = plan
         self.repaired: list[RepairedPiece] = []
         self.follows: Role | None = None  # the role of the piece behind the last one
@@ -123,7 +123,7 @@ class Repairs:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RequestPlan,
         blob: BlobReader,
         sizing: Sizing | None = None,
         bindings: Mapping[int, Bound] | None = None,
@@ -134,7 +134,7 @@ class Repairs:
         self.bindings = bindings if plan.rules.reasoning_bound else None
         self._prefixes = Prefixes()
         self._unbound: frozenset[int] = frozenset()
-        self._run: Run | None = None
+        self._run: RepairedRun | None = None
         self._opening: tuple[Sequence[Item], RepairedPiece] | None = None
         self._tools: tuple[Sequence[Shown], tuple[Tool, ...], list[Edit]] | None = None
         self._around: dict[tuple[bool, tuple[tuple[str, str, bool], ...]], int] = {}
@@ -195,7 +195,7 @@ class Repairs:
         )
         return self._closed((whole,), None, whole.view, whole.sizes)
 
-    def _apart(self, opening: RepairedPiece, run: Run, tail: RepairedPiece) -> RepairedView:
+    def _apart(self, opening: RepairedPiece, run: RepairedRun, tail: RepairedPiece) -> RepairedView:
         last = self._last
         if last is not None and last.run is run and len(last.parts) == len(run.repaired) + 2:
             if last.parts[0] is opening and last.parts[-1] is tail:
@@ -206,7 +206,7 @@ class Repairs:
         return self._last
 
     def _closed(
-        self, parts: tuple[RepairedPiece, ...], run: Run | None, view: Sequence[Shown], sizes: Sequence[int]
+        self, parts: tuple[RepairedPiece, ...], run: RepairedRun | None, view: Sequence[Shown], sizes: Sequence[int]
     ) -> RepairedView:
         ends = parts if run is None else (parts[0], parts[-1])
         has_word = (run is not None and run.has_word) or any(part.has_word for part in ends)
@@ -315,7 +315,7 @@ class Repairs:
             )
         return piece.repaired
 
-    def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[Run, RepairedPiece]:
+    def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[RepairedRun, RepairedPiece]:
         """All pieces but the last, and the last, repaired. A piece that has results without a call is joined with the
         pieces before it, twice as many each time; only if none of them has the call, a piece after it may claim such a
         result. A piece whose end was left out is joined with the answer after it."""
@@ -336,11 +336,11 @@ class Repairs:
                 return run, tail
             pieces[first:end] = [Piece([item for piece in pieces[first:end] for item in piece.items])]
 
-    def _run_of(self, pieces: Sequence[Piece], fate: Fate) -> Run:
+    def _run_of(self, pieces: Sequence[Piece], fate: Fate) -> RepairedRun:
         """All pieces but the last, repaired. The run of the previous request is reused if its pieces are unchanged."""
         run, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
         if run is None or not run.begins(pieces):
-            run = Run(self.plan)
+            run = RepairedRun(self.plan)
         for i in range(len(run.repaired), len(pieces) - 1):
             follows = pieces[i + 1].role
             run.add(self._repaired(pieces[i], fate, follows), follows)
@@ -362,14 +362,14 @@ class Repairs:
         return now[1], now[2]
 
 
-def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
+def tools_for(plan: RequestPlan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
     """The tools of a request that shows a repaired view, and the edits of these tools."""
     if plan.complete or plan.rules.tools_required:
         return declare_tools(view, plan.local.tools, plan.rules)
     return named_tools(plan.local.tools, plan.rules)
 
 
-def _stand_apart(opening: RepairedPiece, run: Run, tail: RepairedPiece, plan: Plan) -> bool:
+def _stand_apart(opening: RepairedPiece, run: RepairedRun, tail: RepairedPiece, plan: RequestPlan) -> bool:
     """Whether the repaired pieces, put together, equal the repaired whole."""
     if not (opening.regular and run.regular and tail.regular):
         return False
@@ -383,7 +383,7 @@ def _stand_apart(opening: RepairedPiece, run: Run, tail: RepairedPiece, plan: Pl
     return apart and not (run.repeated or opening.repeated or tail.repeated)
 
 
-def _found(piece: RepairedPiece, plan: Plan) -> set[str]:
+def _found(piece: RepairedPiece, plan: RequestPlan) -> set[str]:
     """The deferred tools that searches in a piece found, where that changes what a request is billed."""
     return found_tools(shown.message for shown in piece.view) if plan.provider.deferred == "tool" else set()
 

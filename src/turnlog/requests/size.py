@@ -37,7 +37,7 @@ from ..view.repair.media_room import MediaLimits, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.types import Shown
 from .deferred import tools_in_prompt
-from .translate import Plan
+from .translate import RequestPlan
 
 _REMEMBERED = 20_000
 """Most remembered sizes of records that do not have a count of this counter."""
@@ -57,7 +57,7 @@ class Sizing:
         """How far to trust the counts."""
         return count_frame(self.counter, system=False, tools=False).certainty
 
-    def certainty_for(self, plan: Plan) -> Certainty:
+    def certainty_for(self, plan: RequestPlan) -> Certainty:
         """How far to trust the counts of requests by a plan: not exact if its settings may change what is billed, or if
         another server bills them."""
         if plan.target.base_url or settings_tally(plan.local.settings, self.counter).certainty != "exact":
@@ -140,7 +140,7 @@ class Sizing:
 
     def around(
         self,
-        plan: Plan,
+        plan: RequestPlan,
         tools: Sequence[Tool],
         *,
         system: bool,
@@ -284,7 +284,7 @@ def _is_free(setting: tuple[str, Any]) -> bool:
     return name in _FREE or value in (None, [], {}, "") or (name, value) in _FREE_VALUES
 
 
-def given_choice(plan: Plan) -> Choice:
+def given_choice(plan: RequestPlan) -> Choice:
     """The tool choice of requests by a plan; `auto` if no tools are given, because a choice does not apply to tools
     that are declared only because they were called."""
     return choice_of(plan.local.settings, plan.provider) if plan.local.tools else "auto"

@@ -26,7 +26,7 @@ from ..view.bound_reasoning import beginning, bindings_as_given
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import build
 from .request import Request
-from .translate import Plan, plan
+from .translate import RequestPlan, plan
 
 
 class Violation(Struct, frozen=True, repr_omit_defaults=True):
@@ -158,7 +158,7 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     return parsed, build(ways, view, parsed.blob, bindings=given_bindings(view, ways))
 
 
-def given_bindings(view: Sequence[Shown], ways: Plan) -> dict[int, Binding]:
+def given_bindings(view: Sequence[Shown], ways: RequestPlan) -> dict[int, Binding]:
     """The bindings of the reasoning in a body: it is bound to the body as given. {} if the model binds none."""
     if not ways.rules.reasoning_bound:
         return {}

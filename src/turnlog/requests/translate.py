@@ -40,7 +40,7 @@ def as_many_as_taken(tools: Sequence[Tool], choice: str, rules: Rules, losses: l
     return (*tools[:first], *chosen)
 
 
-class Plan(Struct, frozen=True, eq=False):
+class RequestPlan(Struct, frozen=True, eq=False):
     """How requests for a target are made: everything about a request but its conversation.
 
     `local` is the configuration in the provider's terms, `losses` what cannot be expressed in these terms. `complete`:
@@ -62,7 +62,7 @@ class Plan(Struct, frozen=True, eq=False):
 
 def plan(
     configuration: Configuration, target: Target, *, complete: bool = True, messages: Iterable[Message] = ()
-) -> Plan:
+) -> RequestPlan:
     """The plan for a target.
 
     `configuration` has tools and settings in the terms of any provider; those that the target's provider does not have
@@ -92,7 +92,7 @@ def plan(
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     if rules.results_together == "all" and not complete:
         rules = msgspec.structs.replace(rules, results_together="added")
-    return Plan(to, target, local, rules, tuple(lost), complete)
+    return RequestPlan(to, target, local, rules, tuple(lost), complete)
 
 
 def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:

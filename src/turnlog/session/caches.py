@@ -18,8 +18,8 @@ from ..providers.protocol import CacheMiss
 from ..requests.cache_reads import Bill, Bills, entry_at, has_expired, keeps_long, lifetime_of, read_of
 from ..requests.prompt_cache import (
     SMALLEST,
+    LastRequest,
     MarksWanted,
-    Sent,
     cache_prices,
     cache_rules,
     has_breakpoints,
@@ -101,7 +101,7 @@ class _Held(Struct, frozen=True):
     """The last request to a model, and the entries that its cache holds of it: their tokens, by the number of messages
     in them."""
 
-    sent: Sent
+    sent: LastRequest
     entries: Mapping[int, int]
 
 
@@ -121,7 +121,7 @@ class Caches:
                 rules = cache_rules(record.body.model) if isinstance(record.body, UsageRecord) else None
                 self._bills, self._seen = self._bills.observe(record, rules), record.n
 
-    def last(self, target: Target) -> Sent | None:
+    def last(self, target: Target) -> LastRequest | None:
         """The last request to the model of a target."""
         held = self._held.get((target.provider, target.model))
         return None if held is None else held.sent
@@ -142,7 +142,7 @@ class Caches:
         detail = {"provider": target.provider, "model": model_name(target.model), "long": long}
         return Decision(LIFETIME, why=why, detail=detail)
 
-    def judge(self, made: Request, now: Sent, decisions: Mapping[int, Decision], size: Count | None) -> None:
+    def judge(self, made: Request, now: LastRequest, decisions: Mapping[int, Decision], size: Count | None) -> None:
         """Say in a request how much it repeats of the last one to its model, and what it should read from the cache.
         With its `size`, it is remembered as the last one, because it is going to be sent."""
         target = now.plan.target
@@ -166,7 +166,9 @@ class Caches:
         same = (asked[0].provider, asked[0].model) == (target.provider, target.model)
         return asked[1], asked[2] if same else None
 
-    def _expected(self, made: Request, now: Sent, held: _Held | None, decisions: Mapping[int, Decision]) -> CacheRead:
+    def _expected(
+        self, made: Request, now: LastRequest, held: _Held | None, decisions: Mapping[int, Decision]
+    ) -> CacheRead:
         target = now.plan.target
         bill, rules = self._bills.of(target.provider, target.model), cache_rules(target.model)
         use = made.cache
@@ -216,24 +218,24 @@ def doubt(cache: CacheRead | None, miss: CacheMiss | None) -> str:
     return f"of the request's prompt cache, the provider {told}; turnlog changed {known}"
 
 
-def _ends(now: Sent) -> list[int]:
+def _ends(now: LastRequest) -> list[int]:
     return marked_ends(now.view.closed.view, breakpoints=has_breakpoints(now.plan.target))
 
 
-def _entry(now: Sent, held: _Held) -> int:
+def _entry(now: LastRequest, held: _Held) -> int:
     """The tokens of the longest entry of the cache that a request finds."""
     same, lookback = same_messages(now, held.sent), cache_rules(now.plan.target.model).lookback
     return entry_at(now.view.closed.view, held.entries, same, _ends(now), lookback)
 
 
-def _entries(now: Sent, held: _Held | None) -> dict[int, int]:
+def _entries(now: LastRequest, held: _Held | None) -> dict[int, int]:
     """The entries that the cache holds after a request: those that it may have found, and those at its own marks."""
     same = 0 if held is None else same_messages(now, held.sent)
     before = {} if held is None else {end: tokens for end, tokens in held.entries.items() if end <= same}
     return before | {end: tokens_until(now.view, end) for end in _ends(now)}
 
 
-def _share_on_record(now: Sent, bill: Bill, decisions: Mapping[int, Decision]) -> tuple[float, CacheRead]:
+def _share_on_record(now: LastRequest, bill: Bill, decisions: Mapping[int, Decision]) -> tuple[float, CacheRead]:
     """The share of the request that was billed last with which a request begins, if only the log tells, and what has
     changed since."""
     if bill.configured:

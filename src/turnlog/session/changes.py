@@ -9,7 +9,7 @@ import msgspec
 from ..log.messages import Tool
 from ..log.records import Configuration, Decision
 from ..log.store import RecordStore
-from ..requests.appended import FOLD, Appended, Ways, appended, folded_until, system_texts
+from ..requests.appended import FOLD, ChangeDelivery, InlineChanges, appended, folded_until, system_texts
 from ..requests.pieces import Conversation
 from ..view.decisions import Effects
 from ..view.types import Shown
@@ -31,8 +31,8 @@ class Changes:
         self.first_answer = 0
         self._store = store
         self._id = session_id
-        self._ways = Ways()
-        self._now = Appended(())
+        self._ways = ChangeDelivery()
+        self._now = InlineChanges(())
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -62,7 +62,9 @@ class Changes:
         """Read the changes from the log up to record `last`. `configuration` and `decisions` are those in force."""
         self._now = self._read(self._ways, configuration, decisions, last)
 
-    def turn(self, ways: Ways, configuration: Configuration, decisions: Mapping[int, Decision], last: int) -> bool:
+    def turn(
+        self, ways: ChangeDelivery, configuration: Configuration, decisions: Mapping[int, Decision], last: int
+    ) -> bool:
         """Tell changes in these ways from now on. Returns whether that changes what is told; arguments as in `read`."""
         if ways == self._ways:
             return False
@@ -84,7 +86,9 @@ class Changes:
         effects = Effects.of(lasts)
         return tuple(effects.treat(item.raw) for item in (shown.head or (found if given else ())))
 
-    def _read(self, ways: Ways, configuration: Configuration, decisions: Mapping[int, Decision], last: int) -> Appended:
+    def _read(
+        self, ways: ChangeDelivery, configuration: Configuration, decisions: Mapping[int, Decision], last: int
+    ) -> InlineChanges:
         since = folded_until(decisions, self.first_answer or last)
         configured = self._configured(since) if ways.tools else []
         return appended(configuration, ways, since, system_texts(decisions), configured)

@@ -24,7 +24,7 @@ from ..summarize import (
     Digest,
     LogLedger,
     Material,
-    Memory,
+    NoteCache,
     ProviderSummarizer,
     Summarizing,
     attempt,
@@ -230,7 +230,7 @@ class Compactor:
         self._provided = ProviderSummaries(settings.summarizer, context, journal)
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
-        self._offline = Digest(Memory(), lambda: memory.now().file_states)
+        self._offline = Digest(NoteCache(), lambda: memory.now().file_states)
         self._read = 0  # the last record that it has notes of
         self._ahead: tuple[PendingSummary, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held

@@ -17,7 +17,7 @@ from ..log.store import RecordStore
 from ..prompt.sections import (
     Facts,
     Section,
-    Standing,
+    SectionPlacement,
     block_of,
     block_that_ends,
     capped,
@@ -223,7 +223,7 @@ class Prompt:
                 return
         self._journal.append_at(changed)
 
-    def _composed(self, record: PromptRecord, texts: Mapping[str, str] | None = None) -> list[Standing]:
+    def _composed(self, record: PromptRecord, texts: Mapping[str, str] | None = None) -> list[SectionPlacement]:
         """Where each section stands. Late ones with a function have the text in `texts`, or the last one on record."""
         late = [one.name for one in record.sections if one.place == "late" and one.changes]
         told = {name: text_told(name, self._shown_text(name)) for name in late}

@@ -22,7 +22,7 @@ from ..log.usage import Count
 from ..models.target import Target
 from ..providers import provider
 from ..providers.protocol import Compacted, Reply
-from ..requests.prompt_cache import Sent
+from ..requests.prompt_cache import LastRequest
 from ..requests.request import Request
 from ..tokens.counters import counter_for
 from ..view.bound_reasoning import compacted, has_reasoning
@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True, eq=False):
 
     key: str
     last: int
-    sent: Sent | None = None
+    sent: LastRequest | None = None
 
 
 class ProviderCompactions:
@@ -274,7 +274,7 @@ def _stays(reply: Reply, compacted: Compacted) -> bool:
     return any(isinstance(part, ToolCall) for part in reply.message.parts[: compacted.through])
 
 
-def _compacted(sent: Sent, made: Compacted) -> tuple[Prefix, Binding]:
+def _compacted(sent: LastRequest, made: Compacted) -> tuple[Prefix, Binding]:
     return compacted(sent.view.closed.view, sent.view.tools, sent.plan.target.model, made.window)
 
 

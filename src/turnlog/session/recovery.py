@@ -194,20 +194,20 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
         return "; ".join(said)
 
 
-class Situation(NamedTuple):
+class SessionState(NamedTuple):
     """The configuration and the system text of a session at some moment."""
 
     configuration: Configuration
     system_text: str
 
 
-def situation_of(session: Session) -> Situation:
+def situation_of(session: Session) -> SessionState:
     """The configuration and the system text now, with secrets replaced as on disk: differences show values cut short,
     perhaps in the middle of a secret."""
-    return Situation(session._events.as_kept(session.configuration), session._configurer.system_text)
+    return SessionState(session._events.as_kept(session.configuration), session._configurer.system_text)
 
 
-def changes_of(was: Situation, now: Situation) -> tuple[Change, ...]:
+def changes_of(was: SessionState, now: SessionState) -> tuple[Change, ...]:
     """What is not as it was; of the model's limits and turnlog, since the last configuration before."""
     found = changes_between(was.configuration, now.configuration)
     if now.system_text != was.system_text:

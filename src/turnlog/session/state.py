@@ -16,11 +16,11 @@ from ..log.store import RecordStore, Store
 from ..log.usage import Count
 from ..models.target import Target
 from ..providers.protocol import BlobReader
-from ..requests.appended import Ways
+from ..requests.appended import ChangeDelivery
 from ..requests.build import Builder, build
 from ..requests.carried import are_carried
 from ..requests.pieces import Conversation
-from ..requests.prompt_cache import Sent, cache_prices
+from ..requests.prompt_cache import LastRequest, cache_prices
 from ..requests.repaired import RepairedView
 from ..requests.request import Request
 from ..requests.size import Sizing, Sizings
@@ -35,7 +35,7 @@ from ..view.compaction.curation import Curation
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
 from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
-from ..view.curate.conversation import Rules, outputs_of
+from ..view.curate.conversation import CurationRules, outputs_of
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
 from ..view.provider_compaction import is_for_one_provider, prefixes_of
@@ -62,7 +62,7 @@ from .versions import version_decision
 # -- the messages that are in memory of a session, with their sizes, and what they add up to -------
 
 
-class Tally:
+class MessagesInMemory:
     """The tokens, turns, images and media of the messages added, and their calls without results.
 
     `tokens` is the size before the curation of tool output, so what is kept in memory does not depend on that.
@@ -113,7 +113,7 @@ class SessionCuration(Curation):
     """The curator of one session's views, which follows its configurations."""
 
     def __init__(self, store: RecordStore, session_id: str) -> None:
-        self._rules = Rules()
+        self._rules = CurationRules()
         super().__init__(self._rules)
         self._store = store
         self._id = session_id
@@ -306,7 +306,7 @@ class Context:
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._curation.load(self.decisions)
-        self._tally = Tally()
+        self._tally = MessagesInMemory()
         out = self.sections.out
         originals = [shown for record in records if record.n not in out for shown in as_shown(record)]
         stand_ins = {n: stand_in_sizes(decision, self.counter.id) for n, decision in self._lasting.items()}
@@ -344,7 +344,7 @@ class Context:
         """Show the conversation as a target takes it: counted as it is billed, with changes of tools and system text
         told where they were made. With `folded`, they are told at the beginning. Returns these changes."""
         self._read_for(aim.provider, aim.model)
-        ways = Ways() if folded else Ways.of(aim, self.builder(aim).plan.rules)
+        ways = ChangeDelivery() if folded else ChangeDelivery.of(aim, self.builder(aim).plan.rules)
         turned = self._changes.turn(ways, self.configuration, self._followed, self.last)
         if self.sections.fold(self.items, self.configuration, aim.input_limit, folded=folded) or turned:
             self._load(self.counter)
@@ -484,21 +484,21 @@ class Context:
         builder = self.builder(aim)
         made = builder.request(self._shown, self._fate)
         made = made.after(self._told) if self._told else made
-        now = Sent(builder.plan, self._repaired(aim), self.last)
+        now = LastRequest(builder.plan, self._repaired(aim), self.last)
         if marks is not None:
             made = builder.marked(made, now.view.tokens, marks_wanted(self._id, aim, marks, self.decisions))
         self.caches.judge(made, now, self.decisions, size if sent else None)
         return made
 
-    def sent_to(self, aim: Target) -> Sent:
+    def sent_to(self, aim: Target) -> LastRequest:
         """The request that was made last for a target; if none was, the one that would be made now."""
-        return self.caches.last(aim) or Sent(self.builder(aim).plan, self._repaired(aim), self.last)
+        return self.caches.last(aim) or LastRequest(self.builder(aim).plan, self._repaired(aim), self.last)
 
-    def compaction(self, aim: Target) -> tuple[Request, Sent]:
+    def compaction(self, aim: Target) -> tuple[Request, LastRequest]:
         """The conversation as it is sent to be compacted: it may end with an answer. And what was sent."""
         self.aim_at(aim)
         builder, shown = self.builder(aim).unanswered(), Conversation.of(self._shown.items)
-        sent = Sent(builder.plan, builder.repaired(shown, self._fate), self.last)
+        sent = LastRequest(builder.plan, builder.repaired(shown, self._fate), self.last)
         return builder.request(shown, self._fate).after(self._told), sent
 
     def aside(self, aim: Target, situation: CompactionInput, decisions: Sequence[Decision]) -> Request:

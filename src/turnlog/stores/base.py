@@ -29,10 +29,10 @@ from ..log.store import (
     Hit,
     Inventory,
     Packed,
-    Piece,
     Problem,
     SessionInfo,
     Store,
+    StoredPiece,
     Swept,
     check_parent,
     check_session_id,
@@ -358,7 +358,7 @@ class BaseStore(Store):
                 rows = self._own_rows(log)
                 names = set[str]().union(*(named(raw, blobs) for raw in rows))
                 read_by = frozenset(readers.get(log.key, ()))
-                pieces.append(Piece(log.info.id, read_by, sum(map(len, rows)), frozenset(names)))
+                pieces.append(StoredPiece(log.info.id, read_by, sum(map(len, rows)), frozenset(names)))
             kept = frozenset(log.info.id for log in self._logs() if log.kept)
         return Inventory(tuple(pieces), blobs, kept, self._holds.taken())
 

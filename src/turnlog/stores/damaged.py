@@ -21,7 +21,7 @@ WHOLE = "what is stored with it is damaged; the record itself is whole"
 """The damage of a checksum or a line break."""
 
 
-class Entry(NamedTuple):
+class StoredEntry(NamedTuple):
     """What is stored in the place of record `n`. `raw` are its bytes, None if there are none; `sum` is its checksum,
     None if there is none; `digest` returns what its checksum should be after the checksum of the record before."""
 
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
 
 def judged(
-    session_id: str, entries: Sequence[Entry], before: bytes | None, after: bytes | None = None
+    session_id: str, entries: Sequence[StoredEntry], before: bytes | None, after: bytes | None = None
 ) -> Iterator[Record | Problem]:
     """The records in these places, which are in order, and a Problem for each damaged one. `before` is the checksum of
     the record before the first, `after` that of the last, as it is known from elsewhere; None if they are not known.

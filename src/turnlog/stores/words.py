@@ -20,7 +20,7 @@ from msgspec import Struct
 from ..errors import InputError, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, PartialAnswer, Record, ToolFinished, ToolStarted
-from ..log.texts import SEARCHABLE, Found, texts_in
+from ..log.texts import SEARCHABLE, FoundText, texts_in
 from .records import kind_of
 
 _SNIPPET_CHARACTERS = 160
@@ -57,7 +57,7 @@ class Term(Struct, frozen=True):
     prefix: bool = False
 
 
-class Entry(Struct, frozen=True):
+class SearchEntry(Struct, frozen=True):
     """The searchable content of a record: its text, its role (see `Hit`), and the tools that it is about."""
 
     text: str
@@ -248,20 +248,20 @@ class ToolNames:
         return self._names.get(call_id, "")
 
 
-def entry_of(record: Record, names: ToolNames) -> Entry:
+def entry_of(record: Record, names: ToolNames) -> SearchEntry:
     """The searchable content of a record. `names` must have learned the calls before the record; its own calls are
     added."""
     names.learn(record)
     role, text = role_and_text(record)
     match record.body:
         case MessageRecord(message=message) | PartialAnswer(message=message):
-            return Entry(text, role, _tools_of(message, names))
+            return SearchEntry(text, role, _tools_of(message, names))
         case ToolStarted(name=name):
-            return Entry(text, role, (name,))
+            return SearchEntry(text, role, (name,))
         case ToolFinished(call_id=call_id):
-            return Entry(text, role, tuple(filter(None, (names.name(call_id),))))
+            return SearchEntry(text, role, tuple(filter(None, (names.name(call_id),))))
         case _:
-            return Entry(text, role)
+            return SearchEntry(text, role)
 
 
 def role_and_text(record: Record) -> tuple[str, str]:
@@ -293,7 +293,7 @@ def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
     return tuple(tools)
 
 
-def _words_of(found: Found) -> Iterator[str]:
+def _words_of(found: FoundText) -> Iterator[str]:
     """The texts in which people search for words."""
     if found.kind in ("text", "url"):
         yield found.value

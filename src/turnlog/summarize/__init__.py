@@ -9,7 +9,7 @@ from .background import Background
 from .digest import Digest
 from .ledger import Ledger, LogLedger, MemoryLedger, key_of
 from .model import Complete, ModelSummarizer, as_ladder
-from .notes import Memory
+from .notes import NoteCache
 from .protocol import Material, Summarizer
 from .provider import ProviderSummarizer, Summarizing, ladder_of
 from .verdict import Fault, SummaryFailure
@@ -23,9 +23,9 @@ __all__ = [
     "Ledger",
     "LogLedger",
     "Material",
-    "Memory",
     "MemoryLedger",
     "ModelSummarizer",
+    "NoteCache",
     "ProviderSummarizer",
     "Summarizer",
     "Summarizing",

@@ -14,7 +14,7 @@ from .background import Background
 from .digest import Digest
 from .ledger import Ledger, MemoryLedger, claim, key_of, outcome_of, settle
 from .protocol import Material, Summarizer
-from .running import Run
+from .running import RunningCall
 from .verdict import SummaryFailure, fault_of
 
 TIMEOUT = 5.0
@@ -106,7 +106,7 @@ def _asked(
     if known is not None:
         return _recalled(summarizer.id, material, *known)
     try:
-        run = run or Run(summarizer, material, key)
+        run = run or RunningCall(summarizer, material, key)
     except RuntimeError as error:  # no thread can be started
         failure = SummaryFailure(summarizer.id, "exception", str(error))
         return settle(ledger, key, failure) or failure

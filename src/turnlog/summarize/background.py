@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import TurnlogError
 from .ledger import Ledger, claim, key_of, settle
 from .protocol import Material, Summarizer
-from .running import Run
+from .running import RunningCall
 from .verdict import SummaryFailure
 
 _PAUSE = 0.05
@@ -21,7 +21,7 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._run: Run | None = None
+        self._run: RunningCall | None = None
 
     def start(
         self, material: Material, summarizer: Summarizer, ledger: Ledger, *, key: str = ""
@@ -41,7 +41,7 @@ class Background:
         except (TurnlogError, OSError) as error:
             return SummaryFailure(summarizer.id, "ledger", str(error))
         try:
-            self._run = Run(summarizer, material, key, pause=_PAUSE)
+            self._run = RunningCall(summarizer, material, key, pause=_PAUSE)
         except RuntimeError as error:  # no thread can be started
             return settle(ledger, key, SummaryFailure(summarizer.id, "exception", str(error)))
         return ended
@@ -54,11 +54,11 @@ class Background:
         self._run = None
         return run.settle(ledger)[1]
 
-    def running(self, key: str) -> Run | None:
+    def running(self, key: str) -> RunningCall | None:
         """The call for a key, if it is under way or was not collected yet; else None."""
         return self._run if self._run is not None and self._run.key == key else None
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: RunningCall) -> None:
         """Take over a call that the caller no longer waits for, so that its text is recorded if it still comes.
 
         If another call is under way, this one is dropped: one worker is enough.
@@ -66,7 +66,7 @@ class Background:
         if self._run is None:
             self._run = run
 
-    def release(self, run: Run) -> None:
+    def release(self, run: RunningCall) -> None:
         """Drop a call whose end is on record."""
         if self._run is run:
             self._run = None

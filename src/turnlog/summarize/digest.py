@@ -3,8 +3,9 @@
 It is made from the original messages each time, so that nothing is summarised twice; an earlier summary is read only
 for originals that are not available. A few sections have a share of the room each: the user's words, files changed,
 decisions, errors, open ends. The rest of the room is for what was done, in order: calls with their arguments, and under
-each call the lines of its result, or of texts, that are worth most for their length (see `Seen.weights` and `Choice`).
-Quotes of an earlier digest compete with them by worth: they neither leave nor stay because of their age.
+each call the lines of its result, or of texts, that are worth most for their length (see `IdentifierPlaces.weights` and
+`ChosenQuotes`). Quotes of an earlier digest compete with them by worth: they neither leave nor stay because of their
+age.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
 from .events import acts, changes_things, ended, errors, files, open_ends
 from .file_states import FileState, lines_of
-from .identifiers import Seen
+from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling
-from .notes import Memory, Reader
+from .notes import NoteCache, NoteReader
 from .protocol import Material
-from .quotes import Choice, Excerpt, Heading, excerpts, others
+from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
 from .reading import Quote, Said
 from .sections import (
     ASKED,
@@ -32,7 +33,7 @@ from .sections import (
     FILES,
     HEADING,
     OPEN,
-    Line,
+    SectionLine,
     about_of,
     fitting,
     in_order,
@@ -77,7 +78,7 @@ class Digest:
 
     id = "digest/10"
 
-    def __init__(self, memory: Memory | None = None, files: Callable[[], Sequence[FileState]] | None = None) -> None:
+    def __init__(self, memory: NoteCache | None = None, files: Callable[[], Sequence[FileState]] | None = None) -> None:
         self._memory = memory
         self._files = files
 
@@ -90,7 +91,7 @@ class Digest:
         """Quotes and facts from `material`, nearly `material.target` tokens long; "" if there is not even room for a
         title."""
         states = None if self._files is None else self._files()
-        draft = _Draft(material, Memory() if self._memory is None else self._memory, states)
+        draft = _Draft(material, NoteCache() if self._memory is None else self._memory, states)
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
         text, tokens = draft.text(), 0
@@ -116,8 +117,8 @@ class Digest:
 class _Draft:
     """All content that a digest of one material may have."""
 
-    def __init__(self, material: Material, memory: Memory, states: Sequence[FileState] | None) -> None:
-        reader = Reader(memory)
+    def __init__(self, material: Material, memory: NoteCache, states: Sequence[FileState] | None) -> None:
+        reader = NoteReader(memory)
         self._states = states
         self._material = material
         self._vocabulary = reader.vocabulary
@@ -125,7 +126,7 @@ class _Draft:
         messages = material.messages if titled is None else _without_results_ahead(material.messages)
         self._said = reader.read(with_calls(messages))
         staying = reader.read(with_calls(material.kept))
-        seen = Seen(self._said, staying)
+        seen = IdentifierPlaces(self._said, staying)
         self._first_at, self._weights, self._staying = seen.first, seen.weights(), seen.staying
         answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
         self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
@@ -141,24 +142,25 @@ class _Draft:
         self._acts = acts(self._said)
         for at in self._acts:
             self._headings.setdefault(at, self._act(self._said[at]))
-        self._carried: dict[int, tuple[Line, Excerpt]] = {}  # quotes of an earlier digest, by their place there
+        self._carried: dict[int, tuple[SectionLine, Excerpt]] = {}  # quotes of an earlier digest, by their place there
         self._earlier_acts: list[int] = []  # the places of calls that changed something, the newest first
-        self._ends: dict[int, Line] = {}  # lines that a call failed, by the place of the call's line
+        self._ends: dict[int, SectionLine] = {}  # lines that a call failed, by the place of the call's line
         self._carry(earlier[DONE], seen.staying)
-        changed = [Line(place, line) for place, line in enumerate(files(self._said))]
+        changed = [SectionLine(place, line) for place, line in enumerate(files(self._said))]
         paths = {path_of(line) for line in changed}
         asked = self._asked(earlier[ASKED])
         first = min((about_of(line.text, 0) for line, _ in asked), default=0)
         own = (one.record for one in staying if one.who == "user" and one.note.line)
         self._tells_the_task = first < min(own, default=_NEVER)
-        self._sections: dict[str, list[Line]] = {  # lines, the most important first
+        self._sections: dict[str, list[SectionLine]] = {  # lines, the most important first
             EARLIER: earlier[EARLIER],
             ASKED: self._by_weight(asked),
             FILES: changed + [line for line in newest_first(earlier[FILES]) if path_of(line) not in paths],
             DECIDED: self._decided() + earlier[DECIDED][::-1],
-            ERRORS: [Line(at, line) for at, line in errors(self._said, staying)]
+            ERRORS: [SectionLine(at, line) for at, line in errors(self._said, staying)]
             + self._since(earlier[ERRORS], staying)[::-1],
-            OPEN: [Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[OPEN],
+            OPEN: [SectionLine(place, line) for place, line in enumerate(open_ends(self._said, staying))]
+            + earlier[OPEN],
         }
 
     def _likely(self, earlier_size: int) -> Iterable[str]:
@@ -181,7 +183,7 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
-        self._choice = Choice(self._unsaid(self._quotes), self._headings, self._first_at, self._weights, covered)
+        self._choice = ChosenQuotes(self._unsaid(self._quotes), self._headings, self._first_at, self._weights, covered)
         opened = self._choice.open(self._acts, _ACTS * (room - _FEW))
         used += opened + self._choice.open(self._earlier_acts, _ACTS * room - opened)
         self._choice.renew()
@@ -198,7 +200,7 @@ class _Draft:
             self._choice.admit(lines)
         return room > 0 and self.change(room)
 
-    def _lines(self, section: str, lines: list[Line], room: float) -> list[str]:
+    def _lines(self, section: str, lines: list[SectionLine], room: float) -> list[str]:
         """The lines of a section that fit into its share of `room` characters."""
         if section == FILES and self._states is not None:
             return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
@@ -280,39 +282,43 @@ class _Draft:
         brief = clip(one.brief, _ACT)
         return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
-    def _decided(self) -> list[Line]:
+    def _decided(self) -> list[SectionLine]:
         """The assistant's decisions, the newest first."""
         decided = [(one.record, text) for one in self._said for text in one.note.decisions]
-        return [Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
+        return [SectionLine(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
 
-    def _since(self, earlier: list[Line], staying: list[Said]) -> list[Line]:
+    def _since(self, earlier: list[SectionLine], staying: list[Said]) -> list[SectionLine]:
         """The errors in an earlier summary, updated with how they ended."""
         updated = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
-        return [Line(line.place, text, line.about) for line, text in zip(earlier, updated, strict=True)]
+        return [SectionLine(line.place, text, line.about) for line, text in zip(earlier, updated, strict=True)]
 
-    def _asked(self, earlier: list[Line]) -> list[tuple[Line, bool]]:
+    def _asked(self, earlier: list[SectionLine]) -> list[tuple[SectionLine, bool]]:
         """The lines of what the user said, in order, each with whether it gives orders."""
         texts = (text_of(shown.message) for shown in self._material.kept if shown.treatment == "noted")
         noted = "\n".join(texts)  # orders, which need not be said again
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
         said = [(at, one) for at, one in said if one.note.line not in noted]
-        lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
+        lines = [(SectionLine(at, _heard(one)), one.note.orders) for at, one in said]
         before = [
             (line, gives_orders(line.text.partition("] ")[2]) or _REFUSING.match(line.text) is not None)
             for line in earlier
         ]
         return [*before, *lines]
 
-    def _by_weight(self, asked: list[tuple[Line, bool]]) -> list[Line]:
+    def _by_weight(self, asked: list[tuple[SectionLine, bool]]) -> list[SectionLine]:
         """The lines of what the user said, the most important first."""
         texts = [line.text.partition("] ")[2] for line, _ in asked]
         orders = [order for _, order in asked]
         return [asked[at][0] for at in most_telling(texts, orders, task=self._tells_the_task)]
 
-    def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[Line]]:
+    def _earlier(
+        self, previous: str, titled: re.Match[str] | None, staying: list[Said]
+    ) -> dict[str, list[SectionLine]]:
         """The lines of an earlier summary whose originals are not available, by section: what the user said, files,
         errors; under `DONE` the quotes of a digest, in order; under `EARLIER` all others, those of most worth first."""
-        found: dict[str, list[Line]] = {name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)}
+        found: dict[str, list[SectionLine]] = {
+            name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)
+        }
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
@@ -320,9 +326,9 @@ class _Draft:
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
         planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
-        known: dict[tuple[str, ...], Line] = {}  # an earlier digest may contain a line twice
-        stood: tuple[Line, ...] = ()
-        under: tuple[Line, ...] = ()
+        known: dict[tuple[str, ...], SectionLine] = {}  # an earlier digest may contain a line twice
+        stood: tuple[SectionLine, ...] = ()
+        under: tuple[SectionLine, ...] = ()
         path: tuple[str, ...] = ()
         for section, line in read_lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
             if line.about >= at_hand:
@@ -333,7 +339,7 @@ class _Draft:
             key = (*path, line.text)
             if key in known:
                 continue  # a repetition
-            known[key] = line = Line(line.place, line.text, line.about, under)
+            known[key] = line = SectionLine(line.place, line.text, line.about, under)
             if section == OPEN:
                 if line.about > planned and " said last: " not in line.text:
                     found[OPEN].append(line)
@@ -345,7 +351,7 @@ class _Draft:
         found[EARLIER].sort(key=lambda line: -self._worth(line.text))
         return found
 
-    def _carry(self, lines: Sequence[Line], staying: set[str]) -> None:
+    def _carry(self, lines: Sequence[SectionLine], staying: set[str]) -> None:
         """Add the quotes of an earlier digest to the candidates."""
         oldest, newest = min((line.about for line in lines), default=0), max((line.about for line in lines), default=0)
         for line in lines:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .transcript import Entry, Voice
+from .transcript import TranscriptEntry, Voice
 
 _SHARE: dict[Voice, int] = {"tool": 1, "assistant": 3, "system": 6, "user": 12, "notes": 12}
 """How many times longer than a tool's text a text may be before it is cut. The numbers are a judgement: tools write
@@ -41,7 +41,9 @@ def excerpt(text: str, tokens: int, count: Callable[[str], int]) -> str:
     return cut if count(cut) <= tokens else ""
 
 
-def fitted(entries: Sequence[Entry], tokens: int, count: Callable[[str], int], title: int) -> list[Entry]:
+def fitted(
+    entries: Sequence[TranscriptEntry], tokens: int, count: Callable[[str], int], title: int
+) -> list[TranscriptEntry]:
     """The entries, cut so that texts and titles take at most `tokens`. Each title takes `title` tokens besides its own.
 
     Empty if there is room for earlier notes only.
@@ -55,26 +57,26 @@ def fitted(entries: Sequence[Entry], tokens: int, count: Callable[[str], int], t
         return []
     room = tokens - sum(heads[i] for i in kept) - (0 if whole else reserve)
     level = _level([(sizes[i], _SHARE[entries[i].voice]) for i in kept], room)
-    found: list[Entry] = []
+    found: list[TranscriptEntry] = []
     following = 0
     for i in kept:
         found += _gap(entries[following:i])
         entry, allowed = entries[i], level * _SHARE[entries[i].voice]
         text = entry.text if sizes[i] <= allowed else excerpt(entry.text, allowed, count)
-        found.append(Entry(entry.title, text, entry.voice))
+        found.append(TranscriptEntry(entry.title, text, entry.voice))
         following = i + 1
     return found + _gap(entries[following:])
 
 
-def _gap(entries: Sequence[Entry]) -> list[Entry]:
+def _gap(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
     """An entry that says that `entries` are left out; [] if there are none."""
     if not entries:
         return []
     first, last = (entry.title.split()[0] for entry in (entries[0], entries[-1]))
-    return [Entry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")]
+    return [TranscriptEntry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")]
 
 
-def _kept(entries: Sequence[Entry], sizes: list[int], heads: list[int], tokens: int) -> list[int]:
+def _kept(entries: Sequence[TranscriptEntry], sizes: list[int], heads: list[int], tokens: int) -> list[int]:
     """The indices of the entries that stay: all; or the notes, the user's first entry, and as many of the newest as fit
     if they are cut."""
     least = [

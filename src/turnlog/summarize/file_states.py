@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .sections import Line
+from .sections import SectionLine
 
 _LEAST_ROOT = 8  # characters of a folder that is worth a line of its own
 _MORE = "{} more, changed before these"
@@ -23,7 +23,7 @@ class FileState(NamedTuple):
     record: int
 
 
-def lines_of(states: Sequence[FileState], room: float) -> list[Line]:
+def lines_of(states: Sequence[FileState], room: float) -> list[SectionLine]:
     """The lines of the section for `states`, the last changed first: as many files as have `room` characters. A last
     line says how many more there are."""
     low, high = 0, len(states)
@@ -31,7 +31,7 @@ def lines_of(states: Sequence[FileState], room: float) -> list[Line]:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _size(states, middle) <= room else (low, middle - 1)
     texts = _texts(states, low)
-    return [Line(place, text) for place, text in enumerate(texts)] if low else []
+    return [SectionLine(place, text) for place, text in enumerate(texts)] if low else []
 
 
 def _size(states: Sequence[FileState], number: int) -> int:

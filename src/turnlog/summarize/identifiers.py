@@ -72,7 +72,7 @@ def _named(raw: str) -> str:
     return word if 3 <= len(word) <= _LONGEST and _NAMES.search(word) else ""
 
 
-class Seen:
+class IdentifierPlaces:
     """The places of a conversation's identifiers. `first` has the position of the first text that contains each.
     Identifiers in texts that stay in requests (`staying`) are not in `first`, and have no weight.
     """

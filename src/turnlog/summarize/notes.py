@@ -16,7 +16,7 @@ from ..view.types import Shown
 from .events import error_of, tasks_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .reading import Note, Said, laid_out, read, spelled, texts_of
+from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
 from .speakers import REFUSED, refusal_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
@@ -25,7 +25,7 @@ _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until 
 class _Entry(Struct, gc=False):
     """The notes about a message, made from `limit` characters of each text; the longest text has `longest`."""
 
-    notes: tuple[Note, ...]
+    notes: tuple[TextFindings, ...]
     limit: int
     longest: int
 
@@ -33,7 +33,7 @@ class _Entry(Struct, gc=False):
         return limit == self.limit or self.longest <= min(limit, self.limit)
 
 
-class Memory:
+class NoteCache:
     """A cache for Digest: notes about the messages of the last digest and about those read ahead for the next one, and
     which words matter. It changes no result."""
 
@@ -43,7 +43,7 @@ class Memory:
 
     def read_ahead(self, messages: Iterable[Shown]) -> None:
         """Read messages of the next digest, so that they need not all be read at once."""
-        reader = Reader(self)
+        reader = NoteReader(self)
         reader.read(messages)
         if len(self.entries) > _REMEMBERED:  # no digest was made for a long time
             self.entries = {}
@@ -51,10 +51,10 @@ class Memory:
         self.entries.update(reader.entries)
 
 
-class Reader:
+class NoteReader:
     """Reads the messages of one digest."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: NoteCache) -> None:
         self._memory = memory
         self.entries: dict[bytes, _Entry] = {}
         self.vocabulary = memory.vocabulary
@@ -71,7 +71,7 @@ class Reader:
         self._memory.entries = self.entries
         self.vocabulary.forget(names)
 
-    def _notes(self, message: Message, limit: int) -> tuple[Note, ...]:
+    def _notes(self, message: Message, limit: int) -> tuple[TextFindings, ...]:
         key = _key(message)
         entry = self.entries.get(key) or self._memory.entries.get(key)
         if entry is None or not entry.holds(limit):
@@ -82,9 +82,9 @@ class Reader:
             self.entries[key] = entry
         return entry.notes
 
-    def _note(self, part: Text | ToolCall | ToolResult, text: str, message: Message, limit: int) -> Note:
+    def _note(self, part: Text | ToolCall | ToolResult, text: str, message: Message, limit: int) -> TextFindings:
         text = laid_out(part, text, limit)
-        note = Note(words=tuple(self.vocabulary.words(text)), text=text)
+        note = TextFindings(words=tuple(self.vocabulary.words(text)), text=text)
         if isinstance(part, ToolCall):
             note.brief = clip(text, 120)
             note.named = tuple(self.vocabulary.words(note.brief))

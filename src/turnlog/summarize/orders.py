@@ -18,7 +18,7 @@ from .speakers import is_output, refusal_of
 # -- the words by which a sentence forbids or requires something, in several languages, as data ----
 
 
-class Words(Struct, frozen=True):
+class OrderWords(Struct, frozen=True):
     """The words of one language, as regular expressions in verbose form."""
 
     orders: str
@@ -28,8 +28,8 @@ class Words(Struct, frozen=True):
     script: str = ""
 
 
-LANGUAGES: dict[str, Words] = {
-    "English": Words(
+LANGUAGES: dict[str, OrderWords] = {
+    "English": OrderWords(
         orders=r"""\b(?:
             never | always | must(?:n['’]t)? | do\ not | don['’]?t | you\ (?:can|may)\ (?:only|not)
             | under\ no\ circumstances
@@ -84,7 +84,7 @@ LANGUAGES: dict[str, Words] = {
             | (?:to|will|would|helps?|['’]ll)\ (?:ensure|avoid) | would\ prefer\ if\ not | you\ prefer
             | guidance\ to\ prefer)""",
     ),
-    "German": Words(
+    "German": OrderWords(
         orders=r"""\b(?:
             nie | niemals | immer | nicht | kein(?:e[nmrs]?)? | nur | ausschlie(?:ß|ss)lich | muss | musst
             | müssen | müsst
@@ -96,7 +96,7 @@ LANGUAGES: dict[str, Words] = {
         reports=r"""^\W*(?:das|es|ich|er|sie|da|hier|warum|wieso|weshalb|leider|irgendwie|was|wie|wo|ist|hat|kann)\b
             (?!.*\b(?:darf|darfst|dürfen|muss|musst|müssen|soll\w*|verboten|erlaubt)\b).*$ | nicht\ nur""",
     ),
-    "French": Words(
+    "French": OrderWords(
         orders=r"""\b(?:ne\ \w+\ (?:pas|jamais|plus) | n['’]\w+\ (?:pas|jamais|plus) | ne\ pas | jamais | toujours
             | uniquement
             | seulement | doi[st] | devez | doivent | il\ faut | plutôt | au\ lieu | évite[rz]? | sauf | désormais
@@ -104,7 +104,7 @@ LANGUAGES: dict[str, Words] = {
             | assure\w*\ (?:toi|vous) | assure[rz]?[-\ ](?:toi|vous) | surtout\ pas)(?!\w)""",
         reports=r"""\b(?:(?:je|il|elle|ça|cela|on|ils)\ (?:ne\ |n['’])\w+ | c['’]est\ toujours | pourquoi\ .*)""",
     ),
-    "Spanish, Portuguese, Italian": Words(
+    "Spanish, Portuguese, Italian": OrderWords(
         orders=r"""\b(?:nunca | jam[áa]s | siempre | sempre | s[oó]lo | solamente | somente | apenas | solo\ (?:usa
             |en|si|con)
             | debe[ns]? | debes | deve | devem | devi | dovete | evita\w* | senza | sin\ \w+r | excepto | exceto
@@ -117,14 +117,14 @@ LANGUAGES: dict[str, Words] = {
         reports=r"""\b(?:(?:eu|ele|ela|isso|isto|io|esso)\ (?:não|sempre|nunca|mai) | não\ (?:sei|funciona|é|está
             |consigo|entendi))""",
     ),
-    "Russian": Words(
+    "Russian": OrderWords(
         orders=r"""\b(?:никогда | всегда | нельзя | только | долж\w+ | не\ \w+(?:й|йте|ть|ти) | вместо
             | запомни\w* | кроме | без
             | обязательно | убедись | запрещ\w+)\b""",
         reports=r"""\b(?:я|он|она|оно|это|мы)\ (?:всегда|никогда|только|не)\b""",
         script="\u0400-\u04ff",
     ),
-    "Chinese, Japanese, Korean": Words(
+    "Chinese, Japanese, Korean": OrderWords(
         orders=r"""必须|必須|务必|務必|不要|不得|不可|不能|不准|不许|别|請勿|请勿|禁止|只能|只用|只在|仅|僅|总是|始终|始終|永远|永遠|从不|绝不|絕不
             |应该|應該|改为|改用|改成|而不是|注意|记住|記住|除非|以后|今后|避免|确保|確保
             |必ず|しないで|ないでください|絶対|決して|常に|いつも|だけ|のみ|代わりに|べき|なければ|避け|覚えて|今後|以外|てはいけ|訂正
@@ -132,7 +132,7 @@ LANGUAGES: dict[str, Words] = {
         reports=r"""不能(?:用了|运行|工作|显示|打开)|别的|特别|分别|区别|类别|级别|个别|別の|特別|区別""",
         script="\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af",
     ),
-    "Arabic, Hebrew, Hindi": Words(
+    "Arabic, Hebrew, Hindi": OrderWords(
         orders=r"""دائم|أبد|لا\s+ت|يجب|فقط|بدل|بدون|ممنوع|تجنب|تذكر|إلا|من\ الآن|ينبغي
             |תמיד|לעולם|אסור|חובה|אל\s|רק\s|במקום|हमेशा|कभी|केवल|सिर्फ|ज़रूर|मत\s""",
         script="\u0590-\u06ff\u0900-\u097f",
@@ -159,7 +159,7 @@ class _Language(Struct, frozen=True):
     script: re.Pattern[str] | None
 
     @classmethod
-    def of(cls, words: Words) -> _Language:
+    def of(cls, words: OrderWords) -> _Language:
         """The language of these words."""
         reports, weak, weak_reports = (
             re.compile(source, re.VERBOSE) if source else None

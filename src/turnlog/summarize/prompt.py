@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..log.messages import sha256_hex
 from .excerpts import fitted
 from .protocol import Material
-from .transcript import Entry, entries_of, notes_of, requests_of
+from .transcript import TranscriptEntry, entries_of, notes_of, requests_of
 
 PROMPT_VERSION = 2
 """Increased when a prompt changes: it is part of the key of stored summaries."""
@@ -108,7 +108,7 @@ def _asked(words: str, material: Material, merge: str) -> str:
     return words.format(tokens=asked, words=max(1, int(asked * _WORDS_PER_TOKEN)), merge=merge)
 
 
-def _mark(entries: Sequence[Entry]) -> str:
+def _mark(entries: Sequence[TranscriptEntry]) -> str:
     quoted = "\0".join(f"{entry.title}\0{entry.text}" for entry in entries)
     mark = quoted
     while mark in quoted:
@@ -116,6 +116,6 @@ def _mark(entries: Sequence[Entry]) -> str:
     return mark
 
 
-def _joined(head: str, quoted: Sequence[Entry], tail: str, mark: str) -> str:
+def _joined(head: str, quoted: Sequence[TranscriptEntry], tail: str, mark: str) -> str:
     pieces = [f"[{mark}] {entry.title}\n{entry.text}" for entry in quoted]
     return "\n".join([head, f"==== {mark} quotation", *pieces, f"==== {mark} end of quotation", "", tail])

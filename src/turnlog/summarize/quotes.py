@@ -136,7 +136,7 @@ def _place(one: Excerpt) -> tuple[int, int, int]:
     return one.at, one.quote.start, one.quote.length
 
 
-class Choice:
+class ChosenQuotes:
     """The quotes that are worth most for their length: as many as there is room for.
 
     A word counts only once: half of its weight for being quoted at all, half for being quoted from the text where it

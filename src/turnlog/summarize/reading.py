@@ -1,6 +1,7 @@
 """Messages as a summarizer reads them: who said what, with long texts cut to save time.
 
-The findings about a text are stored as a `Note`, so that the same text need not be read again for the next summary.
+The findings about a text are stored (`TextFindings`), so that the same text need not be read again for the next
+summary.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
 
-class Note(Struct, gc=False):
+class TextFindings(Struct, gc=False):
     """The findings about one text by itself.
 
     - `words`: its identifiers, each once.
@@ -89,7 +90,7 @@ class Said(Struct, gc=False):
     who: Who
     part: Text | ToolCall | ToolResult
     limit: int
-    note: Note
+    note: TextFindings
     tool: str = ""
     brief: str = ""
     call: int | None = None
@@ -101,7 +102,7 @@ class Said(Struct, gc=False):
         return self.note.text or laid_out(self.part, spelled(self.part), self.limit)
 
 
-def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note]]) -> list[Said]:
+def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[TextFindings]]) -> list[Said]:
     """The texts of the messages, in order. System texts are left out, as they stay in every request; so is reasoning.
 
     `take` returns the notes about a message, one for each of `texts_of`; it is given the number of characters to

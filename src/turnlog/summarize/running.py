@@ -12,7 +12,7 @@ from .protocol import Material, Summarizer
 from .verdict import SummaryFailure, fault_of
 
 
-class Run:
+class RunningCall:
     """A running call of a summarizer, for a key that the creator of this object has claimed. It starts when it is
     created, or `pause` seconds later.
 

@@ -25,22 +25,22 @@ _NEVER = 1 << 62
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 
 
-class Line(Struct, frozen=True, gc=False):
+class SectionLine(Struct, frozen=True, gc=False):
     """A line of a section: its `place` there, its text, the record that it is `about` (0 if unknown), and the lines
     `under` which it has to appear to make sense."""
 
     place: int
     text: str
     about: int = 0
-    under: tuple[Line, ...] = ()
+    under: tuple[SectionLine, ...] = ()
 
 
-def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
+def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, SectionLine]]:
     """The lines of an earlier summary, each with its section. If the summary is a digest (`ours`), it has a title,
     sections and headings. A line that only names a result ("→ [n]") is returned by itself only if it says that the call
     failed."""
     lines = previous.split("\n")
-    under: tuple[Line, ...] = ()
+    under: tuple[SectionLine, ...] = ()
     section, about = "", 0
     for place, text in enumerate(lines, start=-len(lines)):
         if not text.strip() or (ours and place == -len(lines)):
@@ -51,15 +51,15 @@ def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
         done = section in (DONE, EARLIER)
         about = about_of(text, about if done else 0)
         if done and text.startswith("→ ["):
-            under = (*under[:1], Line(place, text, about))
+            under = (*under[:1], SectionLine(place, text, about))
             if len(under) > 1 and text.endswith(_FAILED):
-                yield section, Line(place, text, about, under[:1])
+                yield section, SectionLine(place, text, about, under[:1])
         elif done and HEADING.match(text):
-            line = Line(place, text, about)
+            line = SectionLine(place, text, about)
             under = (line,)
             yield section, line
         else:
-            yield section, Line(place, text, about, under)
+            yield section, SectionLine(place, text, about, under)
 
 
 def about_of(line: str, before: int) -> int:
@@ -71,13 +71,13 @@ def about_of(line: str, before: int) -> int:
     return before or min(map(int, _NAMED.findall(line)), default=0)
 
 
-def newest_first(files: list[Line]) -> list[Line]:
+def newest_first(files: list[SectionLine]) -> list[SectionLine]:
     """Files from an earlier digest, by their newest change, with places after the files of the new digest."""
     ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
-    return [Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
+    return [SectionLine(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
 
 
-def path_of(line: Line) -> str:
+def path_of(line: SectionLine) -> str:
     """The file that a line of files changed is about."""
     return line.text.partition(": ")[0]
 
@@ -89,7 +89,7 @@ def quoted(text: str) -> str:
     return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
 
 
-def fitting(lines: Iterable[Line], room: float) -> list[str]:
+def fitting(lines: Iterable[SectionLine], room: float) -> list[str]:
     """As many of `lines` as fit into `room` characters, in the order of their places."""
     taken: dict[int, str] = {}
     for line in lines:
@@ -101,19 +101,19 @@ def fitting(lines: Iterable[Line], room: float) -> list[str]:
     return [taken[place] for place in sorted(taken)]
 
 
-def with_the_task(lines: list[Line], room: float, share: float) -> list[str]:
+def with_the_task(lines: list[SectionLine], room: float, share: float) -> list[str]:
     """The lines of what was asked that fit into their `share` of `room` characters, always with the first, the task. If
     the task alone takes the whole share, it gets more room, is cut if necessary, and the other lines get half of the
     share."""
     if lines and len(lines[0].text) >= share:
         task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
         cut = clip(task.text, most) if most >= _TASK_LEAST else ""
-        lines = [Line(task.place, cut, task.about, task.under), *lines[1:]] if cut else lines
+        lines = [SectionLine(task.place, cut, task.about, task.under), *lines[1:]] if cut else lines
         share = share / 2 + len(cut) + 1
     return fitting(lines, share)
 
 
-def in_order(lines: Iterable[Line]) -> list[str]:
+def in_order(lines: Iterable[SectionLine]) -> list[str]:
     """Lines and the lines above them (`under`), in the order of their places."""
     taken = {one.place: one.text for line in lines for one in (*line.under, line)}
     return [taken[place] for place in sorted(taken)]

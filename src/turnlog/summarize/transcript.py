@@ -18,7 +18,7 @@ _TITLE_CHARACTERS = 120
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # no HTTP client can send one
 
 
-class Entry(Struct, frozen=True):
+class TranscriptEntry(Struct, frozen=True):
     """An entry of a transcript: `title` has the record numbers, the speaker and the kind; `text` is what was said."""
 
     title: str
@@ -26,31 +26,31 @@ class Entry(Struct, frozen=True):
     voice: Voice
 
 
-def entries_of(messages: Iterable[Shown]) -> list[Entry]:
+def entries_of(messages: Iterable[Shown]) -> list[TranscriptEntry]:
     """A transcript of `messages`, oldest first. Reasoning is left out; media are replaced by their names."""
     return [entry for shown in messages for entry in _entries(shown)]
 
 
-def notes_of(previous: str) -> list[Entry]:
+def notes_of(previous: str) -> list[TranscriptEntry]:
     """The previous summary as an entry; [] if there is none."""
-    return [Entry("earlier notes", _sendable(previous), "notes")] if previous else []
+    return [TranscriptEntry("earlier notes", _sendable(previous), "notes")] if previous else []
 
 
-def requests_of(messages: Iterable[Shown]) -> list[Entry]:
+def requests_of(messages: Iterable[Shown]) -> list[TranscriptEntry]:
     """The user's requests, each followed by the last text of the assistant's answer."""
-    found: list[Entry] = []
-    outcome: Entry | None = None
+    found: list[TranscriptEntry] = []
+    outcome: TranscriptEntry | None = None
     for shown in messages:
         if starts_turn(shown):
             found += [outcome] if outcome is not None else []
             found += _entries(shown)
             outcome = None
         elif shown.message.role == "assistant" and (said := _sendable(text_of(shown.message)).strip()):
-            outcome = Entry(f"{_numbers(shown)} assistant, outcome", said, "assistant")
+            outcome = TranscriptEntry(f"{_numbers(shown)} assistant, outcome", said, "assistant")
     return found + ([outcome] if outcome is not None else [])
 
 
-def _entries(shown: Shown) -> Iterator[Entry]:
+def _entries(shown: Shown) -> Iterator[TranscriptEntry]:
     numbers = _numbers(shown)
     for part in shown.message.parts:
         entry = _entry(part, shown.message, numbers)
@@ -58,17 +58,17 @@ def _entries(shown: Shown) -> Iterator[Entry]:
             yield entry
 
 
-def _entry(part: Part, message: Message, numbers: str) -> Entry | None:
+def _entry(part: Part, message: Message, numbers: str) -> TranscriptEntry | None:
     match part:
         case Text() | Media():
-            return Entry(f"{numbers} {message.role}", _said(part), message.role)
+            return TranscriptEntry(f"{numbers} {message.role}", _said(part), message.role)
         case ToolCall(name=name):
-            return Entry(_title(f"{numbers} calls {name}"), _sendable(part.raw_arguments), "tool")
+            return TranscriptEntry(_title(f"{numbers} calls {name}"), _sendable(part.raw_arguments), "tool")
         case ToolResult(name=name, outcome=outcome, parts=parts):
             said = "\n".join(filter(None, map(_said, parts)))
-            return Entry(_title(f"{numbers} result of {name}, {outcome}"), said, "tool")
+            return TranscriptEntry(_title(f"{numbers} result of {name}, {outcome}"), said, "tool")
         case Opaque(kind=kind):
-            return Entry(_title(f"{numbers} {message.role}, {kind}"), _said(part), "tool")
+            return TranscriptEntry(_title(f"{numbers} {message.role}, {kind}"), _said(part), "tool")
         case _:
             return None
 

@@ -58,7 +58,7 @@ class File(Struct, frozen=True):
         return "100755" if self.executable else "100644"
 
 
-class Edits(Struct, frozen=True):
+class TreeEdits(Struct, frozen=True):
     """A tree before and after a sequence of edits, the records of the edits, and the blobs that they name."""
 
     before: dict[str, File]
@@ -67,7 +67,7 @@ class Edits(Struct, frozen=True):
     blobs: dict[str, bytes]
 
 
-def edit_sequence(seed: int, *, patches: bool = False) -> Edits:
+def edit_sequence(seed: int, *, patches: bool = False) -> TreeEdits:
     """A random sequence, the same for the same seed. With `patches`, the records of most edits have a patch instead of
     contents, as in transcripts."""
     return _Writer(random_module.Random(seed), patches).written()
@@ -81,7 +81,7 @@ class _Writer:
         self.blobs: dict[str, bytes] = {}
         self.changes: list[FileChange] = []
 
-    def written(self) -> Edits:
+    def written(self) -> TreeEdits:
         for _ in range(self.random.randrange(6)):
             self.tree[self._new_path()] = File(self._data(), self.random.random() < 0.2)
         before = dict(self.tree)
@@ -91,7 +91,7 @@ class _Writer:
             )
             self.random.choice(edits or [self._create])()
         records = tuple(Record(n, "", change) for n, change in enumerate(self.changes, 1))
-        return Edits(before, dict(self.tree), records, self.blobs)
+        return TreeEdits(before, dict(self.tree), records, self.blobs)
 
     def _new_path(self) -> str:
         for number in range(100):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ..errors import InputError, text_given
-from ..summarize.transcript import Entry
+from ..summarize.transcript import TranscriptEntry
 
 # -- texts of a conversation, quoted so that none of them can leave its place in a prompt ----------
 
@@ -23,7 +23,7 @@ def quoted(text: str) -> str:
     return QUOTE + QUOTE.join(lines).rstrip("\r\n")
 
 
-def said(entry: Entry) -> str:
+def said(entry: TranscriptEntry) -> str:
     """An entry of a transcript as it stands in a prompt: who speaks, and the quoted text. What says that entries are
     left out is not quoted, as nobody has said it."""
     if is_gap(entry):
@@ -31,12 +31,12 @@ def said(entry: Entry) -> str:
     return f"{entry.title}:\n{quoted(entry.text)}"
 
 
-def is_gap(entry: Entry) -> bool:
+def is_gap(entry: TranscriptEntry) -> bool:
     """Whether an entry says that others are left out. Titles of all others begin with the number of a record."""
     return not entry.title.startswith("#")
 
 
-def joined(entries: Sequence[Entry]) -> str:
+def joined(entries: Sequence[TranscriptEntry]) -> str:
     """Entries as they stand in a prompt, blank lines between them."""
     return "\n\n".join(map(said, entries))
 
@@ -48,7 +48,7 @@ _PLACE = re.compile(r"\{(summary|recent|current)\}")
 _NOTE = 'Lines that begin with ">" are quoted: nothing in them is a heading or a speaker of this text.'
 
 
-class Sections(Struct, frozen=True):
+class PromptTexts(Struct, frozen=True):
     """The texts of a prompt. Each may be empty."""
 
     instructions: str = ""
@@ -73,7 +73,7 @@ class Frame:
                 f"template {said}: it must have {{recent}} and {{current}} once each, and may have {{summary}}"
             )
 
-    def filled(self, sections: Sections) -> str:
+    def filled(self, sections: PromptTexts) -> str:
         """The whole prompt. Places inside the texts stay as they are."""
         if self._template:
             return self._in_template(sections)
@@ -86,7 +86,7 @@ class Frame:
         parts = [self._opening, _NOTE, *(f"## {name}\n\n{text}" for name, text in named if text)]
         return "\n\n".join(filter(None, parts))
 
-    def _in_template(self, sections: Sections) -> str:
+    def _in_template(self, sections: PromptTexts) -> str:
         summary, recent = sections.summary, sections.recent
         if "{summary}" not in self._template:
             summary, recent = "", "\n\n".join(filter(None, (summary, recent)))

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..summarize.excerpts import excerpt, fitted
-from ..summarize.transcript import Entry, entries_of
+from ..summarize.transcript import TranscriptEntry, entries_of
 from ..view.types import Shown, starts_turn
-from .frame import Frame, Sections, is_gap, joined, quoted
-from .sizes import Sizes
+from .frame import Frame, PromptTexts, is_gap, joined, quoted
+from .sizes import TextSizes
 
 Level = Literal["verbatim", "moderate", "strong"]
 
@@ -67,12 +67,12 @@ class _Choice(Struct, frozen=True):
 class Layout:
     """Lays conversations out in prompts of at most `limit` tokens."""
 
-    def __init__(self, sizes: Sizes, frame: Frame, limit: int, newest: int) -> None:
+    def __init__(self, sizes: TextSizes, frame: Frame, limit: int, newest: int) -> None:
         self._sizes = sizes
         self._frame = frame
         self._limit = limit
         self._newest = newest
-        self.frame = sizes.whole(frame.filled(Sections("-", "-", "-", "-")))
+        self.frame = sizes.whole(frame.filled(PromptTexts("-", "-", "-", "-")))
         """The tokens of a prompt without its texts."""
         self.summary_tokens = max(100, min(2_000, limit // 8))
         """The most tokens of a summary."""
@@ -95,7 +95,7 @@ class Layout:
         told = self._shortened(entries_of(system), room // 2, "the system text", changes)
         room -= self._sizes.text(told)
         size = self.size(said)
-        around = Sections(instructions=told, current=asked)
+        around = PromptTexts(instructions=told, current=asked)
         for choice in self._choices(said, size, room, compress=compress):
             laid = self._fit(choice, around, room, summary)
             if laid is not None:
@@ -125,7 +125,7 @@ class Layout:
         yield _Choice("strong", older, newest)
         yield _Choice("strong", older, newest, cut=True)
 
-    def _fit(self, choice: _Choice, around: Sections, room: int, summary: Summary) -> Laid | None:
+    def _fit(self, choice: _Choice, around: PromptTexts, room: int, summary: Summary) -> Laid | None:
         """The prompt made in one way; None if it has no room."""
         for _ in range(_TRIES):
             filled = self._filled(choice, around, room, summary)
@@ -139,7 +139,7 @@ class Layout:
         return None
 
     def _filled(
-        self, choice: _Choice, around: Sections, room: int, summary: Summary
+        self, choice: _Choice, around: PromptTexts, room: int, summary: Summary
     ) -> tuple[str, tuple[str, ...]] | None:
         """A prompt made in one way in about so many tokens, and what is not shown whole."""
         changes: list[str] = []
@@ -170,7 +170,7 @@ class Layout:
         sections = replace(around, summary="\n\n".join(parts), recent=joined(recent))
         return self._frame.filled(sections), tuple(changes)
 
-    def _cut(self, entries: Sequence[Entry], tokens: int, changes: list[str]) -> list[Entry]:
+    def _cut(self, entries: Sequence[TranscriptEntry], tokens: int, changes: list[str]) -> list[TranscriptEntry]:
         """Entries shortened to about so many tokens, the oldest most; what was done is added to `changes`."""
         if not entries:
             return []
@@ -184,7 +184,7 @@ class Layout:
             changes.append(f"of {numbers}: {counted(left, 'text')} left out, {counted(shortened, 'text')} shortened")
         return kept
 
-    def _shortened(self, entries: Sequence[Entry], tokens: int, name: str, changes: list[str]) -> str:
+    def _shortened(self, entries: Sequence[TranscriptEntry], tokens: int, name: str, changes: list[str]) -> str:
         """Entries that stand in a section of their own, cut if they take more than so many tokens."""
         if not entries:
             return ""
@@ -210,24 +210,24 @@ class Layout:
         changes = (f"the current message was cut: it has {len(text):,} characters",) if prompt != text else ()
         return Laid(prompt, tokens, "verbatim", changes=changes, cuts=len(changes))
 
-    def _bare(self, said: Sequence[Shown], now: Sequence[Entry]) -> Laid:
+    def _bare(self, said: Sequence[Shown], now: Sequence[TranscriptEntry]) -> Laid:
         """The prompt if there is no room for any of the history."""
         changes = [f"{counted(len(said), 'message')} and the system text left out"]
         recent = joined([_gap(entries_of(said))]) if entries_of(said) else ""
         room = self._limit
         while True:
             asked = self._shortened(now, room, "the current message", changes := changes[:1])
-            prompt = self._frame.filled(Sections(recent=recent, current=asked))
+            prompt = self._frame.filled(PromptTexts(recent=recent, current=asked))
             tokens = self._sizes.whole(prompt)
             if tokens <= self._limit or room <= 0:
                 return Laid(prompt, tokens, "strong", changes=tuple(changes), cuts=len(changes))
             room -= max(tokens - self._limit, room // 50 + 1)
 
-    def _taken(self, entries: Sequence[Entry]) -> int:
+    def _taken(self, entries: Sequence[TranscriptEntry]) -> int:
         return sum(self._sizes.entry(entry) + _TITLE for entry in entries)
 
 
-def _gap(entries: Sequence[Entry]) -> Entry:
+def _gap(entries: Sequence[TranscriptEntry]) -> TranscriptEntry:
     """An entry that says that all of these are left out."""
     first, last = (entry.title.split()[0] for entry in (entries[0], entries[-1]))
-    return Entry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")
+    return TranscriptEntry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")

@@ -19,7 +19,7 @@ from ..tokens.protocol import Counter
 from ..view.types import Shown
 from .frame import OPENING, Frame
 from .layout import Layout, Level
-from .sizes import Sizes
+from .sizes import TextSizes
 
 # -- summaries of the older messages of a text history, made by a model in the background ----------
 
@@ -181,7 +181,7 @@ class HistoryPrompt:
         self.summary_threshold = summary_threshold
         self.recent_message_count = recent_message_count
         self.enable_compression = enable_compression
-        self._sizes = Sizes(counts)
+        self._sizes = TextSizes(counts)
         self._layout = Layout(self._sizes, Frame(opening, template), max_prompt_tokens, recent_message_count)
         if self._layout.frame + _LEAST > max_prompt_tokens:
             raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log.messages import Message, Text
-from ..summarize.transcript import Entry
+from ..summarize.transcript import TranscriptEntry
 from ..tokens.protocol import Counter
 from .frame import quoted
 
@@ -17,7 +17,7 @@ _KEPT = 4_096
 """Sizes that are remembered."""
 
 
-class Sizes:
+class TextSizes:
     """Counts for one counter. `whole` is exact; other counts of long texts are estimates, as whole prompts are counted
     at last."""
 
@@ -46,7 +46,7 @@ class Sizes:
         """A text with the marks of a quotation."""
         return self.text(quoted(text))
 
-    def entry(self, entry: Entry) -> int:
+    def entry(self, entry: TranscriptEntry) -> int:
         """An entry as it stands in a prompt."""
         return self.text(entry.title) + self.quoted(entry.text)
 

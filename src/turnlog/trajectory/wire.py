@@ -32,7 +32,7 @@ _MISSING = msgspec.UNSET
 _TYPES: dict[type, str] = {str: "a string", int: "a whole number", dict: "an object", list: "a list"}
 
 
-class Problem(Struct, frozen=True):
+class TrajectoryProblem(Struct, frozen=True):
     """Something in a trajectory's JSON that cannot be read: its path, and what is wrong with it."""
 
     path: str
@@ -42,7 +42,7 @@ class Problem(Struct, frozen=True):
         return f"{self.path}: {self.what}" if self.path else self.what
 
 
-def read(data: bytes) -> tuple[dict[str, Any], list[Problem]]:
+def read(data: bytes) -> tuple[dict[str, Any], list[TrajectoryProblem]]:
     """The fields of the `Trajectory` in JSON, as far as they can be read, and what of them cannot. Raises ValueError if
     the text is no JSON object."""
     reader = _Reader()
@@ -117,7 +117,7 @@ class _Reader:
     """One pass over a document, which collects what cannot be read."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[TrajectoryProblem] = []
 
     def trajectory(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the trajectory."""
@@ -254,7 +254,7 @@ class _Reader:
         self._say(path, f"must be {_TYPES[kind]}, not {shown:.60}")
 
     def _say(self, path: str, what: str) -> None:
-        self.problems.append(Problem(path, what))
+        self.problems.append(TrajectoryProblem(path, what))
 
 
 _KEYS = ("wsi_path", "question", "turns", "final_answer", "thumbnail_base64", "slide_width", "slide_height")

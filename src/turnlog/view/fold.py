@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..log.messages import Message, Text, is_compaction
 from ..log.records import Decision, MessageRecord, PartialAnswer, Record
-from .curate.conversation import Curator, Rules, outputs_of
+from .curate.conversation import CurationRules, Curator, outputs_of
 from .decisions import Effects, active_decisions, lasting, stand_ins, told
 from .provider_compaction import shown_to
 from .types import Edit, Shown
@@ -52,7 +52,7 @@ def viewed(
     """The conversation of a whole log as these decisions show it, with its tool outputs curated, and with `appended`
     messages (see `with_appended`)."""
     pinned = frozenset(decision.first for decision in decisions.values() if decision.action == "pin")
-    curator = Curator(Rules(records), pinned, also=outputs_of(decisions.values()))
+    curator = Curator(CurationRules(records), pinned, also=outputs_of(decisions.values()))
     originals = (shown for record in records for shown in as_shown(record))
     for place, decided, raw in with_appended(as_decided(originals, decisions), appended):
         shown = curator.see(decided, raw)

@@ -31,7 +31,7 @@ _TICK_NS = 20_000_000
 _NOTHING = sha256_hex(b"")
 
 
-class Seen(Struct, frozen=True):
+class SeenFile(Struct, frozen=True):
     """A file in a snapshot, or as the log describes it. `sha256` is empty if the file was not read; then `why` says
     why. `offset` is the position of its saved content, -1 if it was not saved. `stable`: no later write can have the
     same time stamp."""
@@ -51,18 +51,18 @@ class Seen(Struct, frozen=True):
         """Whether this is the state according to the log, and not from a snapshot."""
         return self.offset < 0 and not self.why
 
-    def is_same(self, now: Seen) -> bool:
+    def is_same(self, now: SeenFile) -> bool:
         """Whether the file is unchanged: by its content if that is known on both sides, otherwise by its size, times
         and inode."""
         if self.sha256 and now.sha256:
             return self.sha256 == now.sha256 and self.mode == now.mode
         return self.is_like(now)
 
-    def is_like(self, other: Seen) -> bool:
+    def is_like(self, other: SeenFile) -> bool:
         """Whether size, times and inode are the same in both snapshots."""
         return self.is_placed_like(other) and self.ctime == other.ctime
 
-    def is_placed_like(self, other: Seen) -> bool:
+    def is_placed_like(self, other: SeenFile) -> bool:
         """As `is_like`, but without ctime, which programs cannot set and which changes with the mode, too."""
         return (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
 
@@ -78,7 +78,7 @@ class Folder:
         self._total_limit = total_limit
         self._saved: IO[bytes] | None = None
         self._size = 0
-        self._last: dict[str, Seen] = {}
+        self._last: dict[str, SeenFile] = {}
 
     def close(self) -> None:
         """Delete the saved contents."""
@@ -86,18 +86,18 @@ class Folder:
             self._saved.close()
         self._saved, self._size, self._last = None, 0, {}
 
-    def look(self) -> dict[str, Seen]:
+    def look(self) -> dict[str, SeenFile]:
         """Take a snapshot: the files by path, with `/`."""
         now = time.time_ns()
-        seen: dict[str, Seen] = {}
+        seen: dict[str, SeenFile] = {}
         for path, status in self.files():
             if isinstance(status, OSError):
                 why = f"it could not be examined: {status.strerror}; it may be unchanged"
-                seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
+                seen[path] = SeenFile(-1, 0, 0, 0, "", False, why=why)
                 continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
             stable = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
-            found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, stable)
+            found = SeenFile(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, stable)
             known = self._last.get(path)
             if known is not None and known.stable and known.is_like(found):
                 found = replace(found, sha256=known.sha256, offset=known.offset, why=known.why)
@@ -147,7 +147,7 @@ class Folder:
             return [(prefix or "/", error)]
         return [(prefix + entry.name, entry) for entry in found]
 
-    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
+    def _read(self, path: str, found: SeenFile, known: SeenFile | None) -> SeenFile | None:
         """A file with its hash. Its content is saved unless it was saved before. None if the file was deleted
         meanwhile. The size is that of the content read, because the file may have been written since its status was
         taken."""
@@ -198,7 +198,7 @@ class Folder:
         except OSError:
             return False
 
-    def content(self, seen: Seen) -> bytes | None:
+    def content(self, seen: SeenFile) -> bytes | None:
         """The saved content of a file; None if this folder was closed."""
         if self._saved is None:
             return None
@@ -207,8 +207,8 @@ class Folder:
 
 
 def differences(
-    before: Mapping[str, Seen], after: Mapping[str, Seen]
-) -> Iterator[tuple[str, str, Seen | None, Seen | None]]:
+    before: Mapping[str, SeenFile], after: Mapping[str, SeenFile]
+) -> Iterator[tuple[str, str, SeenFile | None, SeenFile | None]]:
     """The files that changed, by path: the present path, the earlier path, the earlier state and the present state. A
     new file with the whole content of one that disappeared is the same file, renamed. For a file in a folder that could
     not be listed, the state is that of the folder."""
@@ -223,7 +223,7 @@ def differences(
             yield path, old_path, was, now
 
 
-def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
+def _seen(path: str, look: Mapping[str, SeenFile]) -> SeenFile | None:
     """A file in a snapshot, or the folder above it that could not be listed."""
     if path in look:
         return look[path]
@@ -231,7 +231,7 @@ def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
     return next((look[folder] for folder in ("/", *(path[:end] for end in ends)) if folder in look), None)
 
 
-def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, str]:
+def _moved(before: Mapping[str, SeenFile], after: Mapping[str, SeenFile]) -> dict[str, str]:
     """The new paths of files that disappeared elsewhere with the same content, each with the old path."""
     gone: dict[str, list[str]] = {}
     for path in sorted(before.keys() - after.keys(), reverse=True):

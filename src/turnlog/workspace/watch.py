@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..log.messages import sha256_hex
 from ..log.records import Body, FileChange, Note, Record
 from .diff import is_inside, place_of, relative_to
-from .snapshot import Folder, Seen, differences
+from .snapshot import Folder, SeenFile, differences
 
 IGNORED = (
     *(".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"),
@@ -231,7 +231,7 @@ class FileRecorder:
         return self.folder.touched(since.timestamp(), recorded)
 
     def changed(
-        self, before: Mapping[str, Seen], after: Mapping[str, Seen], call_record: int
+        self, before: Mapping[str, SeenFile], after: Mapping[str, SeenFile], call_record: int
     ) -> tuple[list[FileChange], list[LeftOut]]:
         """The changes between two snapshots, with their contents kept as blobs; and the files that are left out."""
         changes: list[FileChange] = []
@@ -270,7 +270,7 @@ class FileRecorder:
                 watch.take(change)
         return records
 
-    def _kept(self, seen: Seen) -> str:
+    def _kept(self, seen: SeenFile) -> str:
         """The blob of a file in a snapshot or in the log."""
         if seen.is_from_log:
             return seen.sha256
@@ -303,7 +303,7 @@ class _Watch:
         self.found.records += recorder.put_on_record(changes, left_out)
         self.found.left_out += tuple(left_out)
 
-    def _is_as_recorded(self, path: str, recorded: Seen, after: Mapping[str, Seen]) -> bool:
+    def _is_as_recorded(self, path: str, recorded: SeenFile, after: Mapping[str, SeenFile]) -> bool:
         """Whether a file that is too large for snapshots to read has the recorded content."""
         now = after.get(path)
         unread = now is not None and not now.sha256 and now.mode == recorded.mode
@@ -324,8 +324,8 @@ class _Watch:
             self._before.pop(old, None)
         if place and change.after:
             mode = change.mode or (was.mode if was is not None else "" if os.name == "nt" else "100644")
-            self._before[place] = Seen(0, 0, 0, 0, mode, False, change.after)
+            self._before[place] = SeenFile(0, 0, 0, 0, mode, False, change.after)
 
 
-def _action(was: Seen | None, now: Seen | None) -> Literal["modified", "created", "deleted"]:
+def _action(was: SeenFile | None, now: SeenFile | None) -> Literal["modified", "created", "deleted"]:
     return "created" if was is None else "deleted" if now is None else "modified"

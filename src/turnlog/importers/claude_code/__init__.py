@@ -23,7 +23,7 @@ from ..json_values import within, word
 from ..protocol import Damage, Imported, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_conversation
-from .steps import Entry, Steps, entries_of
+from .steps import ClaudeRecord, Steps, entries_of
 
 __all__ = ["ClaudeCode", "IMPORTER"]
 
@@ -89,17 +89,17 @@ def _read_one(file: Transcript) -> list[Imported]:
     return found
 
 
-def _session_of(entries: list[Entry], stem: str) -> str:
+def _session_of(entries: list[ClaudeRecord], stem: str) -> str:
     """The session's own id. A resumed session may repeat lines of the session before: if the file is named after one of
     the ids, that id is used, else the first."""
     ids = [entry.record["sessionId"] for entry in entries if isinstance(entry.record.get("sessionId"), str)]
     return stem if stem in ids or not ids else ids[0]
 
 
-def _by_chain(entries: list[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]]:
+def _by_chain(entries: list[ClaudeRecord]) -> tuple[list[ClaudeRecord], dict[str, list[ClaudeRecord]]]:
     """The main chain, and sidechains by agent: its id, or the uuid of the chain's first record."""
-    main: list[Entry] = []
-    chains: dict[str, list[Entry]] = {}
+    main: list[ClaudeRecord] = []
+    chains: dict[str, list[ClaudeRecord]] = {}
     root_of: dict[str, str] = {}
     for entry in entries:
         record = entry.record

@@ -17,7 +17,7 @@ from ..json_values import mapping, objects, within, without, word
 from ..messages import parse
 from ..repeats import result_text, without_repeats
 from ..titles import title_from
-from .steps import Step, Steps, blocks_of, is_results, message_of
+from .steps import ClaudeStep, Steps, blocks_of, is_results, message_of
 
 # -- claude Code's records about a tool result: outcome, time, changed files, and the rest ---------
 
@@ -206,7 +206,7 @@ class _Conversation:
                 self._other(step)
         return self.title
 
-    def _link(self, step: Step) -> None:
+    def _link(self, step: ClaudeStep) -> None:
         for entry in step.entries:
             uuid, parent = entry.record.get("uuid"), entry.record.get("parentUuid")
             if isinstance(uuid, str):
@@ -214,7 +214,7 @@ class _Conversation:
                 if isinstance(parent, str):
                     self.parent_of[uuid] = parent
 
-    def _message(self, step: Step, role: str) -> Message | None:
+    def _message(self, step: ClaudeStep, role: str) -> Message | None:
         """The step's message; blocks that cannot be read become notes and warnings."""
         blocks = step.blocks
         content: Any = [block for _, block in blocks]
@@ -237,7 +237,7 @@ class _Conversation:
                 self.log.unreadable(entry.line, "a content block", block)
         return Message(role=role, parts=tuple(parts)) if parts else None  # type: ignore[arg-type]
 
-    def _assistant(self, step: Step) -> None:
+    def _assistant(self, step: ClaudeStep) -> None:
         wire = message_of(step.entries[-1].record)
         if any(entry.record.get("isApiErrorMessage") for entry in step.entries):
             texts = [str(block.get("text", "")) for block in blocks_of(step.record) if isinstance(block, dict)]
@@ -259,7 +259,7 @@ class _Conversation:
         self._usage(step, wire, model)
         self.log.note_rest("answer", without(wire, _ANSWER_KEYS))
 
-    def _usage(self, step: Step, wire: Mapping[str, Any], model: str) -> None:
+    def _usage(self, step: ClaudeStep, wire: Mapping[str, Any], model: str) -> None:
         raw = wire.get("usage")
         if not isinstance(raw, dict) or model == "<synthetic>":
             return
@@ -274,7 +274,7 @@ class _Conversation:
             answer = word(wire.get("id"))
             self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw, response_id=answer))
 
-    def _user(self, step: Step) -> None:
+    def _user(self, step: ClaudeStep) -> None:
         record = step.record
         if is_results(record):
             self._results(step)
@@ -296,7 +296,7 @@ class _Conversation:
         if interrupted:
             self.log.close_turn("cancelled", text)
 
-    def _results(self, step: Step) -> None:
+    def _results(self, step: ClaudeStep) -> None:
         message = self._message(step, "user")
         extra = step.record.get("toolUseResult")
         if message is None:
@@ -309,7 +309,7 @@ class _Conversation:
         known = [text for result in results for text in self.steps.known.get(result.call_id, ())]
         after_results(message, extra, known, self.log)
 
-    def _open_turn(self, step: Step, text: str) -> None:
+    def _open_turn(self, step: ClaudeStep, text: str) -> None:
         self._rewind(step)
         if self.title_rank < 0:
             self.title = title_from(text)
@@ -317,7 +317,7 @@ class _Conversation:
         own = step.record.get("promptId") or step.record.get("uuid")
         self.log.open_turn(own if isinstance(own, str) else f"line-{step.line}")
 
-    def _rewind(self, step: Step) -> None:
+    def _rewind(self, step: ClaudeStep) -> None:
         """Record a rewind if the user went back and wrote another prompt after the same message. Only a second prompt
         with the same parent counts: in real files, parents are missing too often to conclude more."""
         place = self._conversation_parent(str(step.record.get("parentUuid") or ""))
@@ -339,12 +339,12 @@ class _Conversation:
             uuid = self.parent_of.get(uuid, "")
         return ""
 
-    def _remember(self, step: Step, number: int) -> None:
+    def _remember(self, step: ClaudeStep, number: int) -> None:
         for entry in step.entries:
             if isinstance(entry.record.get("uuid"), str):
                 self.number_of[entry.record["uuid"]] = number
 
-    def _compact(self, step: Step, summary: Message) -> None:
+    def _compact(self, step: ClaudeStep, summary: Message) -> None:
         facts, self.boundary = mapping(self.boundary.get("compactMetadata")), {}
         last = self.log.last
         kept = within(facts, "preservedSegment", "headUuid")
@@ -357,7 +357,7 @@ class _Conversation:
         summary = replace(summary, by_program=True)
         self._remember(step, self.log.add(MessageRecord(message=summary, source=step.source)))
 
-    def _other(self, step: Step) -> None:
+    def _other(self, step: ClaudeStep) -> None:
         record = step.record
         kind = str(record.get("type", "unknown"))
         kinds = (record.get("subtype"), within(record, "data", "type"), within(record, "attachment", "type"))
@@ -383,7 +383,7 @@ class _Conversation:
         if topic == "system/turn_duration" and self.log.turn:
             self.log.close_turn("completed")
 
-    def _queued(self, step: Step, attachment: Mapping[str, Any]) -> None:
+    def _queued(self, step: ClaudeStep, attachment: Mapping[str, Any]) -> None:
         """What was said while the model worked, and was given to it with the next results: by the user, or by a program
         (a finished task, another agent)."""
         body = {"messages": [{"role": "user", "content": attachment.get("prompt")}]}
@@ -407,11 +407,11 @@ class _Conversation:
             self.title, self.title_rank = name, rank
 
 
-def _is_meta(step: Step, attachment: Mapping[str, Any]) -> bool:
+def _is_meta(step: ClaudeStep, attachment: Mapping[str, Any]) -> bool:
     return True in (step.record.get("isMeta"), attachment.get("isMeta"))
 
 
-def _is_placeholder(step: Step) -> bool:
+def _is_placeholder(step: ClaudeStep) -> bool:
     """Whether the usage of an answer is that from its beginning: no record says how the answer ended, and the output
     never grew. Claude Code writes such records while it streams, with outputs of 1 to 20 tokens."""
     wires = [message_of(entry.record) for entry in step.entries]

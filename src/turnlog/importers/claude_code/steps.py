@@ -17,17 +17,17 @@ from ..json_values import mapping, objects
 from ..transcript import Transcript
 
 
-class Entry(Struct, frozen=True):
+class ClaudeRecord(Struct, frozen=True):
     """A record and its line number."""
 
     line: int
     record: dict[str, Any]
 
 
-class Step(Struct, frozen=True):
+class ClaudeStep(Struct, frozen=True):
     """All entries of one assistant message, or a single other record."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ClaudeRecord, ...]
 
     @property
     def record(self) -> dict[str, Any]:
@@ -40,9 +40,9 @@ class Step(Struct, frozen=True):
         return self.entries[0].line
 
     @property
-    def blocks(self) -> list[tuple[Entry, Any]]:
+    def blocks(self) -> list[tuple[ClaudeRecord, Any]]:
         """The content blocks with their records; a call that a later record repeats stands once, as it was last."""
-        found: list[tuple[Entry, Any]] = []
+        found: list[tuple[ClaudeRecord, Any]] = []
         for entry in self.entries:
             others = list(enumerate(found))
             for block in blocks_of(entry.record):
@@ -68,12 +68,12 @@ class Step(Struct, frozen=True):
         return f"{place}{hidden}" + (f" uuid {' '.join(uuids)}" if uuids else "")
 
 
-def entries_of(file: Transcript) -> list[Entry]:
+def entries_of(file: Transcript) -> list[ClaudeRecord]:
     """The records, without exact repetitions of earlier records (same uuid)."""
-    entries: list[Entry] = []
-    by_uuid: dict[str, Entry] = {}
+    entries: list[ClaudeRecord] = []
+    by_uuid: dict[str, ClaudeRecord] = {}
     for line in file.objects("record"):
-        entry = Entry(line.number, line.value)
+        entry = ClaudeRecord(line.number, line.value)
         uuid = line.value.get("uuid")
         earlier = by_uuid.setdefault(uuid, entry) if isinstance(uuid, str) else entry
         same = earlier.record == entry.record
@@ -127,17 +127,17 @@ class Steps:
     """Iterates over the steps of a chain, in file order. `known` maps each call id to the texts of the call and its
     result."""
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[ClaudeRecord]) -> None:
         self.entries = entries
         self.known: dict[str, list[str]] = {}
         self.uuids = {str(entry.record["uuid"]) for entry in entries if entry.record.get("uuid")}
         for entry in entries:
             self._learn(entry.record)
 
-    def __iter__(self) -> Iterator[Step]:
-        steps: list[list[Entry]] = []
+    def __iter__(self) -> Iterator[ClaudeStep]:
+        steps: list[list[ClaudeRecord]] = []
         open_id: Any = None
-        open_step: list[Entry] = []
+        open_step: list[ClaudeRecord] = []
         open_calls: list[Any] = []
         for entry in self.entries:
             kind = entry.record.get("type")
@@ -155,7 +155,7 @@ class Steps:
                 open_calls = _without_results(open_calls, entry.record)
             elif kind == "user" or entry.record.get("subtype") == "compact_boundary":
                 open_id, open_calls = None, []
-        return (Step(tuple(step)) for step in steps)
+        return (ClaudeStep(tuple(step)) for step in steps)
 
     def _learn(self, record: dict[str, Any]) -> None:
         for block in blocks_of(record):

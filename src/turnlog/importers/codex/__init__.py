@@ -16,7 +16,7 @@ from ..drafting import Drafting
 from ..json_values import word
 from ..protocol import Imported, Origin
 from ..transcript import Transcript
-from .conversation import Entry, draft_rollout
+from .conversation import RolloutLine, draft_rollout
 
 __all__ = ["Codex", "IMPORTER"]
 
@@ -66,10 +66,10 @@ class Codex:
 IMPORTER = Codex()
 
 
-def _entries_of(file: Transcript) -> list[Entry]:
+def _entries_of(file: Transcript) -> list[RolloutLine]:
     """The lines in the shape of new rollouts, without items that were written twice (same time, same content)."""
-    entries: list[Entry] = []
-    timed: dict[tuple[str, str], list[Entry]] = {}
+    entries: list[RolloutLine] = []
+    timed: dict[tuple[str, str], list[RolloutLine]] = {}
     for line in file.objects("rollout line"):
         entry = _entry(line.number, line.value)
         if entry.kind == "response_item" and str(entry.time)[:1].isdigit():
@@ -83,12 +83,12 @@ def _entries_of(file: Transcript) -> list[Entry]:
     return entries
 
 
-def _entry(number: int, value: dict[str, Any]) -> Entry:
+def _entry(number: int, value: dict[str, Any]) -> RolloutLine:
     kind, payload, time = value.get("type"), value.get("payload"), value.get("timestamp")
     if isinstance(kind, str) and isinstance(payload, dict):
-        return Entry(number, time, kind, payload)
+        return RolloutLine(number, time, kind, payload)
     if isinstance(kind, str) and kind in _ITEM_TYPES:
-        return Entry(number, time, "response_item", value)
+        return RolloutLine(number, time, "response_item", value)
     if kind is None and isinstance(value.get("id"), str) and "timestamp" in value:
-        return Entry(number, time, "session_meta", value)
-    return Entry(number, time, word(value.get("record_type")) or word(kind) or "unknown", value)
+        return RolloutLine(number, time, "session_meta", value)
+    return RolloutLine(number, time, word(value.get("record_type")) or word(kind) or "unknown", value)

@@ -22,7 +22,7 @@ from ..json_values import items, within, without, word
 from ..messages import parse
 from ..repeats import result_text
 from ..titles import title_from
-from .events import IDE_REQUEST, Events
+from .events import IDE_REQUEST, CodexEvents
 
 # -- patches in the format of Codex's `apply_patch`: files, and lines to replace -------------------
 
@@ -33,7 +33,7 @@ _MOVE = re.compile(r"\*\*\* Move to: (.+?)\s*")
 _END = "*** End of File"
 
 
-class Edit(Struct):
+class PatchEdit(Struct):
     """The change of one file: `Add`, `Delete` or `Update`. Lines begin with their sign; a chunk begins with its `@@`
     line."""
 
@@ -43,7 +43,7 @@ class Edit(Struct):
     chunks: list[list[str]] = []
 
 
-def edits_in(call: ToolCall) -> list[Edit]:
+def edits_in(call: ToolCall) -> list[PatchEdit]:
     """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
     text = call.raw_arguments
     candidates = [text] if call.name == "apply_patch" else []
@@ -60,11 +60,11 @@ def _words(arguments: Any) -> list[str]:
     return [word for word in words if isinstance(word, str)]
 
 
-def _edits(lines: list[str]) -> list[Edit]:
-    edits: list[Edit] = []
+def _edits(lines: list[str]) -> list[PatchEdit]:
+    edits: list[PatchEdit] = []
     for line in lines:
         if found := _FILE.fullmatch(line):
-            edits.append(Edit(found[1], found[2], chunks=[]))
+            edits.append(PatchEdit(found[1], found[2], chunks=[]))
         elif not edits:
             return []
         elif found := _MOVE.fullmatch(line):
@@ -76,7 +76,7 @@ def _edits(lines: list[str]) -> list[Edit]:
     return edits
 
 
-def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -> None:
+def record_edits(edits: Iterable[PatchEdit], files: ChangedFiles, call_record: int) -> None:
     """Record the file changes of an applied patch."""
     for edit in edits:
         if edit.action == "Add":
@@ -90,7 +90,7 @@ def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -
                 files.patched(edit.path, None, call_record, moved_to=edit.moved_to)
 
 
-def _updated(before: bytes, edit: Edit) -> bytes | None:
+def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
     """The content after an update, None if a chunk does not fit."""
     text = before.decode("utf-8", "surrogateescape")
     lines, place = text.removesuffix("\n").split("\n"), 0
@@ -110,7 +110,7 @@ def _updated(before: bytes, edit: Edit) -> bytes | None:
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
 
-class Entry(Struct, frozen=True):
+class RolloutLine(Struct, frozen=True):
     """A line of a rollout: its kind and its payload."""
 
     line: int
@@ -119,7 +119,7 @@ class Entry(Struct, frozen=True):
     payload: dict[str, Any]
 
 
-class Facts(Struct, frozen=True):
+class RolloutFacts(Struct, frozen=True):
     """Session facts in the rollout; "" for a fact that it does not contain."""
 
     session: str
@@ -139,7 +139,7 @@ _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interact
 `source` contains its parent instead."""
 
 
-def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
+def draft_rollout(entries: list[RolloutLine], log: Drafting) -> RolloutFacts:
     """Add the drafts of a rollout to `log`; returns the facts of the session."""
     return _Rollout(entries, log).run()
 
@@ -147,11 +147,11 @@ def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
 class _Rollout:
     """One pass over the lines, with its state."""
 
-    def __init__(self, entries: list[Entry], log: Drafting) -> None:
+    def __init__(self, entries: list[RolloutLine], log: Drafting) -> None:
         self.entries = entries
         self.log = log
         patched = (entry.payload for entry in entries if entry.payload.get("type") == "patch_apply_end")
-        self.events = Events(log, _texts_of_items(entries), {str(payload.get("call_id")) for payload in patched})
+        self.events = CodexEvents(log, _texts_of_items(entries), {str(payload.get("call_id")) for payload in patched})
         self.session = self.parent = self.model = ""
         self.instructions: str | None = None
         self.configuration: Configuration | None = None
@@ -159,7 +159,7 @@ class _Rollout:
         self.user_messages: list[int] = []
         self.compacted = 0
 
-    def run(self) -> Facts:
+    def run(self) -> RolloutFacts:
         """Draft every line; returns the facts of the session."""
         handlers = {
             "session_meta": self._meta,
@@ -178,7 +178,7 @@ class _Rollout:
             else:
                 handler(entry)
         title = self.events.title or self.events.first_prompt or self._first_prompt()
-        return Facts(session=self.session, parent=self.parent, title=title)
+        return RolloutFacts(session=self.session, parent=self.parent, title=title)
 
     def _first_prompt(self) -> str:
         for number in self.user_messages:
@@ -187,7 +187,7 @@ class _Rollout:
                 return title_from(text_of(body.message).rpartition(IDE_REQUEST)[2])
         return ""
 
-    def _meta(self, entry: Entry) -> None:
+    def _meta(self, entry: RolloutLine) -> None:
         meta = entry.payload
         self.log.files.work_in(meta.get("cwd"))
         own = meta.get("id") or meta.get("session_id")
@@ -201,7 +201,7 @@ class _Rollout:
             self._system(text, entry)
         self.log.note("session_meta", meta)
 
-    def _system(self, text: str, entry: Entry) -> None:
+    def _system(self, text: str, entry: RolloutLine) -> None:
         """Add the system prompt once: the file of a fork repeats the prompt of its origin."""
         if text == self.instructions:
             return
@@ -209,7 +209,7 @@ class _Rollout:
         for message in parse(PROVIDER, {"instructions": text, "input": []}, self.log):
             self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
 
-    def _context(self, entry: Entry) -> None:
+    def _context(self, entry: RolloutLine) -> None:
         context = entry.payload
         self.log.files.work_in(context.get("cwd"))
         model = context.get("model")
@@ -223,7 +223,7 @@ class _Rollout:
             self.log.add(body)
         self.log.note_changes("turn_context", without(context, ("turn_id",)))
 
-    def _item(self, entry: Entry) -> None:
+    def _item(self, entry: RolloutLine) -> None:
         item = entry.payload
         kind = word(item.get("type"))
         if kind in _NO_ITEMS:
@@ -256,7 +256,7 @@ class _Rollout:
             return result.outcome
         return _outcome_in_text(result_text(result.parts)) or self.events.outcomes.get(result.call_id, "ok")
 
-    def _compacted(self, entry: Entry) -> None:
+    def _compacted(self, entry: RolloutLine) -> None:
         """From here on the model saw `replacement_history` instead of everything before. Older versions wrote only the
         summary, as `message`."""
         last = self.log.last
@@ -289,7 +289,7 @@ class _Rollout:
             self.log.unreadable(line, "an item of a replacement history", item)
         return tuple(one for one in messages if one.role != "system" or text_of(one) not in self.system_texts)
 
-    def _event(self, entry: Entry) -> None:
+    def _event(self, entry: RolloutLine) -> None:
         payload = entry.payload
         if payload.get("type") == "thread_rolled_back":
             self._rolled_back(payload)
@@ -315,7 +315,7 @@ _HEAD = 400
 contain any text."""
 
 
-def _copied_lines(entries: list[Entry]) -> int:
+def _copied_lines(entries: list[RolloutLine]) -> int:
     """The number of lines at the beginning of a fork's or a subagent's rollout that Codex may have copied from its
     parent: those from before it began, and those written at once when it began. Older versions kept the times of the
     parent's lines, newer ones write all with the time of the fork (codex-rs, core/src/agent/control/spawn.rs)."""
@@ -370,7 +370,7 @@ def _is_prompt(message: Message) -> bool:
     return not is_preface(message)
 
 
-def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
+def _texts_of_items(entries: list[RolloutLine]) -> dict[str, list[str]]:
     """The texts of the items by call id; those of messages and reasoning have the key ""."""
     known: dict[str, list[str]] = {}
     for entry in entries:

@@ -41,7 +41,7 @@ _USAGE = {
 _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "timed_out": "timeout"}
 
 
-class Events:
+class CodexEvents:
     """Records events one by one. `outcomes`: the outcomes of calls by id. `title`: the session's name. `first_prompt`:
     the beginning of the user's first message. `patched`: the calls whose file changes are in an event. `is_copy`: these
     lines are copies of another session's, which has their usage."""

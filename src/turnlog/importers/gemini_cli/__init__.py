@@ -20,7 +20,7 @@ from ..drafting import Drafting
 from ..protocol import Damage, Imported, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_session
-from .entries import Session, read_session
+from .entries import GeminiSession, read_session
 
 __all__ = ["GeminiCli", "IMPORTER"]
 
@@ -78,7 +78,7 @@ def _read_one(origin: Origin) -> Imported:
     return log.imported(own, form, title, parent=_parent(session, file.path))
 
 
-def _parent(session: Session, path: Path | None) -> str:
+def _parent(session: GeminiSession, path: Path | None) -> str:
     """The id of this subagent's parent, which is the name of its folder; "" for a main session."""
     folder = path.resolve().parent.name if session.subagent and path else ""
     return folder if folder != _CHATS else ""

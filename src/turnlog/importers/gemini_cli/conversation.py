@@ -18,7 +18,7 @@ from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
 from ..repeats import is_empty, result_text, without_repeats
 from ..titles import title_from
-from .entries import Entry
+from .entries import GeminiEntry
 
 # -- gemini-cli's records of a tool's run: result, outcome, changed file, and displayed output -----
 
@@ -213,7 +213,7 @@ _USAGE = {
 """gemini-cli's names for the counts in Google's usageMetadata."""
 
 
-def draft_session(entries: list[Entry], log: Drafting) -> str:
+def draft_session(entries: list[GeminiEntry], log: Drafting) -> str:
     """Add the drafts of a session to `log`; returns its title."""
     return _Session(entries, log).run()
 
@@ -221,7 +221,7 @@ def draft_session(entries: list[Entry], log: Drafting) -> str:
 class _Session:
     """One pass over the entries, with its state."""
 
-    def __init__(self, entries: list[Entry], log: Drafting) -> None:
+    def __init__(self, entries: list[GeminiEntry], log: Drafting) -> None:
         self.entries = entries
         self.log = log
         self.begins: list[int] = []
@@ -244,7 +244,7 @@ class _Session:
                     self._message(index, entry)
         return self.summary or self.prompt
 
-    def _header(self, entry: Entry) -> None:
+    def _header(self, entry: GeminiEntry) -> None:
         """Note the header; its summary is the title. The old format does not have the time of the summary: a record of
         it would change the beginning of a session that continues, so it is left out there."""
         facts = without(entry.record, ("lastUpdated",))
@@ -255,7 +255,7 @@ class _Session:
                 del facts["summary"]
         self.log.note_changes("session", facts)
 
-    def _hide(self, entry: Entry) -> None:
+    def _hide(self, entry: GeminiEntry) -> None:
         """Record that history was taken back or rewritten: requests show the new history, the log keeps both."""
         first = self.begins[entry.target] if entry.target is not None else 0
         if not first or first > self.log.last:
@@ -268,7 +268,7 @@ class _Session:
         else:
             self.log.compacted(first, self.log.last, "gemini-cli rewrote the history", {})
 
-    def _message(self, index: int, entry: Entry) -> None:
+    def _message(self, index: int, entry: GeminiEntry) -> None:
         record = entry.record
         self.log.at(record.get("timestamp"))
         if record["type"] == "gemini":
@@ -280,7 +280,7 @@ class _Session:
         if entry.superseded:
             self.log.note("superseded", {"id": record.get("id"), "earlier": entry.superseded})
 
-    def _notice(self, entry: Entry) -> None:
+    def _notice(self, entry: GeminiEntry) -> None:
         record = entry.record
         text = "\n".join(_texts(record.get("content")))
         topic = record["type"] or "unknown"
@@ -293,7 +293,7 @@ class _Session:
         if self.log.turn:
             self.log.close_turn("cancelled", reason)
 
-    def _parts(self, value: Any, entry: Entry) -> list[Any]:
+    def _parts(self, value: Any, entry: GeminiEntry) -> list[Any]:
         """Content as wire parts; anything else becomes a note and a warning."""
         parts: list[Any] = []
         for item in value if isinstance(value, list) else [value]:
@@ -305,7 +305,7 @@ class _Session:
                 self.log.unreadable(entry.line, f"{entry.place}: a part", item)
         return parts
 
-    def _parsed(self, contents: Sequence[Mapping[str, Any]], entry: Entry) -> tuple[Message, ...]:
+    def _parsed(self, contents: Sequence[Mapping[str, Any]], entry: GeminiEntry) -> tuple[Message, ...]:
         try:
             parsed = PROVIDER.parse({"contents": contents})
         except FormatError as error:
@@ -314,7 +314,7 @@ class _Session:
         self.log.blobs.update(parsed.blobs)
         return parsed.messages
 
-    def _user(self, entry: Entry) -> None:
+    def _user(self, entry: GeminiEntry) -> None:
         record = entry.record
         content = {"role": "user", "parts": self._parts(record.get("content"), entry)}
         for message in self._parsed([content], entry):
@@ -330,7 +330,7 @@ class _Session:
         self.log.left_unread(entry.line, entry.place, rest, is_empty="content" not in record)
         self._rest(rest, entry)
 
-    def _answer(self, index: int, entry: Entry) -> None:
+    def _answer(self, index: int, entry: GeminiEntry) -> None:
         record = entry.record
         calls = calls_of(record)
         self.calls.update({call["id"]: call for call in calls if isinstance(call.get("id"), str)})
@@ -388,14 +388,14 @@ class _Session:
         else:
             self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=tokens))
 
-    def _rest(self, rest: Mapping[str, Any], entry: Entry) -> None:
+    def _rest(self, rest: Mapping[str, Any], entry: GeminiEntry) -> None:
         """Note what a message contains besides its content."""
         kept = {key: item for key, item in rest.items() if not is_empty(item)}
         if kept and not entry.again:
             self.log.note("message", {"id": entry.record.get("id"), **kept})
 
 
-def _source(entry: Entry) -> str:
+def _source(entry: GeminiEntry) -> str:
     own = word(entry.record.get("id"))
     return f"{entry.place} id {own}" if own else entry.place
 

@@ -27,7 +27,7 @@ _NEXT = re.compile(r'\{\s*"id"\s*:')
 _decoder = json.JSONDecoder()
 
 
-class Entry(Struct):
+class GeminiEntry(Struct):
     """An entry of the file; `place` is its position in the file.
 
     `message`: the last version of a message. `superseded`: what only its earlier versions contain. `again`: an earlier
@@ -46,16 +46,16 @@ class Entry(Struct):
     is_header: bool = False
 
 
-class Session(Struct):
+class GeminiSession(Struct):
     """The entries of a file, and facts of the session. `document`: the file is one JSON object."""
 
-    entries: list[Entry]
+    entries: list[GeminiEntry]
     id: str = ""
     subagent: bool = False
     document: bool = False
 
 
-def read_session(file: Transcript) -> Session:
+def read_session(file: Transcript) -> GeminiSession:
     """The entries of a file. Damaged parts become warnings."""
     try:
         value = file.document()
@@ -68,7 +68,7 @@ def read_session(file: Transcript) -> Session:
     else:
         reading.lines(file.lines())
     headers = [entry.record for entry in reading.entries if entry.kind == "header"]
-    return Session(
+    return GeminiSession(
         entries=reading.entries,
         id=next((header["sessionId"] for header in headers if isinstance(header.get("sessionId"), str)), ""),
         subagent=any(header.get("kind") == "subagent" for header in headers),
@@ -82,14 +82,14 @@ class _Reading:
 
     def __init__(self, file: Transcript) -> None:
         self.file = file
-        self.entries: list[Entry] = []
+        self.entries: list[GeminiEntry] = []
         self.live: dict[str, int] = {}
         self.rewritten: set[str] = set()
 
     def document(self, value: dict[str, Any]) -> None:
         """Read the old format. Two messages with the same id stay two: this format does not write a message twice."""
         header = without(value, ("messages",))
-        self.entries.append(Entry("header", header, is_header=True))
+        self.entries.append(GeminiEntry("header", header, is_header=True))
         for index, message in enumerate(value["messages"]):
             self.message(message, 0, f"messages[{index}]", merged=False)
 
@@ -106,7 +106,7 @@ class _Reading:
                 self.patch(record["$set"], line.number, place)
             elif "type" not in record and record.keys() & _HEADER:
                 header = without(record, ("messages",))
-                self.entries.append(Entry("header", header, line.number, place, is_header=True))
+                self.entries.append(GeminiEntry("header", header, line.number, place, is_header=True))
                 self.messages(record.get("messages"), line.number)
             else:
                 self.message(record, line.number, place)
@@ -120,17 +120,17 @@ class _Reading:
         """Add a message: a new one, or a new version of a known one."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
             self.file.warn(line, f"{place}: not a message; it is kept as a note", "entry")
-            self.entries.append(Entry("unreadable", record, line, place))
+            self.entries.append(GeminiEntry("unreadable", record, line, place))
             return
         own = record.get("id")
         if not isinstance(own, str):
-            self.entries.append(Entry("message", record, line, place))
+            self.entries.append(GeminiEntry("message", record, line, place))
             return
         known = self.live.get(own) if merged else None
         if known is None:
             self.live[own] = len(self.entries)
             again = own in self.rewritten
-            self.entries.append(Entry("message", record, line, place, again=again))
+            self.entries.append(GeminiEntry("message", record, line, place, again=again))
             return
         entry = self.entries[known]
         lost = _lost(entry.record, record)
@@ -148,16 +148,16 @@ class _Reading:
             self.file.warn(line, what, "nothing")
         else:
             self.live = {own: index for own, index in self.live.items() if index < target}
-        self.entries.append(Entry("rewind", record, line, place, target=target))
+        self.entries.append(GeminiEntry("rewind", record, line, place, target=target))
 
     def patch(self, patch: dict[str, Any], line: int, place: str) -> None:
         """Add a change of the header, or of the whole history (compression, masked tool output)."""
         header = without(patch, ("messages",))
         if header:
-            self.entries.append(Entry("header", header, line, place))
+            self.entries.append(GeminiEntry("header", header, line, place))
         if isinstance(patch.get("messages"), list):
             target = min(self.live.values(), default=None)
-            self.entries.append(Entry("rewritten", None, line, place, target=target))
+            self.entries.append(GeminiEntry("rewritten", None, line, place, target=target))
             self.rewritten = set(self.live)
             self.live = {}
             self.messages(patch["messages"], line)

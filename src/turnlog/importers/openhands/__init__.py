@@ -22,7 +22,7 @@ from ..protocol import Damage, Imported, Origin, digest_of, hashed_id, with_dama
 from ..repeats import texts_of
 from ..titles import task_title
 from ..transcript import Line, Transcript
-from .events import Events, event_id, is_event
+from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
 __all__ = ["IMPORTER", "OpenHands"]
@@ -91,7 +91,7 @@ def _is_instance(value: Any) -> bool:
 
 
 def _session(lines: list[Line], log: Drafting) -> Imported:
-    events = Events(log)
+    events = OpenHandsEvents(log)
     for line in lines:
         events.take(line.value)
     # A conversation that continues has the same first event, whose time is unique.
@@ -112,7 +112,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
     model = settings.get("model")
     if not any(is_event(event) and event.get("action") == "system" for event in history):
         add_configuration(model, settings, None, log)
-    events = Events(log, f"line {line.number} " if line.number else "", model, settings)
+    events = OpenHandsEvents(log, f"line {line.number} " if line.number else "", model, settings)
     for event in history:
         if is_event(event):
             events.take(event)

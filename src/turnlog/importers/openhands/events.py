@@ -15,7 +15,7 @@ from ...log.messages import Message, Outcome, ToolCall, compact_json
 from ...log.records import Approval, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_chat import PROVIDER
-from ..answers import Answer, add_answer, add_configuration
+from ..answers import ImportedAnswer, add_answer, add_configuration
 from ..drafting import Drafting
 from ..json_values import items, mapping, without, word
 from ..messages import read_message
@@ -51,7 +51,7 @@ def event_id(value: Any) -> str:
     return str(value) if isinstance(value, (int, str)) else ""
 
 
-class Events:
+class OpenHandsEvents:
     """Drafts events one by one. `place` is a prefix for the sources of messages; `model` and `settings` are those of
     the requests, if the file contains them. `responses` are the ids of responses whose usage was recorded."""
 
@@ -63,7 +63,7 @@ class Events:
         self.sight = Sight(log)
         self.responses: set[str] = set()
         self._newest: Message | None = None
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, ImportedAnswer] = {}
         self._calls: dict[str, str] = {}
         self._said: dict[str, list[str]] = {}
         self._condensed: list[str] = []
@@ -147,7 +147,7 @@ class Events:
         rest = {key: value for key, value in args.items() if key not in given or given[key] != value}
         self._rest(event, rest, said)
 
-    def _answer(self, metadata: Mapping[str, Any], own: str) -> Answer | None:
+    def _answer(self, metadata: Mapping[str, Any], own: str) -> ImportedAnswer | None:
         """The answer in the response in `metadata`, recorded with its first call. The events of its other calls repeat
         the response."""
         response = mapping(metadata.get("model_response"))
@@ -260,7 +260,7 @@ def _content(text: str, urls: list[str]) -> Any:
     return [{"type": "text", "text": text}, *pictures] if text else pictures
 
 
-def _call_of(answer: Answer | None, call_id: str) -> ToolCall | None:
+def _call_of(answer: ImportedAnswer | None, call_id: str) -> ToolCall | None:
     parts = answer.message.parts if answer is not None else ()
     return next((part for part in parts if isinstance(part, ToolCall) and part.id == call_id), None)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...log.messages import unchanged
 from ..edits import Edits, Object
-from ..schema import Record, Words
+from ..schema import ObjectShape, WordShape
 from .schema_tools import TOOL
 
 
@@ -55,8 +55,8 @@ def _mended(tool: Object, path: str, edits: Edits) -> Object:
     shape = TOOL.shapes.get(kind) if isinstance(kind, str) else None
     if shape is None:
         return _of_unknown_type(tool, path, edits)
-    name = shape.keys.get("name") if isinstance(shape, Record) else None
-    if not isinstance(name, Words) or name.takes(tool.get("name")):
+    name = shape.keys.get("name") if isinstance(shape, ObjectShape) else None
+    if not isinstance(name, WordShape) or name.takes(tool.get("name")):
         return tool
     (only,) = name.words
     return edits.put(tool, "name", only, f"Input should be {only!r}", path=path)

@@ -17,8 +17,8 @@ from ..schema import (
     STRING,
     Either,
     Many,
+    ObjectShape,
     Read,
-    Record,
     Shape,
     Tagged,
     Value,
@@ -43,7 +43,7 @@ _CITATION = Tagged(
 )
 
 
-def _text(text: Shape) -> Record:
+def _text(text: Shape) -> ObjectShape:
     return record("", {"type!": words("text"), "*text!": text, "citations?": Many(_CITATION, vanishes=True), **MARKED})
 
 
@@ -52,7 +52,7 @@ _TEXT, _SAYING = _text(STRING), _text(Value("string", 1))
 _FILE: Mapping[str, Shape] = {"url": record("type! *url!"), "file": record("type! *file_id!")}
 
 
-def _encoded(types: str) -> Record:
+def _encoded(types: str) -> ObjectShape:
     return record("type! *data!", {"*media_type!": words(types)})
 
 
@@ -111,7 +111,7 @@ _RAN = record("type! stdout! stderr! return_code:int!", _OUTPUTS)
 _FOUND = record("encrypted_content! title! url! page_age?", {"type!": words("web_search_result")})
 
 
-def _answer(content: Shape, more: Mapping[str, Shape] | None = None) -> Record:
+def _answer(content: Shape, more: Mapping[str, Shape] | None = None) -> ObjectShape:
     return record("type! tool_use_id!", {"content!": content, **MARKED, **(more or {})})
 
 

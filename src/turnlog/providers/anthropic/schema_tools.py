@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..schema import INTEGER, Many, Record, Shape, Tagged, record, words
+from ..schema import INTEGER, Many, ObjectShape, Shape, Tagged, record, words
 
 MARK = record("", {"type!": words("ephemeral"), "ttl": words("5m 1h")})
 """A prompt-cache mark, `cache_control`."""
@@ -16,7 +16,7 @@ CITING = record("enabled:flag")
 _OPTIONS = "type! allowed_callers:texts defer_loading:flag strict:flag"
 
 
-def _tool(name: str, keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
+def _tool(name: str, keys: str = "", nested: Mapping[str, Shape] | None = None) -> ObjectShape:
     """A tool that the API defines; it has a fixed name."""
     return record(f"{_OPTIONS} {keys}", {"name!": words(name), **MARKED, **(nested or {})})
 

@@ -18,9 +18,9 @@ from ..schema import (
     Each,
     Either,
     Many,
-    Named,
+    NamedShape,
+    ObjectShape,
     Read,
-    Record,
     Schema,
     Shape,
     Value,
@@ -37,12 +37,12 @@ _TYPES = {
 }
 
 
-def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
+def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> ObjectShape:
     """An object of proto3 JSON: each key may be missing or null."""
     made = record(keys, nested, types=_TYPES)
     shapes = {spelled: shape for key, shape in made.keys.items() for spelled in (snake(key), key)}
     read = frozenset(spelled for key in made.read for spelled in (snake(key), key))
-    return Record(shapes, nulls=frozenset(shapes), read=read)
+    return ObjectShape(shapes, nulls=frozenset(shapes), read=read)
 
 
 def _some(shape: Shape) -> Either:
@@ -51,8 +51,8 @@ def _some(shape: Shape) -> Either:
 
 
 # -- schemas -------------------------------------------------------------------------------------
-_INNER = Named(lambda: SCHEMA)
-SCHEMA: Record = _message(
+_INNER = NamedShape(lambda: SCHEMA)
+SCHEMA: ObjectShape = _message(
     "description format pattern ref title type:enum nullable:flag maxItems:int maxLength:int maxProperties:int "
     "minItems:int minLength:int minProperties:int maximum:num minimum:num enum:texts propertyOrdering:texts "
     "required:texts default:any example:any",

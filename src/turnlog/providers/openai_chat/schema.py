@@ -11,8 +11,8 @@ from ..schema import (
     Each,
     Either,
     Many,
+    ObjectShape,
     Read,
-    Record,
     Shape,
     Tagged,
     Value,
@@ -159,7 +159,7 @@ TOOLS_MAX = 128
 128")."""
 
 
-def _body(*, compatible: bool) -> Record:
+def _body(*, compatible: bool) -> ObjectShape:
     """A request; `compatible` servers have other values for efforts, tiers and voices."""
 
     def some(of: str) -> Shape:
@@ -206,6 +206,6 @@ BODY = _body(compatible=True)
 """A request to any server; readers rely on the same keys for all."""
 
 
-def body_shape(model: str) -> Record:
+def body_shape(model: str) -> ObjectShape:
     """A request body for `model`."""
     return BODY if model_abilities(model).replays_reasoning else _STRICT

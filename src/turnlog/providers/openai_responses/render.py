@@ -26,7 +26,7 @@ from .tools import write_tool
 # -- remove item ids that the Responses API would refuse -------------------------------------------
 
 
-class Entry(Struct):
+class RenderedItem(Struct):
     """An item to be sent.
 
     `after` is the id of its reasoning, if its form contains it; `first`: the item directly followed the reasoning.
@@ -52,17 +52,17 @@ class Entry(Struct):
         return item_type(self.item)
 
 
-class Kept(Struct, frozen=True):
+class RenderedItems(Struct, frozen=True):
     """The entries of a part of a request, and the words that they give to later parts and ask of earlier ones."""
 
-    entries: list[Entry]
+    entries: list[RenderedItem]
     gives: frozenset[str]
     asks: frozenset[str]
 
 
 def without_refused_ids(
-    entries: list[Entry], losses: list[Loss], earlier: Collection[str] = (), *, stored: bool
-) -> Kept:
+    entries: list[RenderedItem], losses: list[Loss], earlier: Collection[str] = (), *, stored: bool
+) -> RenderedItems:
     """The entries without ids that would be refused; each removed id is a loss. `earlier` are the words of the parts
     before these entries. `stored`: the provider stores the response."""
     ids = frozenset(entry.id for entry in entries if entry.id)
@@ -74,7 +74,7 @@ def without_refused_ids(
         kept = _without_loose_reasoning(kept, losses, stored)
         kept = _without_missing_reasoning(kept, losses, earlier)
     reasoning = {_sent(entry.id) for entry in kept if entry.type == "reasoning" and entry.id}
-    return Kept(kept, ids | reasoning, asks)
+    return RenderedItems(kept, ids | reasoning, asks)
 
 
 def _sent(reasoning_id: str) -> str:
@@ -82,10 +82,12 @@ def _sent(reasoning_id: str) -> str:
     return f"reasoning {reasoning_id}"
 
 
-def _without_duplicates(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+def _without_duplicates(
+    entries: list[RenderedItem], losses: list[Loss], earlier: Collection[str]
+) -> list[RenderedItem]:
     seen = set(earlier)
     shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to these adds nothing
-    kept: list[Entry] = []
+    kept: list[RenderedItem] = []
     for entry in entries:
         again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
         if entry.id and not again:
@@ -97,9 +99,9 @@ def _without_duplicates(entries: list[Entry], losses: list[Loss], earlier: Colle
     return kept
 
 
-def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: bool) -> list[Entry]:
+def _without_loose_reasoning(entries: list[RenderedItem], losses: list[Loss], stored: bool) -> list[RenderedItem]:
     """Goes backwards, so that reasoning before removed reasoning is checked afterwards."""
-    kept: list[Entry] = []
+    kept: list[RenderedItem] = []
     gone = False
     for entry in reversed(entries):
         entry.open_end = entry.open_end or gone
@@ -110,7 +112,7 @@ def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: b
     return kept[::-1]
 
 
-def _may_precede(entry: Entry, follower: Entry | None, losses: list[Loss], stored: bool) -> bool:
+def _may_precede(entry: RenderedItem, follower: RenderedItem | None, losses: list[Loss], stored: bool) -> bool:
     """Whether reasoning may precede `follower`, the model's next item. Its id may be removed for that."""
     if follower is None:
         if entry.open_end:
@@ -127,9 +129,11 @@ def _may_precede(entry: Entry, follower: Entry | None, losses: list[Loss], store
     return not entry.id or (own and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
 
 
-def _without_missing_reasoning(entries: list[Entry], losses: list[Loss], earlier: Collection[str]) -> list[Entry]:
+def _without_missing_reasoning(
+    entries: list[RenderedItem], losses: list[Loss], earlier: Collection[str]
+) -> list[RenderedItem]:
     present = set(earlier)
-    kept: list[Entry] = []
+    kept: list[RenderedItem] = []
     for entry in entries:
         if entry.type == "reasoning":
             present.add(_sent(entry.id))
@@ -141,13 +145,13 @@ def _without_missing_reasoning(entries: list[Entry], losses: list[Loss], earlier
     return kept
 
 
-def _is_models(entry: Entry) -> bool:
+def _is_models(entry: RenderedItem) -> bool:
     if entry.type == "message":
         return entry.item.get("role") == "assistant"
     return entry.type not in RESULTS
 
 
-def _drop_id(entry: Entry, reason: str, losses: list[Loss]) -> bool:
+def _drop_id(entry: RenderedItem, reason: str, losses: list[Loss]) -> bool:
     """Remove the id of an entry; False if the item is useless without its id and must be removed as a whole."""
     if entry.type == "reasoning" and not entry.item.get("encrypted_content"):
         losses.append(Loss("reasoning", f"reasoning {entry.id} left out: {reason}", entry.records))
@@ -233,7 +237,7 @@ class _Writer:
     """Collects the items of a view."""
 
     def __init__(self, view: Sequence[Shown], blob: BlobReader) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[RenderedItem] = []
         self.losses = Losses(NAME)
         self.edits: list[Edit] = []
         self._blob = blob
@@ -365,7 +369,7 @@ class _Writer:
             item = {key: value for key, value in item.items() if key != "id"}
         first = FORMS.value(form, "first")
         self.entries.append(
-            Entry(item, shown.records, first or FORMS.value(form, "after"), bool(first), renamed=edited)
+            RenderedItem(item, shown.records, first or FORMS.value(form, "after"), bool(first), renamed=edited)
         )
 
     def _mark_open(self) -> None:

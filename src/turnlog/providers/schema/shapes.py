@@ -74,13 +74,13 @@ class Value(Shape, frozen=True):
         return value if whole or self.kind == "number" else None
 
 
-class Words(Shape, frozen=True):
+class WordShape(Shape, frozen=True):
     """One of a few words."""
 
     words: frozenset[str]
 
 
-class Record(Shape, frozen=True):
+class ObjectShape(Shape, frozen=True):
     """An object with these keys and no others.
 
     `must` are required, only `nulls` may be null, and at least one of `needs` has a value. `read` are the keys whose
@@ -150,7 +150,7 @@ class Schema(Shape, frozen=True):
     keyword: str = "$ref"
 
 
-class Named(Shape, frozen=True):
+class NamedShape(Shape, frozen=True):
     """The shape that a function returns, for a shape that contains itself."""
 
     get: Callable[[], Shape]
@@ -165,11 +165,11 @@ def _check(shape: Shape, *, reading: bool) -> Check:
     match shape:
         case Value():
             return _type_check(shape) if reading else _value_check(shape)
-        case Words(known):
+        case WordShape(known):
             return (
                 (lambda value: type(value) is str) if reading else lambda value: type(value) is str and value in known
             )
-        case Record():
+        case ObjectShape():
             return _readable_check(shape) if reading else _record_check(shape)
         case Each():
             return (lambda value: type(value) is dict) if reading else _each_check(shape)
@@ -185,7 +185,7 @@ def _check(shape: Shape, *, reading: bool) -> Check:
         case Schema(of, keyword):
             check = inner(of)
             return check if reading else lambda value: check(value) and not with_references(value, keyword)[1]
-        case Named(get):
+        case NamedShape(get):
             return lambda value: inner(get())(value)
     return lambda value: True
 
@@ -218,7 +218,7 @@ def _value_check(shape: Value) -> Check:
     return _type_check(shape)
 
 
-def _readable_check(shape: Record) -> Check:
+def _readable_check(shape: ObjectShape) -> Check:
     checks = [(key, shape.keys[key].reads) for key in sorted(shape.read)]
 
     def reads(value: Any) -> bool:
@@ -233,7 +233,7 @@ def _readable_check(shape: Record) -> Check:
     return reads
 
 
-def _record_check(shape: Record) -> Check:
+def _record_check(shape: ObjectShape) -> Check:
     checks = {key: _or_null(of.takes) if key in shape.nulls else of.takes for key, of in shape.keys.items()}
     must, needs = shape.must, shape.needs
 
@@ -318,7 +318,7 @@ _KEY = re.compile(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
 
 def record(
     keys: str = "", nested: Mapping[str, Shape] | None = None, *, needs: str = "", types: Mapping[str, Shape] = TYPES
-) -> Record:
+) -> ObjectShape:
     """A record from words such as `name! limit:int? *strict:flag`: a key, its type (default: text), `!` if it is
     required, `?` if it may be null, and `*` in front if a reader relies on its type. `nested` adds keys with other
     shapes, marked in the same way. At least one key of `needs` has a value."""
@@ -332,16 +332,16 @@ def record(
         for mark in (star or "") + marks:
             marked[mark].append(key)
     must, nulls, read = (frozenset(marked[mark]) for mark in "!?*")
-    return Record(shapes, must, nulls, frozenset(needs.split()), read)
+    return ObjectShape(shapes, must, nulls, frozenset(needs.split()), read)
 
 
 CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
 """Options of an SDK's method, for `record`: they may be given beside a body."""
 
 
-def words(some: str) -> Words:
+def words(some: str) -> WordShape:
     """One of the words in `some`."""
-    return Words(frozenset(some.split()))
+    return WordShape(frozenset(some.split()))
 
 
 def maybe(shape: Shape) -> Either:

@@ -13,7 +13,7 @@ from ...errors import FormatError
 from ...log.messages import nested_deeper, unchanged
 from ...log.references import with_references
 from ..edits import Edits, at, brief
-from .shapes import ANY, Each, Either, Many, Named, Read, Record, Schema, Shape, Tagged, Value, Words
+from .shapes import ANY, Each, Either, Many, NamedShape, ObjectShape, Read, Schema, Shape, Tagged, Value, WordShape
 
 REFUSED = object()
 """The return value of `fit` for a value that cannot be sent at all."""
@@ -57,7 +57,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
         chosen = shape.shapes.get(word, shape.read.get(word))
         if chosen is not None:
             check_types(value, chosen, path)
-    elif isinstance(shape, Record):
+    elif isinstance(shape, ObjectShape):
         for key, inner in shape.keys.items():
             if key in shape.read:
                 check_types(value.get(key), inner, at(path, key))
@@ -65,7 +65,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
 
 def _readable(shape: Shape) -> Shape:
     """The shape as a reader sees it."""
-    if isinstance(shape, Named):
+    if isinstance(shape, NamedShape):
         return _readable(shape.get())
     if isinstance(shape, Schema):
         return _readable(shape.of)
@@ -75,13 +75,13 @@ def _readable(shape: Shape) -> Shape:
 def _is_for(value: Any, shape: Shape) -> bool:
     """Whether a value has the JSON type of a shape."""
     match shape:
-        case Record() | Tagged() | Each():
+        case ObjectShape() | Tagged() | Each():
             return isinstance(value, (dict, Mapping))
         case Many():
             return isinstance(value, (list, tuple))
         case Either():
             return any(_is_for(value, inner) for inner in shape.of)
-        case Named():
+        case NamedShape():
             return _is_for(value, shape.get())
         case Read():
             return _is_for(value, shape.sent)
@@ -90,7 +90,7 @@ def _is_for(value: Any, shape: Shape) -> bool:
         case Value():
             kind = _type_name(value)
             return kind == shape.kind or shape.number(value) is not None
-        case Words():
+        case WordShape():
             return isinstance(value, str)
     return True
 
@@ -101,11 +101,11 @@ def _expected(shape: Shape) -> str:
             return " or ".join(dict.fromkeys(map(_expected, of)))
         case Value(kind):
             return _with_article(kind)
-        case Words():
+        case WordShape():
             return "a string"
         case Many():
             return "an array"
-        case Record() | Tagged() | Each():
+        case ObjectShape() | Tagged() | Each():
             return "an object"
     return "something"
 
@@ -162,7 +162,7 @@ def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
     if not _is_for(value, shape):
         return REFUSED
     match shape:
-        case Record():
+        case ObjectShape():
             return _fit_record(value, shape, path, edits)
         case Many():
             return _fit_list(value, shape, path, edits)
@@ -176,13 +176,13 @@ def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
             return value if shape.leaves(word) else REFUSED
         case Either():
             return fit(value, next(inner for inner in shape.of if _is_for(value, inner)), path, edits)
-        case Named():
+        case NamedShape():
             return _fit(value, shape.get(), path, edits)
         case Read():
             return _fit(value, shape.sent, path, edits)
         case Value():
             return _bounded(value, shape, path, edits)
-        case Words():
+        case WordShape():
             return value if value in shape.words else REFUSED
         case Each():
             return _fit_each(value, shape, path, edits)
@@ -237,7 +237,7 @@ def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: Edits) ->
     return value if _same_items(kept, value) else kept
 
 
-def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: Edits) -> Any:
+def _fit_record(value: Mapping[str, Any], shape: ObjectShape, path: str, edits: Edits) -> Any:
     changes = Edits()
     kept: dict[str, Any] = {}
     for key, item in value.items():
@@ -298,7 +298,7 @@ def prune(value: Any, shape: Shape) -> Any:
     if isinstance(shape, Tagged) and isinstance(value, dict):
         tag = value.get(shape.tag)
         return prune(value, shape.shapes.get(shape.missing if tag is None else str(tag), ANY))
-    if not isinstance(shape, Record) or not isinstance(value, dict):
+    if not isinstance(shape, ObjectShape) or not isinstance(value, dict):
         return value
     kept = {key: prune(item, shape.keys[key]) for key, item in value.items() if key in shape.keys}
     return value if _same_items(kept, value) else kept

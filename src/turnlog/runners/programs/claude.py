@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...log.usage import Usage, tokens_billed
-from .program import Program, Told, items_at, mapping_at, text_at
+from .program import Program, ProgramEvent, items_at, mapping_at, text_at
 
 _RESETS = re.compile(r"limit reached\|(\d{9,11})\b")
 """Older versions say when a limit ends as seconds since 1970."""
@@ -26,13 +26,13 @@ class _Reader:
         self._spoken = False
         self._resets: float | None = None
 
-    def read(self, event: Mapping[str, Any]) -> list[Told]:
+    def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         """See `Reader.read`."""
         if event.get("parent_tool_use_id"):
             return []
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
-                return [Told(kind="session", text=text_at(event, "session_id"))]
+                return [ProgramEvent(kind="session", text=text_at(event, "session_id"))]
             case "stream_event":
                 return self._piece(mapping_at(event, "event"))
             case "assistant":
@@ -45,20 +45,20 @@ class _Reader:
                 return self._result(event)
         return []
 
-    def _piece(self, event: Mapping[str, Any]) -> list[Told]:
+    def _piece(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         match event.get("type"):
             case "content_block_start" if text_at(event, "content_block", "type") == "text" and self._spoken:
-                return [Told(kind="text", text="\n\n")]
+                return [ProgramEvent(kind="text", text="\n\n")]
             case "content_block_delta":
                 self._streamed = True
                 if text := text_at(event, "delta", "text"):
                     self._spoken = True
-                    return [Told(kind="text", text=text)]
+                    return [ProgramEvent(kind="text", text=text)]
                 if thought := text_at(event, "delta", "thinking"):
-                    return [Told(kind="reasoning", text=thought)]
+                    return [ProgramEvent(kind="reasoning", text=thought)]
         return []
 
-    def _message(self, event: Mapping[str, Any]) -> list[Told]:
+    def _message(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         message = mapping_at(event, "message")
         if event.get("error") or message.get("model") == "<synthetic>":
             return []  # an error in the form of an answer; the result says it, too
@@ -66,30 +66,30 @@ class _Reader:
         for block in items_at(message, "content"):
             kind = text_at(block, "type")
             if kind == "tool_use":
-                found.append(Told(kind="ran_tool", name=text_at(block, "name"), arguments=block.get("input")))
+                found.append(ProgramEvent(kind="ran_tool", name=text_at(block, "name"), arguments=block.get("input")))
             elif kind == "text" and not self._streamed and (text := text_at(block, "text")):
-                found.append(Told(kind="text", text=f"\n\n{text}" if self._spoken else text))
+                found.append(ProgramEvent(kind="text", text=f"\n\n{text}" if self._spoken else text))
                 self._spoken = True
             elif kind == "thinking" and not self._streamed and (thought := text_at(block, "thinking")):
-                found.append(Told(kind="reasoning", text=thought))
+                found.append(ProgramEvent(kind="reasoning", text=thought))
         return found
 
-    def _result(self, event: Mapping[str, Any]) -> list[Told]:
+    def _result(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         said = text_at(event, "result")
         if event.get("is_error") is True or text_at(event, "subtype").startswith("error"):
             errors = [error for error in items_at(event, "errors") if isinstance(error, str)]
             status = event.get("api_error_status")
             reason = said or "; ".join(errors) or text_at(event, "subtype").replace("_", " ")
             return [
-                Told(
+                ProgramEvent(
                     kind="failed",
                     text=reason,
                     status=status if isinstance(status, int) else None,
                     wait=self._wait(reason),
                 )
             ]
-        found = [] if self._spoken or not said else [Told(kind="text", text=said)]
-        return [*found, Told(kind="done", usage=_usage(mapping_at(event, "usage")))]
+        found = [] if self._spoken or not said else [ProgramEvent(kind="text", text=said)]
+        return [*found, ProgramEvent(kind="done", usage=_usage(mapping_at(event, "usage")))]
 
     def _wait(self, reason: str) -> float | None:
         told = _RESETS.search(reason)

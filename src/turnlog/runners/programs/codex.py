@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...log.usage import Usage, tokens_billed
-from .program import Program, Told, mapping_at, text_at
+from .program import Program, ProgramEvent, mapping_at, text_at
 
 _TOOLS = {
     "command_execution": ("shell", "command"),
@@ -28,17 +28,17 @@ class _Reader:
         self._error = ""
         self._usage: Usage | None = None
 
-    def read(self, event: Mapping[str, Any]) -> list[Told]:
+    def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         """See `Reader.read`."""
         match event.get("type"):
             case "thread.started":
-                return [Told(kind="session", text=text_at(event, "thread_id"))]
+                return [ProgramEvent(kind="session", text=text_at(event, "thread_id"))]
             case "item.completed":
                 return self._item(mapping_at(event, "item"))
             case "turn.completed":
-                return [Told(kind="done", usage=_usage(mapping_at(event, "usage")))]
+                return [ProgramEvent(kind="done", usage=_usage(mapping_at(event, "usage")))]
             case "turn.failed":
-                return [Told(kind="failed", text=text_at(event, "error", "message") or self._error)]
+                return [ProgramEvent(kind="failed", text=text_at(event, "error", "message") or self._error)]
             case "error":  # it may still try again
                 self._error = text_at(event, "message")
             case "event_msg":
@@ -47,54 +47,56 @@ class _Reader:
                 return self._message(mapping_at(event, "msg"))
         return []
 
-    def _item(self, item: Mapping[str, Any]) -> list[Told]:
+    def _item(self, item: Mapping[str, Any]) -> list[ProgramEvent]:
         kind = text_at(item, "type")
         if kind == "agent_message":
             return self._said(text_at(item, "text"))
         if kind == "reasoning":
-            return [Told(kind="reasoning", text=text_at(item, "text"))]
+            return [ProgramEvent(kind="reasoning", text=text_at(item, "text"))]
         if kind == "mcp_tool_call":
-            return [Told(kind="ran_tool", name=text_at(item, "tool"), arguments=item.get("arguments"))]
+            return [ProgramEvent(kind="ran_tool", name=text_at(item, "tool"), arguments=item.get("arguments"))]
         if kind in _TOOLS:
             name, key = _TOOLS[kind]
-            return [Told(kind="ran_tool", name=name, arguments={key: item.get(key)})]
+            return [ProgramEvent(kind="ran_tool", name=name, arguments={key: item.get(key)})]
         return []
 
-    def _message(self, message: Mapping[str, Any]) -> list[Told]:
+    def _message(self, message: Mapping[str, Any]) -> list[ProgramEvent]:
         """An event of older versions."""
         match message.get("type"):
             case "session_configured":
-                return [Told(kind="session", text=text_at(message, "session_id"))]
+                return [ProgramEvent(kind="session", text=text_at(message, "session_id"))]
             case "agent_message_delta":
                 self._streamed = self._spoken = True
-                return [Told(kind="text", text=text_at(message, "delta"))]
+                return [ProgramEvent(kind="text", text=text_at(message, "delta"))]
             case "agent_message":
                 streamed, self._streamed = self._streamed, False
                 return [] if streamed else self._said(text_at(message, "message"))
             case "agent_reasoning":
-                return [Told(kind="reasoning", text=text_at(message, "text"))]
+                return [ProgramEvent(kind="reasoning", text=text_at(message, "text"))]
             case "exec_command_begin":
-                return [Told(kind="ran_tool", name="shell", arguments={"command": message.get("command")})]
+                return [ProgramEvent(kind="ran_tool", name="shell", arguments={"command": message.get("command")})]
             case "mcp_tool_call_begin":
                 call = mapping_at(message, "invocation")
-                return [Told(kind="ran_tool", name=text_at(call, "tool"), arguments=call.get("arguments"))]
+                return [ProgramEvent(kind="ran_tool", name=text_at(call, "tool"), arguments=call.get("arguments"))]
             case "patch_apply_begin":
-                return [Told(kind="ran_tool", name="apply_patch", arguments={"changes": message.get("changes")})]
+                return [
+                    ProgramEvent(kind="ran_tool", name="apply_patch", arguments={"changes": message.get("changes")})
+                ]
             case "token_count":
                 told = mapping_at(message, "info", "total_token_usage") or message
                 self._usage = _usage(told) or self._usage
             case "task_complete":
                 last = text_at(message, "last_agent_message")
-                found = [] if self._spoken or not last else [Told(kind="text", text=last)]
-                return [*found, Told(kind="done", usage=self._usage)]
+                found = [] if self._spoken or not last else [ProgramEvent(kind="text", text=last)]
+                return [*found, ProgramEvent(kind="done", usage=self._usage)]
             case "error":
-                return [Told(kind="failed", text=text_at(message, "message"))]
+                return [ProgramEvent(kind="failed", text=text_at(message, "message"))]
         return []
 
-    def _said(self, text: str) -> list[Told]:
+    def _said(self, text: str) -> list[ProgramEvent]:
         text = f"\n\n{text}" if self._spoken else text
         self._spoken = True
-        return [Told(kind="text", text=text)]
+        return [ProgramEvent(kind="text", text=text)]
 
 
 def _usage(told: Mapping[str, Any]) -> Usage | None:

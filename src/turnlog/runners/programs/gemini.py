@@ -10,22 +10,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...log.usage import Usage, tokens_billed
-from .program import Program, Told, mapping_at, text_at
+from .program import Program, ProgramEvent, mapping_at, text_at
 
 
 class _Reader:
     def __init__(self) -> None:
         self._errors: list[str] = []
 
-    def read(self, event: Mapping[str, Any]) -> list[Told]:
+    def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         """See `Reader.read`."""
         match event.get("type"):
             case "init":
-                return [Told(kind="session", text=text_at(event, "session_id"))]
+                return [ProgramEvent(kind="session", text=text_at(event, "session_id"))]
             case "message" if event.get("role") == "assistant":
-                return [Told(kind="text", text=text_at(event, "content"))]
+                return [ProgramEvent(kind="text", text=text_at(event, "content"))]
             case "tool_use":
-                return [Told(kind="ran_tool", name=text_at(event, "tool_name"), arguments=event.get("parameters"))]
+                return [
+                    ProgramEvent(kind="ran_tool", name=text_at(event, "tool_name"), arguments=event.get("parameters"))
+                ]
             case "error":
                 self._errors.append(text_at(event, "message"))
             case "result":
@@ -34,23 +36,26 @@ class _Reader:
                 return self._whole(event)
         return []
 
-    def _result(self, event: Mapping[str, Any]) -> list[Told]:
+    def _result(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         if event.get("status") != "success":
             said = text_at(event, "error", "message") or "; ".join(self._errors)
-            return [Told(kind="failed", text=said, status=_status(mapping_at(event, "error").get("code")))]
+            return [ProgramEvent(kind="failed", text=said, status=_status(mapping_at(event, "error").get("code")))]
         stats = mapping_at(event, "stats")
         usage = Usage(
             input=tokens_billed(stats.get("input_tokens")),
             output=tokens_billed(stats.get("output_tokens")),
             cached=tokens_billed(stats.get("cached")),
         )
-        return [Told(kind="done", usage=usage if stats else None)]
+        return [ProgramEvent(kind="done", usage=usage if stats else None)]
 
-    def _whole(self, document: Mapping[str, Any]) -> list[Told]:
+    def _whole(self, document: Mapping[str, Any]) -> list[ProgramEvent]:
         """What older versions print: the answer, or an error."""
-        found = [Told(kind="session", text=session)] if (session := text_at(document, "session_id")) else []
+        found = [ProgramEvent(kind="session", text=session)] if (session := text_at(document, "session_id")) else []
         if error := mapping_at(document, "error"):
-            return [*found, Told(kind="failed", text=text_at(error, "message"), status=_status(error.get("code")))]
+            return [
+                *found,
+                ProgramEvent(kind="failed", text=text_at(error, "message"), status=_status(error.get("code"))),
+            ]
         models = mapping_at(document, "stats", "models")
         usage = None
         for one in models.values():
@@ -62,7 +67,11 @@ class _Reader:
                 reasoning=tokens_billed(tokens.get("thoughts")),
             )
             usage = billed if usage is None else usage + billed
-        return [*found, Told(kind="text", text=text_at(document, "response")), Told(kind="done", usage=usage)]
+        return [
+            *found,
+            ProgramEvent(kind="text", text=text_at(document, "response")),
+            ProgramEvent(kind="done", usage=usage),
+        ]
 
 
 def _status(code: Any) -> int | None:

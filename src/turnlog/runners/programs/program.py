@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...log.usage import Usage
 
 
-class Told(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
+class ProgramEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """Something that a line of a program tells. `kind` says what:
 
     `session`: `text` is the id by which the program resumes the conversation. `text`, `reasoning`: the next piece.
@@ -29,10 +29,10 @@ class Told(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     wait: float | None = None
 
 
-class Reader(Protocol):
+class ProgramReader(Protocol):
     """Reads the lines of one run."""
 
-    def read(self, event: Mapping[str, Any]) -> list[Told]:
+    def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         """What an event tells. Events and values of kinds that are not known tell nothing; never raises."""
         ...
 
@@ -52,7 +52,7 @@ class Program(Struct, frozen=True, kw_only=True):
     makers: tuple[str, ...]
     models: Mapping[str, str]
     arguments: Callable[[str, str], Sequence[str]]
-    reader: Callable[[], Reader]
+    reader: Callable[[], ProgramReader]
     lost: re.Pattern[str]
     no_login: re.Pattern[str]
     sums: bool = False

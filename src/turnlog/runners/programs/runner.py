@@ -41,7 +41,7 @@ from ..refusals import refusal
 from .claude import CLAUDE
 from .codex import CODEX
 from .gemini import GEMINI
-from .program import Program, Told
+from .program import Program, ProgramEvent
 
 # -- run a program: its prompt in, its lines out, and nothing of it left behind --------------------
 
@@ -376,7 +376,7 @@ class _Run:
         self._name = name
         self._reader = program.reader()
         self._noise: list[str] = []
-        self._failed: Told | None = None
+        self._failed: ProgramEvent | None = None
         self._pieces: list[str] = []
         self._events = 0
         self.session = ""
@@ -398,7 +398,7 @@ class _Run:
         """The last line that was no JSON."""
         return self._noise[-1] if self._noise else ""
 
-    def read(self, line: bytes) -> list[Told]:
+    def read(self, line: bytes) -> list[ProgramEvent]:
         """What a line tells; lines that are no JSON are kept for an error."""
         try:
             event = msgspec.json.decode(line) if line.lstrip().startswith(b"{") else None
@@ -423,7 +423,7 @@ class _Run:
 
     def error(self, child: Child) -> Exception:
         """Why there is no answer."""
-        failed = self._failed or Told(kind="failed")
+        failed = self._failed or ProgramEvent(kind="failed")
         written = [*self._noise, *child.stderr.splitlines()]
         stderr = "\n".join(line for line in written if not line.startswith(_HARMLESS))
         message = failed.text or stderr.strip() or self._silence(child.code)

@@ -25,7 +25,7 @@ from .vault import SALT_BYTES, Vault, new_salt
 _MARK = "sealed:"
 
 
-class Piece(Struct, frozen=True, array_like=True):
+class KeyedPiece(Struct, frozen=True, array_like=True):
     """Records up to number `last` (0: the end) that are in no earlier piece are encrypted with this salt, in hex."""
 
     salt: str
@@ -39,7 +39,7 @@ class Card(Struct, frozen=True, array_like=True):
 
     title: str
     made: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[KeyedPiece, ...]
 
     def salt(self, n: int) -> bytes:
         """The salt of the session that record `n` was appended to."""
@@ -48,14 +48,14 @@ class Card(Struct, frozen=True, array_like=True):
 
 def new_card(title: str) -> Card:
     """The card of a new session."""
-    return Card(storable(title), time.time_ns(), (Piece(new_salt().hex(), 0),))
+    return Card(storable(title), time.time_ns(), (KeyedPiece(new_salt().hex(), 0),))
 
 
 def forked_card(card: Card, shared: int, title: str) -> Card:
     """The card of a session that begins with the first `shared` records of a session with this card."""
-    pieces: list[Piece] = []
+    pieces: list[KeyedPiece] = []
     for piece in card.pieces if shared > 0 else ():
-        pieces.append(Piece(piece.salt, min(piece.last or shared, shared)))
+        pieces.append(KeyedPiece(piece.salt, min(piece.last or shared, shared)))
         if pieces[-1].last >= shared:
             break
     new = new_card(title)

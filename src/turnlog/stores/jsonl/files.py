@@ -100,7 +100,7 @@ _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
 
 
 @ready
-class Card(Struct, frozen=True):
+class SessionFile(Struct, frozen=True):
     """What is stored about a session apart from its records.
 
     `order` is when it was created, in nanoseconds since 1970. `base` is the stem of the log with record
@@ -121,7 +121,7 @@ class Card(Struct, frozen=True):
     deleted: bool = False
     check: str = ""
 
-    def sealed(self) -> Card:
+    def sealed(self) -> SessionFile:
         """The card with the checksum of all its other fields."""
         bare = msgspec.json.encode(replace(self, check=""))
         return replace(self, check=hashlib.sha256(bare).hexdigest())
@@ -196,12 +196,12 @@ class LogFolder:
             return stem
         return name
 
-    def card(self, stem: str) -> Card:
+    def card(self, stem: str) -> SessionFile:
         """The card of a stem. Raises FileNotFoundError, StoreError, CorruptRecord."""
         with refusals(self.file(stem, "json")):
             held = self.file(stem, "json").read_bytes()
         try:
-            card = msgspec.json.decode(held, type=Card)
+            card = msgspec.json.decode(held, type=SessionFile)
         except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptRecord(f"{self.file(stem, 'json')} cannot be read: {error}") from error
         if card.sealed() != card or card.encoded() != held:
@@ -215,7 +215,7 @@ class LogFolder:
             if not self.file(stem).exists() and not self.card(stem).deleted and not self.file(stem).exists():
                 raise CorruptRecord(f"{self.file(stem)} is missing; restore it from a copy, or delete the session")
 
-    def write_card(self, stem: str, card: Card) -> Card:
+    def write_card(self, stem: str, card: SessionFile) -> SessionFile:
         """Replace a card: whole and on disk, or not at all."""
         write_whole(self.file(stem, "json"), card.sealed().encoded())
         return card.sealed()
@@ -228,7 +228,7 @@ class LogFolder:
         """Write where the log ends after an append."""
         write_head(self.file(stem, "head"), tail, sync=self.sync)
 
-    def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
+    def tail(self, stem: str, file: BinaryIO, card: SessionFile) -> Tail:
         """Where a log ends: according to its head, if the file has the size noted there; otherwise according to its
         lines. Records that the head counts and the file lacks are counted, as records that cannot be read: otherwise
         their numbers would be given again."""
@@ -245,7 +245,7 @@ class LogFolder:
             tail = tail._replace(records=tail.records + lost, messages=head.messages, damaged=True, lost=lost)
         return tail._replace(updated=max(tail.updated, head.updated))
 
-    def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
+    def torn_end(self, stem: str, file: BinaryIO, card: SessionFile, tail: Tail) -> Problem | None:
         """The damage at the end of a log: an incomplete append, or records that were written and are missing. None if
         there is none."""
         rest = max(size_of(file) - tail.size, 0)
@@ -295,7 +295,7 @@ class LogFolder:
                 found += self.file(stem, kind).stat().st_size
         return found
 
-    def make(self, stem: str, card: Card) -> None:
+    def make(self, stem: str, card: SessionFile) -> None:
         """Create the files of a new session, the card last, because the session exists once it has a card."""
         os.close(open_handle(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
@@ -320,7 +320,7 @@ class LogFolder:
                 self.file(stem, kind).unlink(missing_ok=True)
             stem = card.base
 
-    def _shorten(self, stem: str, card: Card, records: int) -> None:
+    def _shorten(self, stem: str, card: SessionFile, records: int) -> None:
         with self.opened(stem, write=True) as file:
             tail = self.tail(stem, file, card)
             lines = lines_backwards(file, tail.size)

@@ -18,7 +18,7 @@ from ...log.messages import sha256_hex
 from ..folders import write_whole
 from ..labels import encoded_labels, newest_labels
 from ..records import kind_finder
-from .files import Card, LogFolder
+from .files import LogFolder, SessionFile
 from .lines import Tail
 from .reading import read_records, segments_of
 
@@ -26,7 +26,7 @@ FILE = "labels.json"
 
 
 @ready
-class Entry(Struct, frozen=True, array_like=True):
+class LabelEntry(Struct, frozen=True, array_like=True):
     """The labels of a log when it had this many records and this sum, as `encoded_labels` writes them. `order` is that
     of the log's card."""
 
@@ -36,10 +36,10 @@ class Entry(Struct, frozen=True, array_like=True):
     labels: str
 
 
-_DECODER = msgspec.json.Decoder(dict[str, Entry])
+_DECODER = msgspec.json.Decoder(dict[str, LabelEntry])
 
 
-def read_entries(folder: LogFolder) -> dict[str, Entry]:
+def read_entries(folder: LogFolder) -> dict[str, LabelEntry]:
     """The entries by stem; none if the file is missing or damaged."""
     with suppress(OSError, msgspec.MsgspecError, UnicodeError):
         total, _, held = (folder.path / FILE).read_text("ascii").partition("\n")
@@ -48,7 +48,7 @@ def read_entries(folder: LogFolder) -> dict[str, Entry]:
     return {}
 
 
-def write_entries(folder: LogFolder, entries: Mapping[str, Entry]) -> None:
+def write_entries(folder: LogFolder, entries: Mapping[str, LabelEntry]) -> None:
     """Write the file. Its content can be derived again, so that an error is none."""
     held = msgspec.json.encode(entries).decode("ascii")
     with suppress(StoreError, OSError):
@@ -65,7 +65,9 @@ def forget(folder: LogFolder, stem: str = "") -> None:
         write_entries(folder, entries)
 
 
-def entry_now(folder: LogFolder, stem: str, card: Card, tail: Tail, known: Entry | None) -> Entry | None:
+def entry_now(
+    folder: LogFolder, stem: str, card: SessionFile, tail: Tail, known: LabelEntry | None
+) -> LabelEntry | None:
     """The entry of a log that ends in this way: `known` if it still holds, or else what the log says. None if the log
     cannot be read."""
     if known is not None and (known.order, known.records, known.sum) == (card.order, tail.records, tail.sum):
@@ -79,4 +81,4 @@ def entry_now(folder: LogFolder, stem: str, card: Card, tail: Tail, known: Entry
         newer = newest_labels(notes)
     except (SessionNotFound, CorruptRecord, FileNotFoundError):
         return None
-    return Entry(card.order, tail.records, tail.sum, labels if newer is None else encoded_labels(newer))
+    return LabelEntry(card.order, tail.records, tail.sum, labels if newer is None else encoded_labels(newer))

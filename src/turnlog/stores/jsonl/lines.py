@@ -25,7 +25,7 @@ _CHUNK_BYTES = 1 << 16
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"left":(0|[1-9][0-9]*),"(record|base64)":')
 
 
-class Line(NamedTuple):
+class StoredLine(NamedTuple):
     """A line as read from a file; its sum is not checked yet."""
 
     sum: str
@@ -75,7 +75,7 @@ def write_line(total: str, messages: int, left: int, raw: bytes) -> bytes:
     return b'{"sum":"%b","messages":%d,"left":%d,"%b":%b}\n' % (total.encode(), messages, left, kind.encode(), held)
 
 
-def read_line(line: bytes) -> Line | None:
+def read_line(line: bytes) -> StoredLine | None:
     """The line in these bytes (without a line break); None if they are not a line of a log."""
     found = _PREFIX.match(line)
     if found is None or not line.endswith(b"}"):
@@ -88,7 +88,7 @@ def read_line(line: bytes) -> Line | None:
             return None
         if b'"%b"' % base64.b64encode(raw) != line[found.end() : -1]:
             return None
-    return Line(found[1].decode(), int(found[2]), int(found[3]), raw)
+    return StoredLine(found[1].decode(), int(found[2]), int(found[3]), raw)
 
 
 def is_base64(line: bytes) -> bool:
@@ -96,7 +96,7 @@ def is_base64(line: bytes) -> bool:
     return b',"base64":' in line[:200]
 
 
-def checked(n: int, previous: str, line: Line | None) -> Record:
+def checked(n: int, previous: str, line: StoredLine | None) -> Record:
     """Record `n`, which is in `line`; `previous` is the sum before it. Raises CorruptRecord."""
     if line is None:
         raise CorruptRecord(f"record {n} cannot be read: its line is damaged", record=n)

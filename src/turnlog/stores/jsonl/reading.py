@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ...errors import CorruptRecord
 from ...log.records import Record
 from ..session_rows import segments_of_log
-from .files import Card, LogFolder
-from .lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
+from .files import LogFolder, SessionFile
+from .lines import StoredLine, checked, is_base64, lines_backwards, lines_forwards, read_line
 
 
 class LogSegment(NamedTuple):
@@ -23,7 +23,7 @@ class LogSegment(NamedTuple):
     start: str
 
 
-def segments_of(folder: LogFolder, stem: str, card: Card, end: int) -> list[LogSegment]:
+def segments_of(folder: LogFolder, stem: str, card: SessionFile, end: int) -> list[LogSegment]:
     """The segments with the records 1 to `end` of a session. Raises CorruptRecord."""
     cards = {stem: card}
 
@@ -72,7 +72,7 @@ def read_records(
             raise CorruptRecord(f"record {n} is missing", record=n)
 
 
-def line_at(folder: LogFolder, segment: LogSegment, n: int) -> Line:
+def line_at(folder: LogFolder, segment: LogSegment, n: int) -> StoredLine:
     """The line of record `n`. Raises CorruptRecord."""
     held = next(_lines_back(folder, segment, n), None)
     line = None if held is None else read_line(held)

@@ -24,7 +24,7 @@ from ...errors import CorruptRecord, InputError
 from ...log.codec import decode_record
 from ..folders import write_whole
 from . import labels
-from .files import Card, LogFolder, start_sum
+from .files import LogFolder, SessionFile, start_sum
 from .lines import checked, digest, lines_forwards, read_line, write_line
 from .reading import LogSegment
 
@@ -36,7 +36,7 @@ _HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9
 class _Log(NamedTuple):
     """A log after the rewrite: its card, its lines, and for each record its old and new sum."""
 
-    card: Card
+    card: SessionFile
     data: bytes
     sums: dict[int, tuple[str, str]]
 
@@ -135,7 +135,7 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
     if len(held) <= len(last):
         return
     new_card = _new(folder, stem, "json")  # missing if it was put in place already; then `card` is the new card
-    start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
+    start = msgspec.json.decode(new_card.read_bytes(), type=SessionFile).start if new_card.exists() else card.start
     old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
     added = _resummed(held[len(last) :], card.parent_records + len(last), old, total, {})
     write_whole(new, data + b"".join(line for line, _ in added))
@@ -148,7 +148,7 @@ def _sum(line: bytes) -> str:
     return found.sum
 
 
-def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
+def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, SessionFile]]:
     """Stems and cards, each after the one that it is based on."""
     cards = {stem: folder.card(stem) for stem in folder.stems()}
     done: set[str] = set()
@@ -164,7 +164,7 @@ def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
 
 
 def _rewritten(
-    folder: LogFolder, stem: str, card: Card, changes: Mapping[int, bytes], made: Mapping[str, _Log]
+    folder: LogFolder, stem: str, card: SessionFile, changes: Mapping[int, bytes], made: Mapping[str, _Log]
 ) -> _Log:
     """A log after the rewrite. Raises CorruptRecord if an old sum is wrong, because a new sum would hide the damage."""
     new_card = card

@@ -58,8 +58,8 @@ from ..records import (
     storable,
 )
 from ..session_rows import Segment
-from .files import Card, LogFolder, marked, open_folder, start_sum, write_marker
-from .labels import Entry, entry_now, read_entries, write_entries
+from .files import LogFolder, SessionFile, marked, open_folder, start_sum, write_marker
+from .labels import LabelEntry, entry_now, read_entries, write_entries
 from .lines import Tail, digest, write_line
 from .reading import LogSegment, line_at, read_records, segments_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
@@ -124,7 +124,7 @@ _LOG = logging.getLogger("turnlog")
 
 class _Known(NamedTuple):
     stem: str
-    card: Card
+    card: SessionFile
     stamp: tuple[int, int, int]
 
 
@@ -148,7 +148,7 @@ class FilesStore(BaseStore):
         self._read_only = read_only
         self._closed = False
         self._known: dict[str, _Known] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, LabelEntry] = {}
         self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
         self._blob_files = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
@@ -205,7 +205,7 @@ class FilesStore(BaseStore):
         with self._changing():
             self.key_slot.check()  # the store may have been encrypted since it was opened
             self._check_free(session_id)
-            card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
+            card = SessionFile(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
             return self._make_log(card, "")
 
     def info(self, session_id: str) -> SessionInfo:
@@ -235,8 +235,8 @@ class FilesStore(BaseStore):
         return [*(_info(card, tail) for _, card, tail in found), *damaged][:limit]
 
     def _with_labels(
-        self, logs: list[tuple[str, Card, Tail]], where: Mapping[str, str]
-    ) -> list[tuple[str, Card, Tail]]:
+        self, logs: list[tuple[str, SessionFile, Tail]], where: Mapping[str, str]
+    ) -> list[tuple[str, SessionFile, Tail]]:
         """The logs with these labels. Unless the store is open for reading only, the index is brought up to date."""
         known = read_entries(self._folder)
         if self._read_only:
@@ -260,7 +260,7 @@ class FilesStore(BaseStore):
             end, segments = self._segments_of(session_id)
             shared = fork_point(session_id, end, at)
             self._check_free(new_id)
-            card = Card(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
+            card = SessionFile(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
             if not shared:
                 return self._make_log(card, "")
             segment = next(each for each in segments if each.first <= shared <= each.last)
@@ -426,7 +426,7 @@ class FilesStore(BaseStore):
         except (OSError, StoreError):
             return  # `verify` and every use of the session report it
 
-    def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:
+    def _whole_end(self, stem: str, file: BinaryIO, card: SessionFile) -> Tail:
         tail = self._folder.tail(stem, file, card)
         problem = self._folder.torn_end(stem, file, card, tail)
         if problem is not None:
@@ -485,7 +485,7 @@ class FilesStore(BaseStore):
             if not card.deleted:
                 check_free(session_id, card.session)
 
-    def _make_log(self, card: Card, base_sum: str) -> SessionInfo:
+    def _make_log(self, card: SessionFile, base_sum: str) -> SessionInfo:
         stem = self._folder.free_stem(card.session)
         card = replace(card, start=start_sum(stem, card.order, base_sum))
         self._folder.make(stem, card)
@@ -501,7 +501,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_dev
 
 
-def _info(card: Card, tail: Tail) -> SessionInfo:
+def _info(card: SessionFile, tail: Tail) -> SessionInfo:
     return SessionInfo(
         id=card.session,
         title=card.title,

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from ...errors import CorruptRecord, SessionNotFound, StoreError
 from ...log.codec import decode_record
 from ...log.records import Record
-from ...log.store import Inventory, Piece, Problem
+from ...log.store import Inventory, Problem, StoredPiece
 from ..blobs import BlobCheck, BlobFolder, named
-from ..damaged import WHOLE, Entry, judged, number_of
+from ..damaged import WHOLE, StoredEntry, judged, number_of
 from ..folders import is_full
 from ..records import blob_names, check_expected, damage_in, is_said, numbered
 from . import labels
-from .files import Card, LogFolder, start_sum
-from .lines import Line, checked, digest, lines_forwards, missing, read_line
+from .files import LogFolder, SessionFile, start_sum
+from .lines import StoredLine, checked, digest, lines_forwards, missing, read_line
 from .packs import beside, open_packed, size_of
 from .reading import LogSegment, line_at, segments_of
 from .rewrite import clear_half_done, half_made
@@ -47,7 +47,7 @@ def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
     clear_half_done(folder)
 
 
-def _mark(folder: LogFolder, stem: str, gone: Card) -> None:
+def _mark(folder: LogFolder, stem: str, gone: SessionFile) -> None:
     """Write the card of a deleted session. On a full disk, its other files that the forks do not need make room."""
     try:
         folder.write_card(stem, gone)
@@ -77,7 +77,7 @@ def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] 
                 readers.setdefault(segment.key, set()).add(owner)
             if folder.file(stem, "kept").exists():
                 kept.add(owner)
-        pieces[stem] = Piece(owner, frozenset(), folder.size(stem), frozenset(names))
+        pieces[stem] = StoredPiece(owner, frozenset(), folder.size(stem), frozenset(names))
     found = (replace(piece, readers=frozenset(readers.get(stem, ()))) for stem, piece in pieces.items())
     return Inventory(tuple(found), blobs, frozenset(kept), in_use)
 
@@ -136,7 +136,7 @@ def mended(
         yield from (one for one in found if first <= number_of(one) <= last)
 
 
-def _entries(data: bytes, first: int, last: int) -> tuple[list[Entry], int]:
+def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int]:
     """What stands in the places of records `first` to `last`, which are all records of a log; and the first record that
     has no line of its own although it is whole, 0 if there is none."""
     lines = data.removesuffix(b"\n").split(b"\n")
@@ -148,9 +148,9 @@ def _entries(data: bytes, first: int, last: int) -> tuple[list[Entry], int]:
     return [_entry(n, b"", found.get(n) or pieces.get(n)) for n in range(first, last + 1)], torn
 
 
-def _by_number(lines: Iterable[bytes]) -> dict[int, Line]:
+def _by_number(lines: Iterable[bytes]) -> dict[int, StoredLine]:
     """The lines that can be read, each by the number of its record; of several with one number, the first."""
-    found: dict[int, Line] = {}
+    found: dict[int, StoredLine] = {}
     for line in filter(None, map(read_line, lines)):
         found.setdefault(_number(line.raw), line)
     return found
@@ -171,14 +171,14 @@ def _pieces(data: bytes) -> Iterator[bytes]:
         yield data[begin:end].partition(b"\n")[0]
 
 
-def _entry(n: int, held: bytes, line: Line | None) -> Entry:
+def _entry(n: int, held: bytes, line: StoredLine | None) -> StoredEntry:
     if line is None:
         total = _SUM.match(held)
-        return Entry(n, None, total[1] if total else None)
-    return Entry(n, line.raw, line.sum.encode(), lambda before: _digest(before, line))
+        return StoredEntry(n, None, total[1] if total else None)
+    return StoredEntry(n, line.raw, line.sum.encode(), lambda before: _digest(before, line))
 
 
-def _digest(before: bytes, line: Line) -> bytes:
+def _digest(before: bytes, line: StoredLine) -> bytes:
     return digest(before.decode(), line.messages, line.left, line.raw).encode()
 
 
@@ -266,7 +266,7 @@ class _Check:
             return self._folder.card(stem).deleted
         return False
 
-    def _start(self, stem: str, card: Card) -> None:
+    def _start(self, stem: str, card: SessionFile) -> None:
         base_sum, messages = "", 0
         try:
             if card.base:
@@ -280,7 +280,7 @@ class _Check:
         if (card.start, card.messages) != (start_sum(stem, card.order, base_sum), messages):
             self._add(card.session, card.parent_records, "the log that it was forked from was replaced or changed")
 
-    def _lines(self, session: str, card: Card, lines: list[bytes], last: int | None) -> tuple[str, int, int]:
+    def _lines(self, session: str, card: SessionFile, lines: list[bytes], last: int | None) -> tuple[str, int, int]:
         """Check the lines of a log. Returns the last sum, the messages up to it, and the number of the last record."""
         previous: str | None = card.start
         messages, n = card.messages, card.parent_records

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
-from ..damaged import Entry, judged, number_of
+from ..damaged import StoredEntry, judged, number_of
 from ..records import storable
 from ..row_reading import Row, RowReader
 from ..session_rows import Segment, SessionRow, chain
@@ -112,11 +112,11 @@ def mended(db: Db, session_id: str, first: int, last: int) -> list[Record | Prob
         except CorruptRecord:
             before = None
         rows = {n: (raw, total) for n, raw, total in db.execute(_SOME, (key, begin, end), binary=True)}
-        entries = [_entry(n, *rows[n]) if n in rows else Entry(n) for n in range(begin, end + 1)]
+        entries = [_entry(n, *rows[n]) if n in rows else StoredEntry(n) for n in range(begin, end + 1)]
         found = judged(session_id, entries, before, row.head if end == row.records else None)
         told += (one for one in found if first <= number_of(one) <= last)
     return told
 
 
-def _entry(n: int, raw: bytes, total: bytes) -> Entry:
-    return Entry(n, raw, total, lambda before: chain(before, raw))
+def _entry(n: int, raw: bytes, total: bytes) -> StoredEntry:
+    return StoredEntry(n, raw, total, lambda before: chain(before, raw))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...errors import CorruptRecord, StoreError
 from ...log.codec import decode_record
 from ...log.records import Body
-from ...log.store import SWEEP_GRACE_SECONDS, Inventory, Piece, Problem, Swept
+from ...log.store import SWEEP_GRACE_SECONDS, Inventory, Problem, StoredPiece, Swept
 from ..blobs import BlobCheck, Put, named, unused
 from ..records import no_such_record, row_kind
 from ..row_reading import CheckedRow, RowCheck, row_damage
@@ -138,7 +138,9 @@ def inventory(db: Db, in_use: frozenset[str]) -> Inventory:
         for segment in segments_of(db, row) if row.id is not None else ():
             readers[segment.key].add(row.id or "")
     kept = frozenset(name for (name,) in db.execute("select id from turnlog_sessions where id is not null and kept"))
-    pieces = (Piece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows)
+    pieces = (
+        StoredPiece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
+    )
     return Inventory(tuple(pieces), blobs, kept, in_use)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
-from ..damaged import Entry, judged, number_of
+from ..damaged import StoredEntry, judged, number_of
 from ..session_rows import SessionRow, chain
 from .packs import held
 from .schema import record_id
@@ -33,12 +33,12 @@ def mended(db: sqlite3.Connection, row: SessionRow, first: int, last: int) -> It
         yield from (one for one in found if first <= number_of(one) <= last)
 
 
-def _entry(db: sqlite3.Connection, key: int, n: int) -> Entry:
+def _entry(db: sqlite3.Connection, key: int, n: int) -> StoredEntry:
     try:
         found = db.execute(_ONE, (record_id(key, n),)).fetchone()
     except sqlite3.DatabaseError:  # a page of it
         found = None
     if found is None:
-        return Entry(n)
+        return StoredEntry(n)
     raw, total = map(bytes, found)
-    return Entry(n, raw, total, lambda before: chain(before, raw))
+    return StoredEntry(n, raw, total, lambda before: chain(before, raw))

@@ -17,7 +17,7 @@ from ...log.messages import ToolResult
 from ...log.records import Record, ToolFinished
 from ...log.store import Problem
 from ..session_rows import COLUMNS, SessionRow, chain
-from ..words import Entry, ToolNames, entry_of, indexed
+from ..words import SearchEntry, ToolNames, entry_of, indexed
 from .database import Database
 from .packs import held
 from .schema import record_id
@@ -124,12 +124,12 @@ def word_for(name: str) -> str:
     return "x" + name.encode("utf-8", "surrogatepass").hex()
 
 
-def _columns(entry: Entry) -> tuple[str, str, str]:
+def _columns(entry: SearchEntry) -> tuple[str, str, str]:
     text = entry.text.encode("utf-8", "replace").decode("utf-8")  # SQLite cannot store lone surrogates
     return indexed(text), word_for(entry.role), " ".join(map(word_for, entry.tools))
 
 
-def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tuple[Record, Entry]]:
+def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tuple[Record, SearchEntry]]:
     """The index entries of a session's own records up to `last`. Raises CorruptRecord."""
     names = ToolNames()
     segments = segments_of(db, row, last=last)

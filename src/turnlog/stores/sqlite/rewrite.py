@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...errors import CorruptRecord, InputError, StoreError
 from ...log.codec import decode_record
-from ...log.store import Inventory, Piece, Swept
+from ...log.store import Inventory, StoredPiece, Swept
 from ..blobs import BlobFolder, Put, named, unused
 from ..records import row_kind
 from ..session_rows import CHAIN_START, COLUMNS, Segment, SessionRow, chain, seal
@@ -62,7 +62,9 @@ def inventory(db: sqlite3.Connection, files: BlobFolder, in_use: frozenset[str] 
             readers[segment.key].add(row.id or "")
     base = db.execute(_ROOTS).fetchone()[0] * db.execute("pragma page_size").fetchone()[0]
     kept = {found for (found,) in db.execute(_KEPT)} if version_of(db) >= KEPT_VERSION else set()
-    pieces = (Piece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows)
+    pieces = (
+        StoredPiece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
+    )
     return Inventory(tuple(pieces), blobs, frozenset(kept), in_use, base)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ...log.messages import Message
-from ..curate.conversation import Curator, Rule, Rules
+from ..curate.conversation import CurationRules, Curator, Rule
 from .blocks import Item
 
 
@@ -20,7 +20,7 @@ class Counting(Protocol):
 class Curation:
     """The curator of the views of one conversation. Findings about texts, and sizes, are kept from view to view."""
 
-    def __init__(self, rules: Rules | Rule, *, named: bool = True) -> None:
+    def __init__(self, rules: CurationRules | Rule, *, named: bool = True) -> None:
         self._curator = Curator(rules, named=named)
         self._sizes: dict[tuple[int, bool], tuple[Message, Counting, int]] = {}
 

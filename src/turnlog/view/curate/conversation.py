@@ -23,7 +23,7 @@ from ..repair.pairing import Pairing
 from ..types import Shown
 from .curate import curated
 from .marks import is_marked
-from .reading import LEAST_READ, Ledger, Read, folded, read_of
+from .reading import LEAST_READ, ReadLines, ShownLines, folded, read_of
 from .recognise import kind_of
 
 STEP = "curate"
@@ -59,7 +59,7 @@ class Rule(Struct, frozen=True):
         return 0 < self.giant * _BYTES_A_TOKEN < len(text.encode("utf-8", "surrogatepass"))
 
 
-class Rules:
+class CurationRules:
     """The rules of a log: an output is curated by the configuration that was in force when it was recorded, so that
     another strategy does not change what was sent."""
 
@@ -94,7 +94,7 @@ class _Known(Struct):
 
     call: ToolCall
     source: str
-    read: Read | None = None
+    read: ReadLines | None = None
     text: str | None = None
     kind: str = ""
 
@@ -117,7 +117,7 @@ class Curator:
 
     def __init__(
         self,
-        rules: Rules | Rule,
+        rules: CurationRules | Rule,
         pinned: Collection[int] = (),
         before: Curator | None = None,
         *,
@@ -132,7 +132,7 @@ class Curator:
         self._whole_reads = whole_reads
         self._known: dict[tuple[int, int, int, bool], _Known] = before._known if before is not None else {}
         self._pairing = Pairing()
-        self._ledger = Ledger()
+        self._ledger = ShownLines()
         self.kinds: dict[int, str] = {}
         """What the outputs are that were curated, by record."""
 

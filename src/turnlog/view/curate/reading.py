@@ -32,7 +32,7 @@ _LEAST_LINES, _LEAST_CHARACTERS = 2, 100
 """Unchanged lines in a row that are worth a mark."""
 
 
-class Read(Struct, frozen=True):
+class ReadLines(Struct, frozen=True):
     """Lines of a file that a tool printed: the lines of the output, and the number of each in the file, 0 for a line
     that belongs to the tool."""
 
@@ -41,7 +41,7 @@ class Read(Struct, frozen=True):
     numbers: list[int]
 
 
-def read_of(call: ToolCall, text: str) -> Read | None:
+def read_of(call: ToolCall, text: str) -> ReadLines | None:
     """What a call that reads a file printed of it; None if it cannot be told which file, or which lines."""
     path, start = _place(call)
     if not path:
@@ -56,7 +56,7 @@ def read_of(call: ToolCall, text: str) -> Read | None:
         numbers = [0] * skipped + [start + i for i in range(len(lines) - skipped)]
         if lines[-1] == "":
             numbers[-1] = 0
-    return Read(_normal(path), lines, numbers)
+    return ReadLines(_normal(path), lines, numbers)
 
 
 def _place(call: ToolCall) -> tuple[str, int]:
@@ -123,7 +123,7 @@ def _texts(arguments: Any) -> list[str]:
     return [one for one in arguments.values() if isinstance(one, str)] if isinstance(arguments, dict) else []
 
 
-class Ledger:
+class ShownLines:
     """The lines of files that a conversation shows: of each file the newest text of each line, and the record that has
     it."""
 
@@ -144,7 +144,7 @@ class Ledger:
                     kept = {n: one for n, one in lines.items() if _NUMBERED.sub("", one[0], 1).strip() not in replaced}
                     self._files[known] = kept
 
-    def repeats(self, read: Read, record: int) -> list[int]:
+    def repeats(self, read: ReadLines, record: int) -> list[int]:
         """For each line of a read in record `record`, the other record that shows it already, unchanged and at the same
         number; 0 if none does."""
         known = self._files.get(read.path, {})
@@ -154,7 +154,7 @@ class Ledger:
             found.append(other if text == line and other != record else 0)
         return found
 
-    def shown(self, read: Read, since: Sequence[int], record: int) -> None:
+    def shown(self, read: ReadLines, since: Sequence[int], record: int) -> None:
         """Take in a read that record `record` shows, apart from the lines that point to another record."""
         known = self._files.setdefault(read.path, {})
         for line, n, other in zip(read.lines, read.numbers, since, strict=True):
@@ -162,7 +162,7 @@ class Ledger:
                 known[n] = (line, record)
 
 
-def folded(read: Read, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
+def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
     """The text of a read with marks in place of the lines that another record shows, and the lines that point to one.
     Nothing is folded if less than a third would go. With `named`, the marks name the record."""
     text = "\n".join(read.lines)
@@ -187,7 +187,7 @@ def folded(read: Read, since: Sequence[int], *, named: bool) -> tuple[str, list[
     return short, kept
 
 
-def _runs(read: Read, since: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _runs(read: ReadLines, since: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Lines in a row that the same record shows, or none: the first, the one after the last, and the record."""
     start = 0
     for i in range(1, len(since) + 1):

@@ -5,16 +5,16 @@ Everything is computed from `FileChange` records. No file is read from disk here
 
 from __future__ import annotations
 
-from .folding import NetChange, Step, differences, file_diff, net_changes, root_of
+from .folding import FileStep, NetChange, differences, file_diff, net_changes, root_of
 from .hunks import Hunk, apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
 from .patch import FileDiff, diff_contents, diff_hunks, patch_lines
 from .paths import is_inside, place_of, relative_to
 
 __all__ = [
     "FileDiff",
+    "FileStep",
     "Hunk",
     "NetChange",
-    "Step",
     "apply_hunks",
     "diff_contents",
     "diff_hunks",

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...errors import BlobMissing, InputError
 from ...log.records import FileChange, Record
 from .hunks import Hunk, apply_hunks, hunks_between, read_hunks, reverse_hunks
-from .matching import Run, shared_runs
+from .matching import EqualLines, shared_runs
 from .patch import Action, FileDiff, diff_contents, diff_hunks
 from .paths import common_root, is_inside, place_of, relative_to
 
@@ -55,19 +55,19 @@ def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
     return tuple(part for hunk in hunks_between(old, new, _runs(lines, old, new)) for part in _known_parts(hunk))
 
 
-def _runs(lines: list[_Line], old: list[bytes], new: list[bytes]) -> list[Run]:
+def _runs(lines: list[_Line], old: list[bytes], new: list[bytes]) -> list[EqualLines]:
     """The shared lines: old lines that are still there, and between them lines that were removed and added again.
 
     Computed in this way, each change keeps the unchanged lines around it that its patch contained: git expects a hunk
     without any after it at the end of the file.
     """
-    runs: list[Run] = []
+    runs: list[EqualLines] = []
     low = new_low = 0
     for place, line in enumerate([*lines, len(old)]):
         if isinstance(line, int):
             between = shared_runs(old[low:line], new[new_low:place])
-            runs += [Run(low + run.old, new_low + run.new, run.length) for run in between]
-            runs.append(Run(line, place, 1))
+            runs += [EqualLines(low + run.old, new_low + run.new, run.length) for run in between]
+            runs.append(EqualLines(line, place, 1))
             low, new_low = line + 1, place + 1
     return runs[:-1]
 
@@ -115,7 +115,7 @@ def _known_parts(hunk: Hunk) -> Iterator[Hunk]:
 _Blob = Callable[[str], bytes]
 
 
-class Step(Struct, frozen=True, repr_omit_defaults=True):
+class FileStep(Struct, frozen=True, repr_omit_defaults=True):
     """A recorded change of a file's content: the hashes before and after, None if unknown, and the hash of a patch that
     leads from one to the other, "" if there is none."""
 
@@ -137,8 +137,8 @@ class NetChange(Struct, frozen=True, repr_omit_defaults=True):
     old_path: str = ""
     old_mode: str = ""
     mode: str = ""
-    steps: tuple[Step, ...] = ()
-    old_steps: tuple[Step, ...] | None = None
+    steps: tuple[FileStep, ...] = ()
+    old_steps: tuple[FileStep, ...] | None = None
     records: tuple[int, int] = (0, 0)
 
     @property
@@ -153,7 +153,7 @@ class _File(Struct):
 
     origin: str | None
     place: str | None
-    steps: list[Step]
+    steps: list[FileStep]
     old_mode: str
     mode: str
     first: int
@@ -219,13 +219,13 @@ class _Fold:
             file = self._there[place] = self._met(n, change, place if was_there else None, place)
         file.last = n
         if change.action == "deleted":
-            self._leave(self._there.pop(place), place, Step(change.before or None, ""))
+            self._leave(self._there.pop(place), place, FileStep(change.before or None, ""))
             return
         if not file.mode and file.origin is not None:
             file.old_mode = file.old_mode or change.old_mode
         file.mode = change.mode or file.mode
         before = "" if file.origin is None and not file.steps else change.before or None
-        _step(file, Step(before, change.after or None, change.patch))
+        _step(file, FileStep(before, change.after or None, change.patch))
 
     def _met(self, n: int, change: FileChange, origin: str | None, place: str) -> _File:
         """A file that these records name for the first time."""
@@ -240,12 +240,12 @@ class _Fold:
         over = self._there.pop(new, None)
         if over is not None and over is not file:
             over.last = n
-            self._leave(over, new, Step(None, ""))
+            self._leave(over, new, FileStep(None, ""))
         self._met_places.add(new)
         file.place, file.last, file.mode = new, n, change.mode or file.mode
         self._there[new] = file
         if change.before or change.after or change.patch:
-            _step(file, Step(change.before or None, change.after or None, change.patch))
+            _step(file, FileStep(change.before or None, change.after or None, change.patch))
 
     def _again(self, n: int, change: FileChange, old: str, new: str) -> _File:
         """The file of a repeated rename from a path without a file: the file at the new path if there is one; otherwise
@@ -258,7 +258,7 @@ class _Fold:
             return gone
         return self._met(n, change, None, new)
 
-    def _leave(self, file: _File, place: str, step: Step) -> None:
+    def _leave(self, file: _File, place: str, step: FileStep) -> None:
         """A file was deleted, or replaced by another."""
         if file.origin is not None:
             _step(file, step)
@@ -288,10 +288,10 @@ class _Fold:
                 yield change
 
 
-def _step(file: _File, step: Step) -> None:
+def _step(file: _File, step: FileStep) -> None:
     """Add a step. If it continues from a step with a known beginning and has a known end, the two become one."""
     if file.steps and file.steps[-1].before is not None and step.after is not None:
-        step = Step(file.steps.pop().before, step.after)
+        step = FileStep(file.steps.pop().before, step.after)
     file.steps.append(step)
 
 
@@ -361,7 +361,7 @@ def differences(changes: Iterable[NetChange], blob: _Blob) -> Iterator[tuple[Net
             yield change, found
 
 
-def _ends(steps: tuple[Step, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:
+def _ends(steps: tuple[FileStep, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:
     """The first and the last content, computed with patches if necessary; None for a content that cannot be
     computed."""
     if not steps:
@@ -369,10 +369,10 @@ def _ends(steps: tuple[Step, ...], blob: _Blob) -> tuple[bytes | None, bytes | N
     return _follow(steps, blob, back=True), _follow(steps, blob, back=False)
 
 
-def _follow(steps: tuple[Step, ...], blob: _Blob, *, back: bool) -> bytes | None:
+def _follow(steps: tuple[FileStep, ...], blob: _Blob, *, back: bool) -> bytes | None:
     """The content at one end, computed with patches from the nearest step with a known content."""
     way = steps if back else steps[::-1]
-    pending: list[Step] = []
+    pending: list[FileStep] = []
     for step in way:
         near, far = (step.before, step.after) if back else (step.after, step.before)
         for name, over in ((near, pending), (far, [*pending, step])):
@@ -382,7 +382,7 @@ def _follow(steps: tuple[Step, ...], blob: _Blob, *, back: bool) -> bytes | None
     return None
 
 
-def _patched(content: bytes, steps: list[Step], blob: _Blob, *, back: bool) -> bytes | None:
+def _patched(content: bytes, steps: list[FileStep], blob: _Blob, *, back: bool) -> bytes | None:
     """`content` after the patches of `steps`, applied from the last to the first; None if a patch is missing or does
     not fit."""
     try:
@@ -394,7 +394,7 @@ def _patched(content: bytes, steps: list[Step], blob: _Blob, *, back: bool) -> b
     return content
 
 
-def _patch(step: Step, blob: _Blob) -> tuple[Hunk, ...]:
+def _patch(step: FileStep, blob: _Blob) -> tuple[Hunk, ...]:
     """The hunks of a step. Raises InputError if none are on record."""
     if not step.patch:
         raise InputError("what this step changed is not on record")

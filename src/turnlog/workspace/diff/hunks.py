@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from ...errors import InputError
-from .matching import Run, shared_runs
+from .matching import EqualLines, shared_runs
 
 CONTEXT = 3
 """Unchanged lines shown on each side of a change, as in git."""
@@ -59,7 +59,7 @@ def make_hunks(before: bytes, after: bytes, *, context: int = CONTEXT) -> tuple[
 
 
 def hunks_between(
-    old: Sequence[bytes], new: Sequence[bytes], runs: list[Run], *, context: int = CONTEXT
+    old: Sequence[bytes], new: Sequence[bytes], runs: list[EqualLines], *, context: int = CONTEXT
 ) -> tuple[Hunk, ...]:
     """The hunks that change `old` into `new`, given the shared `runs` of lines."""
     return tuple(_hunk(old, new, group) for group in _groups(runs, len(old), len(new), context))
@@ -69,15 +69,15 @@ _Change = tuple[int, int, int, int]
 """Lines `low` to `high` (exclusive, from 0) of the old side, and those of the new side that replace them."""
 
 
-def _changes(runs: list[Run], old_end: int, new_end: int) -> Iterator[_Change]:
+def _changes(runs: list[EqualLines], old_end: int, new_end: int) -> Iterator[_Change]:
     i = j = 0
-    for run in [*runs, Run(old_end, new_end, 0)]:
+    for run in [*runs, EqualLines(old_end, new_end, 0)]:
         if i < run.old or j < run.new:
             yield i, run.old, j, run.new
         i, j = run.old + run.length, run.new + run.length
 
 
-def _groups(runs: list[Run], old_end: int, new_end: int, context: int) -> Iterator[list[_Change]]:
+def _groups(runs: list[EqualLines], old_end: int, new_end: int, context: int) -> Iterator[list[_Change]]:
     """Groups of changes whose contexts meet, each with the context added at both ends."""
     group: list[_Change] = []
     for change in _changes(runs, old_end, new_end):

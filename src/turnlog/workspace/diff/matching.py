@@ -29,7 +29,7 @@ _LINES = 4_000
 """The most lines, of both sides together, in a piece for difflib."""
 
 
-class Run(Struct, frozen=True, order=True):
+class EqualLines(Struct, frozen=True, order=True):
     """`length` equal lines, beginning at `old` and at `new` (counted from 0)."""
 
     old: int
@@ -47,21 +47,21 @@ class _Piece(Struct, frozen=True):
     rounds: int
 
 
-def shared_runs(old: Sequence[bytes], new: Sequence[bytes]) -> list[Run]:
+def shared_runs(old: Sequence[bytes], new: Sequence[bytes]) -> list[EqualLines]:
     """The lines that both texts have, in order, in runs as long as possible."""
     return list(_joined(sorted(_found(old, new))))
 
 
-def _found(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Run]:
+def _found(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[EqualLines]:
     pieces = [_Piece(0, len(old), 0, len(new), _ROUNDS)]
     left = _ALL_PAIRS
     while pieces:
         piece = pieces.pop()
         head, tail = _ends(old, new, piece)
         if head:
-            yield Run(piece.old_low, piece.new_low, head)
+            yield EqualLines(piece.old_low, piece.new_low, head)
         if tail:
-            yield Run(piece.old_high - tail, piece.new_high - tail, tail)
+            yield EqualLines(piece.old_high - tail, piece.new_high - tail, tail)
         inner = _Piece(
             piece.old_low + head, piece.old_high - tail, piece.new_low + head, piece.new_high - tail, piece.rounds - 1
         )
@@ -70,7 +70,7 @@ def _found(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Run]:
         ties = _ties(old, new, inner) if inner.rounds else []
         if ties:
             pieces += _between(inner, ties)
-            yield from (Run(i, j, 1) for i, j in ties)
+            yield from (EqualLines(i, j, 1) for i, j in ties)
         elif (pairs := _pairs(old, new, inner)) <= min(_PAIRS, left):
             left -= pairs
             yield from _by_difflib(old, new, inner)
@@ -132,19 +132,19 @@ def _pairs(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> int:
     return sum(counts[line] for line in old[piece.old_low : piece.old_high])
 
 
-def _by_difflib(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> Iterator[Run]:
+def _by_difflib(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> Iterator[EqualLines]:
     left, right = old[piece.old_low : piece.old_high], new[piece.new_low : piece.new_high]
     for i, j, length in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
         if length:
-            yield Run(piece.old_low + i, piece.new_low + j, length)
+            yield EqualLines(piece.old_low + i, piece.new_low + j, length)
 
 
-def _joined(runs: list[Run]) -> Iterator[Run]:
+def _joined(runs: list[EqualLines]) -> Iterator[EqualLines]:
     """The runs, with those that continue each other on both sides joined."""
-    held: Run | None = None
+    held: EqualLines | None = None
     for run in runs:
         if held is not None and (held.old + held.length, held.new + held.length) == (run.old, run.new):
-            held = Run(held.old, held.new, held.length + run.length)
+            held = EqualLines(held.old, held.new, held.length + run.length)
             continue
         if held is not None:
             yield held
