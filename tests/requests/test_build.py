@@ -192,7 +192,7 @@ def blanks(chance: random.Random) -> list[Text]:
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_sound_histories_need_no_edits_but_tools_and_an_end(aim: Target, oracle: ModuleType) -> None:
     """Edits on an undamaged conversation would be changes that nobody asked for."""
-    for seed in range(HISTORIES // 5):
+    for seed in HISTORIES[: len(HISTORIES) // 5]:
         history = sound_history(random.Random(seed))
         prepared = build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__)
         assert errors_of(oracle, aim, prepared.body) == []
@@ -201,8 +201,8 @@ def test_sound_histories_need_no_edits_but_tools_and_an_end(aim: Target, oracle:
 
 def test_each_damage_is_done_to_at_least_a_tenth_of_the_histories() -> None:
     """A damage that the generator hardly ever does is not tested by it."""
-    done = [damaged_history(random.Random(seed)).damages for seed in range(HISTORIES)]
-    rare = [name for name in DAMAGES if sum(name in damages for damages in done) < HISTORIES / 10]
+    done = [damaged_history(random.Random(seed)).damages for seed in HISTORIES]
+    rare = [name for name in DAMAGES if sum(name in damages for damages in done) < len(HISTORIES) / 10]
     assert rare == []
 
 
