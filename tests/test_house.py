@@ -29,6 +29,38 @@ SAME_NAMES = {
     "Turn": "public in both rooms: a turn of a session; in `trajectory`, a step with an image",
 }
 """Public classes that have the same name, and why."""
+ALONE = {
+    "agent.parameters": "one file with `agent.functions` would have over 600 lines",
+    "chat.commands": "the slash commands, one function each: with the terminal over 600 lines",
+    "chat.processes": "how commands run and end; the tools that run them are in `chat.workshop`",
+    "chat.rendering": "answers as text on the screen, without a terminal",
+    "cli.demo": "loaded only if the command runs",
+    "cli.show": "one file for each noun of the command line",
+    "importers.codex.events": "with the conversation over 600 lines",
+    "importers.discovery": "the room below: where agents keep their sessions",
+    "importers.sync.own_records": "with the session over 600 lines",
+    "redaction.scrub": "the room below: rewriting records",
+    "requests.cache_reads": "the room below: what bills say of the prompt cache",
+    "runners.programs.claude": "one file for each program",
+    "runners.programs.codex": "one file for each program",
+    "runners.programs.gemini": "one file for each program",
+    "session.sections": "with the state over 600 lines",
+    "stores.encrypted.cards": "the layout of a file, which docs/storage.md describes",
+    "stores.jsonl.verify": "part of a store: all together over 600 lines",
+    "stores.postgres.append": "part of a store: all together over 600 lines",
+    "stores.postgres.leases": "part of a store: all together over 600 lines",
+    "stores.postgres.reading": "part of a store: all together over 600 lines",
+    "stores.postgres.rewrite": "part of a store: all together over 600 lines",
+    "stores.sqlite.rewrite": "part of a store: all together over 600 lines",
+    "stores.sqlite.search": "part of a store: all together over 600 lines",
+    "stores.sqlite.verify": "part of a store: all together over 600 lines",
+    "summarize.pastes": "with the orders over 600 lines",
+    "summarize.quotes": "with the digest over 600 lines",
+    "testing.promises": "the parts of `check_store`: all together over 600 lines",
+    "view.repair.sniff": "the room below: what media bytes are",
+    "workspace.snapshot": "a folder at one moment, without watching",
+}
+"""Modules that only one other module imports, other than a facade, and why they are files of their own."""
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
@@ -118,6 +150,28 @@ def test_module_names_say_something(sources: Sources) -> None:
 
 
 @pytest.mark.slow
+def test_what_one_module_needs_is_in_it(sources: Sources) -> None:
+    """A room of its own for each cupboard: whoever follows a request opens 70 files."""
+    modules = {_module(path): path for path in sources}
+    needed: dict[str, set[str]] = {}
+    for path, tree in sources.items():
+        package = _module(path) if path.name == "__init__.py" else _module(path).rpartition(".")[0]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+                source = ".".join([*above, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    inner = f"{source}.{alias.name}"
+                    needed.setdefault(inner if inner in modules else source, set()).add(_module(path))
+    facades = {_module(path) for path in sources if path.name == "__init__.py"}
+    alone = {
+        name.removeprefix("turnlog.")
+        for name, users in needed.items()
+        if name in modules and name not in facades and len(users - {name}) == 1 and not users & facades
+    }
+    assert alone == ALONE.keys()
+
+
 def test_no_class_name_means_two_things(sources: Sources) -> None:
     """Whoever looks for a class finds another one of the same name, and reads the wrong file."""
     places: dict[str, list[str]] = {}

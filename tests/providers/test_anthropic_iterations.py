@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import turnlog
 from turnlog.log.records import Note, UsageRecord
@@ -76,7 +77,8 @@ def test_compactions_are_billed_to_the_cent(raw: dict[str, Any]) -> None:
     apart = [raw, *(each for each in raw.get("iterations", ()) if each["type"] == "compaction")]
     bills = [{key: value for key, value in each.items() if key != "iterations"} for each in apart]
     costs = [cost(PROVIDER.parse_response(answer(each)).usage or Usage(), MODEL) for each in bills]
-    assert cost(usage, MODEL) == sum(costs, Cost())
+    whole, each = cost(usage, MODEL), sum(costs, Cost())
+    assert replace(whole, longer=()) == replace(each, longer=())  # only of the sum it is unknown how long prompts were
 
 
 def test_a_compaction_of_the_price_list() -> None:

@@ -32,9 +32,10 @@ from turnlog.log.records import (
 )
 from turnlog.log.store import Draft
 from turnlog.models.target import Target
-from turnlog.session import recovery
+from turnlog.session import configure, recovery
 from turnlog.session.checkpoint import KILLED, Checkpoints
-from turnlog.session.recovery import Change, Recovered, Resumed, changes_between, changes_since
+from turnlog.session.configure import Change, changes_between, changes_since
+from turnlog.session.recovery import Recovered, Resumed
 from turnlog.session.session import Session
 from turnlog.session.versions import VIEWS
 from turnlog.stores import MemoryStore
@@ -225,7 +226,7 @@ def test_another_table_of_models_and_another_turnlog_are_told_once(
     table = tmp_path / "models.json"
     table.write_text(json.dumps({"models": {"gpt-4o": {"input": 64_000}}}))
     monkeypatch.setenv("TURNLOG_MODELS", str(table))
-    monkeypatch.setattr(recovery, "__version__", "9.9.9")
+    monkeypatch.setattr(configure, "__version__", "9.9.9")
     session = opened(store)
     assert told(session) == ["input limit 128,000 -> 64,000", f"turnlog {turnlog.__version__} -> 9.9.9"]
     assert session.configuration.environment == Environment("9.9.9", 64_000, 16_384, views=VIEWS)

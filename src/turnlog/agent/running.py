@@ -3,26 +3,277 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
+from subprocess import CalledProcessError, TimeoutExpired
 from typing import Any, TypedDict, Unpack
 
-from ..errors import InputError, kind_given, list_given, number_given, text_given
-from ..log.messages import Tool
+from msgspec import Struct
+
+from ..errors import InputError, TurnCancelled, is_async, kind_given, list_given, number_given, text_given
+from ..log.messages import Message, Outcome, Text, Tool, ToolCall, ToolResult, text_of
+from ..log.records import MessageRecord
+from ..providers import provider
 from ..providers.tool_declarations import read_tools
-from ..runners.answer_events import Runner
+from ..requests.request import Request
+from ..runners.answer_events import EventReader, Runner
 from ..runners.blocking import LoopThread
 from ..runners.retrying import RetryingRunner
-from ..session.inputs import Content
+from ..session.answer import Answer
+from ..session.inputs import Content, parts_of, to_run
 from ..session.read_back import READ_BACK
 from ..session.recall import RECALL
-from ..session.recovery import interrupted_turn
+from ..session.recovery import answer_unfinished, interrupted_turn
 from ..session.session import Session
+from ..session.turn import Turn
 from ..skills.ready import READY
-from .functions import FunctionTool
-from .loop import Approve, Loop, LoopLimits, same_words
-from .values import AgentEvent, RunResult, RunStop
+from ..view.tool_calls import CallInfo
+from .functions import FunctionTool, called_in_thread, content_of
+from .values import AgentEvent, Question, RunResult, RunStop
+
+# -- the loop itself: one turn, from what the user says, or from where a crash left it, to the  ----
+
+Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
+"""Says whether a call may run: True, or False, or the reason why it may not, which the model is told."""
+
+_AGAIN = "it may have run before the program was interrupted"
+
+
+class LoopLimits(Struct, frozen=True):
+    """What a loop may take: `steps` requests, `seconds`, and a `cost` in dollars for the whole turn; `parallel` calls
+    run at the same time."""
+
+    steps: int
+    seconds: float | None
+    cost: Decimal | None
+    parallel: int
+
+
+class Loop:
+    """One run of an agent. `tools` are the functions by name, `tell` is called with every event."""
+
+    def __init__(
+        self,
+        session: Session,
+        runner: Runner,
+        tools: Mapping[str, FunctionTool],
+        approve: Approve | None,
+        limits: LoopLimits,
+        tell: Callable[[AgentEvent], object],
+    ) -> None:
+        self._session = session
+        self._runner = runner
+        self._tools = tools
+        self._approve = approve
+        self._limits = limits
+        self._tell = tell
+        self._asking = asyncio.Lock()
+        self._free = asyncio.Semaphore(limits.parallel)
+        self.steps = 0
+        """The requests that were sent."""
+
+    async def live(self, turn: Turn) -> RunStop:
+        """Everything up to the answer, or to a limit; returns how it ended. At a limit the turn is cancelled."""
+        stop: RunStop = "seconds"
+        try:
+            async with asyncio.timeout(self._limits.seconds) as within:
+                stop = await self._steps(turn)
+        except TimeoutError:
+            if not within.expired():
+                raise
+        if stop in ("steps", "seconds", "cost"):
+            turn.cancel(f"stopped at the limit of {stop}: {getattr(self._limits, stop)}")
+        return stop
+
+    async def _steps(self, turn: Turn) -> RunStop:
+        while True:
+            await self._settle(turn)
+            done = self._answered(turn)
+            if done is not None:
+                return done
+            if self.steps >= self._limits.steps:
+                return "steps"
+            if self._limits.cost is not None and self._spent(turn) >= self._limits.cost:
+                return "cost"
+            self.steps += 1
+            answer = await self._ask(turn)
+            if not (answer.tool_calls and answer.complete):
+                return answer.stop
+
+    def _spent(self, turn: Turn) -> Decimal:
+        cost = turn.info.cost
+        if cost.incomplete:
+            raise InputError("max_cost: more was billed in this turn than its transcript says; start another turn")
+        if cost.unpriced:
+            models = ", ".join(cost.unpriced)
+            raise InputError(f"max_cost: the price of {models} is not known; add it to the table of models")
+        return cost.at_least
+
+    def _answered(self, turn: Turn) -> RunStop | None:
+        """How the turn's last answer ended, if nothing is left to do after it: a crash came between it and the end."""
+        records = reversed(list(self._session.log.records(int(turn.info.first))))
+        last = next((record for record in records if record.message is not None), None)
+        if last is None or last.message is None or not isinstance(last.body, MessageRecord):
+            return None
+        if last.message.role != "assistant" or any(isinstance(part, ToolCall) for part in last.message.parts):
+            return None
+        target = self._session.target
+        return "end" if target is None else provider(target.provider).stops.get(last.body.stop, "end")
+
+    # -- the model -------------------------------------------------------------------------------
+
+    async def _ask(self, turn: Turn) -> Answer:
+        request = await turn.arequest()
+        reader = EventReader(request.target)
+        answer = await turn.areceive(self._heard(request, reader), request)
+        for event in reader.end():
+            if event.kind != "done":
+                self._tell(AgentEvent(kind=event.kind, text=event.text, call=event.call, usage=event.usage))
+        return answer
+
+    async def _heard(self, request: Request, reader: EventReader) -> AsyncIterator[Any]:
+        """The chunks of an answer; each is told of, too."""
+        async for chunk in self._runner.stream(request):
+            for event in reader.feed(chunk):
+                self._tell(AgentEvent(kind=event.kind, text=event.text, call=event.call, usage=event.usage))
+            yield chunk
+
+    # -- tools -----------------------------------------------------------------------------------
+
+    async def _settle(self, turn: Turn) -> None:
+        """Give every call without a result one, all at the same time."""
+        tasks = [asyncio.create_task(self._take(turn, info)) for info in turn.awaiting]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take(self, turn: Turn, info: CallInfo) -> None:
+        """Give a call its result: what the tool returned, or why it did not run."""
+        call = to_run(info.call)
+        begun = bool(info.started or info.finished)
+        if not begun and self._is_ready(call):
+            return
+        wanted = call if begun else self._session.skills.take(call)
+        if wanted is None:
+            return
+        tool = self._tools.get(wanted.name)
+        if tool is None and not begun:
+            names = ", ".join(sorted(self._tools)) or "none"
+            self._refuse(turn, call, f"There is no tool {wanted.name!r}; the tools are: {names}.")
+            return
+        if tool is None or (begun and not tool.repeatable and self._approve is None):
+            answer_unfinished(self._session, (info,))
+            self._told(call)
+            return
+        try:
+            arguments = tool.read(to_run(wanted))
+        except InputError as error:
+            self._refuse(turn, call, str(error))
+            return
+        if self._has_to_ask(tool, info) and not await self._may_run(turn, info, call):
+            return
+        async with self._free:
+            await self._run(turn, tool, call, arguments)
+
+    def _is_ready(self, call: ToolCall) -> bool:
+        """Whether it was a call of a tool that is part of the library; it has its result then."""
+        if call.name in self._tools:
+            return False
+        if call.name == READ_BACK.name:
+            self._session.answer_read_back(call)
+        elif call.name == RECALL.name:
+            self._session.answer_recall(call)
+        else:
+            return False
+        self._told(call)
+        return True
+
+    @staticmethod
+    def _has_to_ask(tool: FunctionTool, info: CallInfo) -> bool:
+        """Whether somebody has to be asked before a call runs, and has not said yes."""
+        begun = max(info.started, info.finished)
+        if info.approval == "given" and info.approval_record > begun:
+            return False
+        return info.approval == "asked" or tool.needs_approval or (begun > 0 and not tool.repeatable)
+
+    async def _may_run(self, turn: Turn, info: CallInfo, call: ToolCall) -> bool:
+        begun = bool(info.started or info.finished)
+        async with self._asking:  # one question at a time
+            if info.awaits != "approval":
+                turn.ask_approval(call, reason=_AGAIN if begun else "")
+            question = Question(call=call, may_have_run=begun, reason=_AGAIN if begun else "")
+            said = await self._asked(question)
+        if said is True:
+            turn.approve(call)
+            return True
+        turn.deny(call, reason=said if isinstance(said, str) else "")
+        self._told(call)
+        return False
+
+    async def _asked(self, question: Question) -> bool | str:
+        approve = self._approve
+        if approve is None:
+            name = question.call.name
+            raise InputError(f"a call of {name} needs approval: give approve=, a function that says whether it may run")
+        said = approve(question) if is_async(approve) else await called_in_thread(approve, question)
+        found = await said if inspect.isawaitable(said) else said
+        if not isinstance(found, (bool, str)):
+            raise InputError(f"approve must return True, False or a reason, not {type(found).__name__}")
+        return found
+
+    async def _run(self, turn: Turn, tool: FunctionTool, call: ToolCall, arguments: Mapping[str, Any]) -> None:
+        failed: BaseException | None = None
+        self._tell(AgentEvent(kind="tool_started", call=call))
+        try:
+            async with turn.tool(call) as run:
+                try:
+                    value = await tool.returned(arguments)
+                    try:
+                        run.result(content_of(value))
+                    except InputError as error:
+                        run.untold(str(error))
+                except Exception as error:
+                    failed = error
+                    if isinstance(error, (CalledProcessError, TimeoutExpired)) and (output := _output_of(error)):
+                        run.result(output)  # what a command had printed is told beside its end
+                    raise
+        except Exception as error:
+            if error is not failed or isinstance(error, TurnCancelled):
+                raise
+        self._told(call)
+
+    def _refuse(self, turn: Turn, call: ToolCall, text: str) -> None:
+        turn.tool_result(call, text, outcome="failed")
+        self._told(call)
+
+    def _told(self, call: ToolCall) -> None:
+        """Tell of the result of a call, as it is on record."""
+        for record in self._session.log.newest():
+            for part in record.message.parts if record.message is not None else ():
+                if isinstance(part, ToolResult) and part.call_id == call.id:
+                    text = "".join(one.text for one in part.parts if isinstance(one, Text))
+                    outcome: Outcome = part.outcome
+                    self._tell(AgentEvent(kind="tool_result", call=call, text=text, outcome=outcome))
+                    return
+
+
+def _output_of(error: CalledProcessError | TimeoutExpired) -> str:
+    """What a command printed before it failed or its time was up, on both of its streams."""
+    streams = [one for one in (error.output, error.stderr) if one]
+    return "\n".join(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in streams)
+
+
+def same_words(session: Session, content: Content, said: str) -> bool:
+    """Whether `content` is what the user had said in a turn, whose text is on record as `said`."""
+    text = text_of(Message("user", parts_of(content)))
+    redactor = session.log.redactor
+    return said in (text, text if redactor is None else redactor.text(text)[0])
+
 
 AnyTool = Callable[..., Any] | Tool | Mapping[str, Any]
 """A function, a tool made of one by `turnlog.agent.tool`, or a declaration of a tool that the provider runs."""

@@ -11,8 +11,9 @@ from typing import Any
 from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..session.checkpoint import KILLED, unfinished_stream
+from ..session.configure import changes_between, changes_since, environment_of
 from ..session.reader import SessionLog
-from ..session.recovery import TOUCHED, answer_unfinished, begin, changes_between, changes_since, environment_of
+from ..session.recovery import TOUCHED, answer_unfinished, begin
 from ..session.session import Session
 from ..view.consistency import Inconsistency, from_transcripts
 from ..view.tool_calls import CallInfo

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .answer import Answer
     from .caches import CacheOutcome, CacheReport
     from .compactor import Compaction
+    from .configure import Change
     from .events import Appended, Event, EventKind, Feed, follow_records
     from .history_edits import Rewind
     from .inputs import InvalidArguments
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recall import RECALL
-    from .recovery import Change, Recovered, Resumed, answer_unfinished, interrupted_turn
+    from .recovery import Recovered, Resumed, answer_unfinished, interrupted_turn
     from .session import Session
     from .skills import Savings, SessionSkills
     from .turn import Turn
@@ -34,6 +35,7 @@ else:
             "answer": "Answer",
             "caches": "CacheOutcome CacheReport",
             "compactor": "Compaction",
+            "configure": "Change",
             "events": "Appended Event EventKind Feed follow_records",
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
@@ -43,7 +45,7 @@ else:
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recall": "RECALL",
-            "recovery": "answer_unfinished Change interrupted_turn Recovered Resumed",
+            "recovery": "answer_unfinished interrupted_turn Recovered Resumed",
             "session": "Session",
             "skills": "Savings SessionSkills",
             "turn": "Turn",

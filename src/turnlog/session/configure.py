@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
+from .._version import __version__
 from ..errors import InputError, text_given
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
-from ..log.messages import Message, Text, Tool, text_of
-from ..log.records import Body, Configuration, Decision, MessageRecord, Record
+from ..log.messages import Message, Text, Tool, compact_json, text_of
+from ..log.records import (
+    Body,
+    Configuration,
+    Decision,
+    Environment,
+    MessageRecord,
+    Record,
+)
 from ..models.target import Target
-from ..models.target import target as usual_target
+from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import Redactor
 from ..requests.pieces import Conversation
@@ -22,8 +31,11 @@ from ..skills.ready import LOAD_SKILL, with_ready_tools
 from ..view.types import Loss, Shown
 from .inputs import settings_given, target_given
 from .recorder import Journal
-from .recovery import environment_of
 from .state import Context
+from .versions import VIEWS
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 def refuse_secrets(redactor: Redactor | None, made: Configuration, now: Configuration) -> None:
@@ -53,7 +65,7 @@ class Configurer:
         if not (now.provider and now.model):
             return None
         if self._last is None or self._last[0] is not now:
-            usual = usual_target(now.provider, now.model, base_url=now.base_url)
+            usual = make_target(now.provider, now.model, base_url=now.base_url)
             self._last = now, msgspec.structs.replace(usual, input_limit=now.input_limit or usual.input_limit)
         return self._last[1]
 
@@ -109,7 +121,7 @@ class Configurer:
         """Record another target. Arguments and result as for `Session.switch`."""
         self._context.refresh()
         made = plan(self._context.configuration, target_given(target))
-        usual = usual_target(target.provider, target.model)
+        usual = make_target(target.provider, target.model)
 
         def switched(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
             now = self._context.configuration
@@ -196,3 +208,119 @@ class Configurer:
 
     def _section_of(self, shown: Shown) -> str:
         return self._context.sections.of.get(shown.records[0], "")
+
+
+class Change(Struct, frozen=True, repr_omit_defaults=True):
+    """A difference between two configurations. `name` is the tool, setting or field; `before` and `after` are its
+    values as text, empty if it did not exist."""
+
+    what: Literal["model", "setting", "tool", "system text", "budget", "strategy", "limit", "turnlog"]
+    name: str = ""
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.what} {self.name}".rstrip() if self.what != "limit" else self.name
+        if self.what in ("tool", "system text"):
+            return f"{name} {'changed' if self.before and self.after else 'removed' if self.before else 'added'}"
+        before, after = (_short(text) or "nothing" for text in (self.before, self.after))
+        return f"{name} {before} -> {after}"
+
+
+class SessionState(NamedTuple):
+    """The configuration and the system text of a session at some moment."""
+
+    configuration: Configuration
+    system_text: str
+
+
+def situation_of(session: Session) -> SessionState:
+    """The configuration and the system text now, with secrets replaced as on disk: differences show values cut short,
+    perhaps in the middle of a secret."""
+    return SessionState(session._events.as_kept(session.configuration), session._configurer.system_text)
+
+
+def changes_of(was: SessionState, now: SessionState) -> tuple[Change, ...]:
+    """What is not as it was; of the model's limits and turnlog, since the last configuration before."""
+    found = changes_between(was.configuration, now.configuration)
+    if now.system_text != was.system_text:
+        found.append(Change("system text", "", was.system_text, now.system_text))
+    here = environment_of(now.configuration.provider, now.configuration.model)
+    return (*found, *changes_since(was.configuration.environment, here))
+
+
+def environment_of(provider: str, model: str) -> Environment:
+    """The environment of a configuration: the version of turnlog and, for a target, the limits of its model."""
+    if not (provider and model):
+        return Environment(__version__, views=VIEWS)
+    usual = make_target(provider, model)
+    return Environment(__version__, usual.input_limit, usual.output_limit, usual.known, VIEWS)
+
+
+def changes_since(was: Environment | None, now: Environment | None) -> list[Change]:
+    """The differences between the environment and the one recorded with a configuration; none if none was recorded."""
+    if was is None or now is None or was == now:
+        return []
+    found = []
+    for name in ("input_limit", "output_limit"):
+        before, after = getattr(was, name), getattr(now, name)
+        if before and after and before != after:
+            found.append(Change("limit", name.replace("_", " "), f"{before:,}", f"{after:,}"))
+    if was.known != now.known:
+        words = {True: "in the table of models", False: "in no table of models"}
+        found.append(Change("model", "", words[was.known], words[now.known]))
+    if was.turnlog != now.turnlog:
+        found.append(Change("turnlog", "", was.turnlog, now.turnlog))
+    if was.views != now.views:
+        found.append(Change("turnlog", "views", f"{was.views}", f"{now.views}"))
+    return found
+
+
+def changes_between(before: Configuration, after: Configuration) -> list[Change]:
+    """The differences between two configurations."""
+    if before == after:
+        return []
+    found: list[Change] = []
+    names = [f"{one.provider} {one.model} {one.base_url}".strip() for one in (before, after)]
+    if names[0] != names[1]:
+        found.append(Change("model", "", *names))
+    found += _values("setting", before.settings, after.settings)
+    limits = [f"{one.input_limit:,}" if one.input_limit else "" for one in (before, after)]
+    if limits[0] != limits[1]:
+        found.append(Change("limit", "input limit given", *limits))
+    tools = [{tool.name: tool for tool in one.tools} for one in (before, after)]
+    for name in sorted(tools[0].keys() | tools[1].keys()):
+        was, now = tools[0].get(name), tools[1].get(name)
+        if was != now:
+            found.append(Change("tool", name, _tool(was), _tool(now)))
+    found += _fields("budget", before.budget or Budget(), after.budget or Budget())
+    strategies = [one.strategy or Strategy("auto") for one in (before, after)]
+    if strategies[0].name != strategies[1].name:
+        found.append(Change("strategy", "", *(one.name or "of its own" for one in strategies)))
+    elif before.strategy is not None and after.strategy is not None:
+        found += _fields("strategy", *strategies)
+    return found
+
+
+def _values(what: Literal["setting"], before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
+    for key in sorted(before.keys() | after.keys()):
+        texts = [compact_json(held[key]) if key in held else "" for held in (before, after)]
+        if texts[0] != texts[1]:
+            yield Change(what, key, *texts)
+
+
+def _fields(what: Literal["budget", "strategy"], before: Budget | Strategy, after: Budget | Strategy) -> list[Change]:
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
+    return [Change(what, name, _said(was), _said(now)) for name, was, now in pairs if was != now]
+
+
+def _said(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _tool(tool: Tool | None) -> str:
+    return "" if tool is None else msgspec.json.encode(tool).decode()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

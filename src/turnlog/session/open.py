@@ -34,7 +34,7 @@ from ..errors import (
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration
-from ..log.store import Draft, Problem, SessionInfo, Store, utc_now
+from ..log.store import Draft, Held, Leased, Problem, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
@@ -48,13 +48,45 @@ from ..stores.places import make_parents
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
-from .configure import refuse_secrets
+from .configure import Change, changes_between, refuse_secrets
 from .inputs import target_given
-from .locks import Locks, wait_given
-from .recovery import Change, begin, changes_between
+from .recovery import begin
 from .resources import in_thread
 from .session import Session
 from .settings import settings_for
+
+# -- what a session has while it is open: the hold, which keeps `gc` away, and the lease, which ----
+
+
+class Locks:
+    """The hold and the lease of the session that is being opened; `opened` releases them if the rest fails."""
+
+    def __init__(self, store: Store, opened: ExitStack, *, shared: bool, wait: float) -> None:
+        self._store = store
+        self._shared = shared
+        self._wait = wait
+        self.hold: Held | None = None
+        self.lease: Leased | None = None
+        opened.callback(self.release)
+
+    def take(self, session_id: str, *, wait: float | None = None) -> None:
+        """Take both, before the session is looked for: `gc` must not come between. Raises SessionBusy."""
+        self.hold = self._store.hold(session_id)
+        self.lease = self._store.lease(session_id, shared=self._shared, wait=self._wait if wait is None else wait)
+
+    def release(self) -> None:
+        """Release what was taken."""
+        for one in (self.lease, self.hold):
+            if one is not None:
+                one.close()
+
+
+def wait_given(wait: Any) -> float:
+    """`wait`, if it is a number of seconds. Raises InputError."""
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait >= 0:
+        raise InputError(f"wait must be a number of seconds, 0 or more, not {wait!r}")
+    return float(wait)
+
 
 # -- opening a session to read it: nothing is written, nobody is kept away, and damaged records ----
 

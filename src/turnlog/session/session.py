@@ -35,7 +35,7 @@ from ..workspace.watch import FileRecorder, Watches, folder_given
 from .answer import Answer
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
-from .configure import Configurer
+from .configure import Change, Configurer, changes_of, situation_of
 from .events import Event, Events, Feed
 from .exclusions import exclusion_for, readmission_for
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
@@ -47,7 +47,7 @@ from .read_back import read_back, read_back_for
 from .reader import SessionLog
 from .recall import SessionMemory, recalled_for
 from .recorder import Journal
-from .recovery import Calls, Change, Resumed, begin, changes_of, recover, situation_of
+from .recovery import Calls, Resumed, begin, recover
 from .resources import Services, in_thread
 from .skills import SessionSkills
 from .state import Context
