@@ -17,9 +17,8 @@ from ..log.records import MessageRecord
 from ..session.inputs import media_of
 from ..tokens.dimensions import image_type
 from ..trajectory.recording import answer_note, header, image_record, question, said, step_note
-from ..trajectory.trajectory import Trajectory
+from ..trajectory.trajectory import Trajectory, read
 from ..trajectory.values import Turn
-from ..trajectory.wire import read
 from .drafting import Drafting
 from .json_values import word
 from .protocol import Imported, Origin, digest_of

@@ -41,12 +41,13 @@ from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, redacted
 from ..stores import MemoryStore, SqliteStore, default_path, local_path, open_store, store_given
-from ..stores.damaged import ReadingStore, refusal
+from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT, ReadLease
 from ..stores.places import make_parents
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
+from ..stores.wrapper import ReadingStore
 from .collect import collect, limits_of
 from .configure import Change, changes_between, refuse_secrets
 from .inputs import target_given

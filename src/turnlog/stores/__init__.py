@@ -13,7 +13,6 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .base import BaseStore, Log
     from .copying import copy_store
-    from .damaged import PastDamage
     from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
     from .encrypted.store import SealedStore
     from .jsonl.store import FilesStore
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
     from .retention import Collected, Limits
     from .salvaging import Salvaged, salvage
     from .sqlite.store import SqliteStore
+    from .wrapper import PastDamage
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "base": "BaseStore Log",
             "copying": "copy_store",
-            "damaged": "PastDamage",
             "encrypted.keys": "ASK is_key_place KEY_PLACES KeySource new_key Passphrase placed_key",
             "encrypted.store": "SealedStore",
             "jsonl.store": "FilesStore",
@@ -43,6 +42,7 @@ else:
             "retention": "Collected Limits",
             "salvaging": "salvage Salvaged",
             "sqlite.store": "SqliteStore",
+            "wrapper": "PastDamage",
         },
     )
 

@@ -2,21 +2,268 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from .._platform.files import write_whole
+from .._platform.one_line import plain_utf8
 from ..errors import InputError
-from ..log.messages import Media
+from ..log.messages import Media, nested_deeper
 from ..session.reader import SessionLog
 from ..session.session import Session
-from .images import misfit
+from .images import from_base64, misfit
 from .steps import walk
-from .values import Turn
-from .wire import read, write
+from .values import Region, StepResponse, Turn
+
+# -- a trajectory as JSON, and back ----------------------------------------------------------------
+
+_DEEPEST = 100
+"""A value that is nested deeper would not fit into a record."""
+
+_MISSING = msgspec.UNSET
+_TYPES: dict[type, str] = {str: "a string", int: "a whole number", dict: "an object", list: "a list"}
+
+
+class TrajectoryProblem(Struct, frozen=True):
+    """Something in a trajectory's JSON that cannot be read: its path, and what is wrong with it."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}" if self.path else self.what
+
+
+def read(data: bytes) -> tuple[dict[str, Any], list[TrajectoryProblem]]:
+    """The fields of the `Trajectory` in JSON, as far as they can be read, and what of them cannot. Raises ValueError if
+    the text is no JSON object."""
+    reader = _Reader()
+    return reader.trajectory(_document(plain_utf8(data))), reader.problems
+
+
+def write(trajectory: Trajectory) -> Iterator[bytes]:
+    """The trajectory as JSON, in pieces. Raises ValueError if an action or an extra value is not JSON."""
+    head = {"wsi_path": trajectory.wsi_path, "question": trajectory.question}
+    yield _json(head)[:-1] + b',"turns":['
+    for i, turn in enumerate(trajectory.turns):
+        response = {"reasoning": turn.response.reasoning, "action": turn.response.action, **turn.response.extra}
+        region = turn.region and {key: getattr(turn.region, key) for key in _SIDES} | turn.region.extra
+        yield b",\n" if i else b"\n"
+        yield _json({"step_index": turn.step_index})[:-1] + b',"image_base64":'
+        yield b"null" if turn.image is None else b'"' + base64.b64encode(turn.image) + b'"'
+        yield b"," + _json({"response": response, "region": region, **turn.extra})[1:]
+    rest = {
+        "final_answer": trajectory.final_answer,
+        "slide_width": trajectory.slide_width,
+        "slide_height": trajectory.slide_height,
+        **trajectory.extra,
+    }
+    yield b"],\n" + _json(rest)[1:-1] + b',"thumbnail_base64":'
+    yield b"null" if trajectory.thumbnail is None else b'"' + base64.b64encode(trajectory.thumbnail) + b'"'
+    yield b"}\n"
+
+
+_SIDES = ("x", "y", "width", "height")
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=True).encode("ascii")
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    """The object in `data`; its values are JSON as bytes, or plain values."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:  # Python's own writer has NaN and lone surrogates, which strict readers refuse
+        value = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    return value
+
+
+def _value(raw: Any) -> Any:
+    """A value, decoded. Raises ValueError."""
+    if not isinstance(raw, msgspec.Raw):
+        return raw
+    try:
+        return json.loads(bytes(raw))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _opened(raw: Any, kind: Any) -> Any:
+    """An object or a list of JSON as bytes, opened by one level; None if it is of another type."""
+    if not isinstance(raw, msgspec.Raw):
+        return raw if isinstance(raw, dict if kind is not list else list) else None
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw] if kind is list else dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+class _Reader:
+    """One pass over a document, which collects what cannot be read."""
+
+    def __init__(self) -> None:
+        self.problems: list[TrajectoryProblem] = []
+
+    def trajectory(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the trajectory."""
+        wsi_path, question = self._text(found, "wsi_path"), self._text(found, "question")
+        width, height = self._size(found, "slide_width"), self._size(found, "slide_height")
+        listed = _opened(found.get("turns", _MISSING), list)
+        if listed is None:
+            self._wrong("turns", found.get("turns", _MISSING), list)
+        turns = (self._turn(raw, f"turns[{i}]", i, (width, height)) for i, raw in enumerate(listed or ()))
+        return {
+            "wsi_path": wsi_path or "",
+            "question": question or "",
+            "turns": tuple(turn for turn in turns if turn is not None),
+            "final_answer": self._text(found, "final_answer", needed=False),
+            "thumbnail": self._image(found.get("thumbnail_base64"), "thumbnail_base64"),
+            "slide_width": width,
+            "slide_height": height,
+            "extra": self._extra(found, _KEYS, ""),
+        }
+
+    def _turn(self, raw: Any, path: str, place: int, slide: tuple[int | None, int | None]) -> Turn | None:
+        found = _opened(raw, dict)
+        if found is None:
+            self._wrong(path, raw, dict)
+            return None
+        index = self._get(found, "step_index", f"{path}.step_index")
+        if not _is_whole(index) or index < 0:
+            self._wrong(f"{path}.step_index", index, int)
+            index = place
+        if "image_base64" not in found:
+            self._say(f"{path}.image_base64", "missing; the step is read without an image")
+        return Turn(
+            step_index=index,
+            image=self._image(found.get("image_base64"), f"{path}.image_base64"),
+            response=self._response(found.get("response", _MISSING), f"{path}.response"),
+            region=self._region(found.get("region"), f"{path}.region", slide),
+            extra=self._extra(found, _TURN_KEYS, path),
+        )
+
+    def _response(self, raw: Any, path: str) -> StepResponse:
+        found = _opened(raw, dict)
+        if found is None:
+            self._wrong(path, raw, dict)
+            return StepResponse()
+        reasoning = self._text(found, "reasoning", path)
+        action = self._get(found, "action", f"{path}.action")
+        if action is _MISSING:
+            self._say(f"{path}.action", "missing")
+        extra = self._extra(found, ("reasoning", "action"), path)
+        return StepResponse(reasoning or "", None if action is _MISSING else action, extra)
+
+    def _region(self, raw: Any, path: str, slide: tuple[int | None, int | None]) -> Region | None:
+        if raw is None or (isinstance(raw, msgspec.Raw) and bytes(raw) == b"null"):
+            return None
+        found = _opened(raw, dict)
+        if found is None:
+            self._wrong(path, raw, dict)
+            return None
+        sides: list[int] = []
+        for key in _SIDES:
+            side = self._get(found, key, f"{path}.{key}")
+            if isinstance(side, float) and side.is_integer():
+                side = int(side)
+            if not _is_whole(side):
+                self._wrong(f"{path}.{key}", side, int)
+                return None
+            sides.append(side)
+        x, y, width, height = sides
+        region = Region(x, y, width, height, self._extra(found, _SIDES, path))
+        if wrong := region.misfit(*slide):
+            self._say(path, wrong)
+        return None if width < 1 or height < 1 else region
+
+    def _image(self, raw: Any, path: str) -> bytes | None:
+        if raw is None or (isinstance(raw, msgspec.Raw) and bytes(raw) == b"null"):
+            return None
+        try:
+            text = bytes(raw) if isinstance(raw, msgspec.Raw) else raw
+            if isinstance(text, bytes):
+                text = text[1:-1] if text[:1] == b'"' and b"\\" not in text else _value(raw)
+            if not isinstance(text, (bytes, str)):
+                self._wrong(path, text, str)
+                return None
+            data = from_base64(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+        except ValueError as error:
+            self._say(path, str(error))
+            return None
+        if wrong := misfit(data):
+            self._say(path, wrong)
+            return None
+        return data
+
+    def _text(self, found: Mapping[str, Any], key: str, path: str = "", *, needed: bool = True) -> str | None:
+        where = f"{path}.{key}" if path else key
+        value = self._get(found, key, where)
+        if isinstance(value, str) or (not needed and (value is None or value is _MISSING)):
+            return None if value is _MISSING else value
+        self._wrong(where, value, str)
+        return None
+
+    def _size(self, found: Mapping[str, Any], key: str) -> int | None:
+        value = self._get(found, key, key)
+        if value is None or value is _MISSING:
+            return None
+        if not _is_whole(value) or value < 1:
+            self._wrong(key, value, int)
+            return None
+        return int(value)
+
+    def _get(self, found: Mapping[str, Any], key: str, path: str) -> Any:
+        """The decoded value at `key`; `_MISSING` if there is none, or if it cannot be read, which is a problem."""
+        try:
+            value = _value(found.get(key, _MISSING))
+        except ValueError as error:
+            self._say(path, str(error))
+            return None
+        if isinstance(value, (dict, list)) and nested_deeper(value, _DEEPEST) is not None:
+            self._say(path, f"nested deeper than {_DEEPEST} levels")
+            return None
+        return value
+
+    def _extra(self, found: Mapping[str, Any], known: tuple[str, ...], path: str) -> dict[str, Any]:
+        unknown = [key for key in found if key not in known]
+        return {key: self._get(found, key, f"{path}.{key}".removeprefix(".")) for key in unknown}
+
+    def _wrong(self, path: str, value: Any, kind: type) -> None:
+        if value is _MISSING:
+            self._say(path, "missing")
+            return
+        try:
+            shown = repr(_value(value))
+        except ValueError:
+            shown = "damaged JSON"
+        self._say(path, f"must be {_TYPES[kind]}, not {shown:.60}")
+
+    def _say(self, path: str, what: str) -> None:
+        self.problems.append(TrajectoryProblem(path, what))
+
+
+_KEYS = ("wsi_path", "question", "turns", "final_answer", "thumbnail_base64", "slide_width", "slide_height")
+_TURN_KEYS = ("step_index", "image_base64", "response", "region")
+_CERTAIN = 1 << 53
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number that every reader of JSON has exactly."""
+    return isinstance(value, int) and not isinstance(value, bool) and -_CERTAIN < value < _CERTAIN
 
 
 class Trajectory(Struct, frozen=True, repr_omit_defaults=True):
