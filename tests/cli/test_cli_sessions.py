@@ -259,7 +259,7 @@ def test_a_bill_that_is_a_minimum_says_so(turnlog: Any, session: Path) -> None:
         ["claude-sonnet-4-5", "0", "0", "0", ">1", ">$0.0000"],
         ["all", "0", "0", "0", ">1", ">$0.0000"],
     ]
-    assert table[3:] == ["> more was billed: the transcript has the figures from before the end of some answers"]
+    assert table[3:] == ["> more was billed: some figures are missing, or from before the end of an answer"]
     (row,) = turnlog("show", "resumed", "--cost", "--json").rows
     assert (row["usage"]["incomplete"], row["cost"]["total"]) == (True, None)
     assert row["cost"]["incomplete"] == ["claude-sonnet-4-5"]

@@ -83,7 +83,7 @@ def test_a_count_that_is_no_number_is_none() -> None:
     answer = {**chunk({"text": "It is."}, finishReason="STOP"), "usageMetadata": usage}
     (session,) = read_file(jsonl([recorded(answer, "generateContent")]))
     (bill,) = of_kind(session, UsageRecord)
-    assert msgspec.to_builtins(bill.usage) == {"output": 2}
+    assert msgspec.to_builtins(bill.usage) == {"output": 2, "incomplete": True}
 
 
 def test_what_is_no_answer_or_more_than_one_is_kept() -> None:

@@ -355,3 +355,15 @@ def test_an_answer_that_is_streamed_once_more_is_said_once() -> None:
     for cut in range(len(whole)):
         assert assembled([*whole[:cut], *whole]).message == said
     assert assembled(_streamed((0, TEXT_START, TEXT_DELTA), *[(1, CALL_START, CALL_INPUT)] * 2)).message == said
+
+
+def test_an_answer_that_came_whole_in_its_first_event_is_read() -> None:
+    """A gateway that does not stream wraps the answer in `message_start`: the answer was empty, and taken for whole."""
+    whole = {
+        "id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "Bergen."}], "usage": {"input_tokens": 5, "output_tokens": 2},
+    }  # fmt: skip
+    assembler = PROVIDER.assembler()
+    for event in ({"type": "message_start", "message": whole}, {"type": "message_stop"}):
+        assembler.feed(event)
+    assert assembler.reply() == PROVIDER.parse_response(whole)

@@ -38,6 +38,12 @@ ERRORS: dict[str, dict[str, Any]] = {
     "event type": {"event_type": "error", "message": "slow down"},
     "status": {"status": "error", "message": "slow down"},
     "error_msg": {"error_code": 17, "error_msg": "slow down"},
+    "only that it is one": {"error": True, "message": "slow down"},
+    "Bedrock": {"throttlingException": {"message": "slow down"}},
+    "AWS": {"Message": "slow down"},
+    "Cloudflare": {"success": False, "errors": [{"code": 1, "message": "slow down"}], "messages": [], "result": None},
+    "errors": {"errors": ["slow down"]},
+    "exception": {"exception": "slow down"},
 }
 names = pytest.mark.parametrize("name", PROVIDERS)
 
@@ -78,9 +84,25 @@ def test_an_error_within_an_answer_leaves_what_came_before_it(name: str, shape: 
     assert "slow down" in assembler.reply().error
 
 
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "slow down"}},  # MiniMax
+        {"title": "Too many", "status": 429, "detail": "slow down", "type": "about:blank"},  # RFC 9457
+    ],
+)
+def test_an_error_of_a_server_like_openai_is_told(chunk: dict[str, Any]) -> None:
+    """The answer ended for no reason, and was asked for again whatever the error said."""
+    assembler = provider("openai-chat").assembler()
+    assembler.feed(chunk)
+    assert assembler.reply().error.endswith("slow down")
+
+
 def test_no_chunk_of_a_sound_stream_is_an_error() -> None:
     """A word in an answer, such as `message`, would break it off."""
     chunks = [chunk for stream in STREAMS.values() for chunk in stream]
     assert [chunk for chunk in chunks if error_chunk(chunk)] == []
     assert error_chunk({"object": "chat.completion.chunk", "message": "waiting"}) == ""
     assert error_chunk({"message": {"role": "assistant", "content": "Ollama's own format"}}) == ""
+    assert error_chunk({"choices": [], "message": "in the queue"}) == ""
+    assert error_chunk({"choices": [], "base_resp": {"status_code": 0, "status_msg": "success"}}) == ""

@@ -34,7 +34,7 @@ def bill_lines(bills: Bills) -> Iterator[str]:
     if rows[-1][2].unpriced:
         yield f"prices that are not known can be written to {own_file()}"
     if rows[-1][2].incomplete:
-        yield "> more was billed: the transcript has the figures from before the end of some answers"
+        yield "> more was billed: some figures are missing, or from before the end of an answer"
 
 
 def bill_json(bills: Bills) -> dict[str, Any]:

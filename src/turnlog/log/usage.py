@@ -46,7 +46,8 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     `reasoning` is the part that was reasoning. `window` is what the model read in its last step, if the provider billed
     several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`. `cleared` is what the
     provider left out of the request by itself, and so is not in `input`. `incomplete`: more was billed than is known,
-    as a transcript has the figures from before the end of an answer; all figures are minimums.
+    as a transcript has the figures from before the end of an answer, or a server did not count; all figures are
+    minimums.
     """
 
     input: int = 0
@@ -77,6 +78,17 @@ def tokens_billed(value: Any) -> int:
 
     Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
-        return 0
-    return int(value) if value == int(value) else 0
+    return 0 if value is None or is_uncounted(value) else int(value)
+
+
+def is_uncounted(*values: Any) -> bool:
+    """Whether one of these figures of a usage object is there, but says nothing, so that more was billed than is
+    known."""
+    return any(
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 <= value < 1 << 53
+        or value != int(value)
+        for value in values
+        if value is not None
+    )

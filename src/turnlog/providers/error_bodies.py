@@ -9,16 +9,22 @@ from ..errors import FormatError
 from ..redaction import Redactor
 from .edits import brief
 from .sdk_objects import plain
+from .spelling import without
 
-_ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
+_ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content", "steps")
 """Keys of answers. A body with one of these keys and an error is an answer that was interrupted."""
 
 _REDACTOR = Redactor()
 _KINDS = ("type", "status", "code")
 """Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
-_SAID = ("message", "detail", "error_message", "errorMessage", "error_msg", "errorMsg", "msg")
-"""Keys for what an error says: `detail` (FastAPI), the others of gateways. Bodies with one of them may have no key
-`error`."""
+_SAID = ("message", "Message", "detail", "error_message", "errorMessage", "error_msg", "errorMsg", "msg", "status_msg")
+"""Keys for what an error says: `detail` (FastAPI), `Message` (AWS), the others of gateways. Bodies with one of them may
+have no key `error`."""
+_ERRORS = ("error", "errors", "Error", "err", "exception", "base_resp")
+"""Keys for an error: a list under `errors` (Cloudflare, watsonx), `base_resp` (MiniMax, in answers too), the others of
+gateways."""
+_EXCEPTION = "Exception"
+"""The end of the key under which an event of Bedrock has an exception."""
 _OF_A_BODY = ("type", "object", "event_type")
 """Keys that say what a body or an event is."""
 
@@ -42,16 +48,35 @@ def _error_in(body: Mapping[str, Any]) -> Any:
     """The error of a body without an answer, else None. A failed response of the Responses API counts as an answer."""
     if isinstance(body.get("output"), list) or any(body.get(key) for key in _ANSWERS):
         return None
-    if error := body.get("error"):
+    if error := _named_error(body):
         return error
     if "error" in map(body.get, _OF_A_BODY):
         return {key: value for key, value in body.items() if value != "error"} or None  # vLLM does not wrap its error
-    return None if _is_of_another_kind(body) or not _says(body) else body
+    is_answer = any(isinstance(body.get(key), list) for key in _ANSWERS)  # without anything yet
+    return None if is_answer or _is_of_another_kind(body) or not _says(body) else body
+
+
+def _named_error(body: Mapping[str, Any]) -> Any:
+    """The error under a key for errors, None if there is none. `true` only says that the body is one."""
+    keys = [key for key in body if key in _ERRORS or (len(body) == 1 and key.endswith(_EXCEPTION))]
+    for key in keys:
+        error = body[key]
+        if isinstance(error, list) and len(error) == 1:
+            error = error[0]
+        if error is True:
+            error = without(body, key) if _says(body) else "error"
+        if key == "base_resp" and isinstance(error, Mapping) and not error.get("status_code"):
+            continue  # MiniMax adds it to each answer
+        if error:
+            return error
+    return None
 
 
 def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
     """Whether a body or an event says that it is something else than an error."""
     kinds = [body[key] for key in _OF_A_BODY if body.get(key) is not None]
+    if "status" in body and "title" in body:
+        return False  # RFC 9457: its `type` is a URI
     return any(not isinstance(kind, str) or "error" not in kind.lower() for kind in kinds) and "error" not in kinds
 
 

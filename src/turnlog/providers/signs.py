@@ -17,6 +17,10 @@ class Signs(Struct, frozen=True, kw_only=True):
     blocks: Tagged | ObjectShape
     """The contents of a message: by type, or for an API without types the keys of one."""
 
+    server_blocks: frozenset[str] | None = None
+    """Types of contents that the API itself does not have, but servers that imitate it read. A content of any other
+    type may be sent to them too, but nobody knows what it says. None for an API without such servers."""
+
     content: str = "content"
     """The key of a message that holds its contents."""
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
-from ...log.usage import Usage, tokens_billed
+from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body
 from ..openai_breakpoints import claude_miss
 from ..protocol import Reply, Stop
@@ -138,4 +138,5 @@ def _billed(raw: Mapping[str, Any]) -> Usage:
         cache_write=written,
         reasoning=tokens_billed(inner(raw, "output_tokens_details").get("thinking_tokens")),
         cache_write_1h=tokens_billed(inner(raw, "cache_creation").get("ephemeral_1h_input_tokens")),
+        incomplete=is_uncounted(*map(raw.get, (*INPUT, "output_tokens"))),
     )

@@ -168,6 +168,8 @@ class StreamAssembler:
                 self._message.update({key: event[key] for key in BESIDE if event.get(key)})
                 self._count(event.get("usage"))
             case "message_stop":
+                if not self._blocks and self._message.get("content"):  # it came whole, in `message_start`
+                    told = [delta for one in _events_of(self._message)[1:-1] for delta in self.feed(one)]
                 self._ended = True
                 for begun in self._blocks:
                     begun.end()

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Message, Part, Reasoning, Text, ToolCall, compact_json
-from ...log.usage import Usage, tokens_billed
+from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_chunk, error_text
 from ..protocol import Delta, Reply
 from ..schema import check_types
@@ -174,7 +174,7 @@ class StreamAssembler:
             return [delta for item in chunk for delta in self.feed(item)]
         wire = _plain(chunk)
         self._told = []
-        told = error_text(wire.get("error")) or error_chunk(wire)
+        told = error_chunk(wire) or error_text(wire.get("error"))
         if told or _KNOWN & wire.keys():
             self.begun = True
         elif not self.begun and not wire.keys() <= _BESIDE:
@@ -318,4 +318,5 @@ def _usage(raw: dict[str, Any]) -> Usage:
         output=count("candidatesTokenCount") + thoughts,
         cached=count("cachedContentTokenCount"),
         reasoning=thoughts,
+        incomplete=is_uncounted(*map(raw.get, ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"))),
     )

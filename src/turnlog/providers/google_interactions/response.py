@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
-from ...log.usage import Usage, tokens_billed
+from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
 from ..schema import check_depth, check_types
@@ -112,4 +112,5 @@ def _usage(raw: Mapping[str, Any]) -> Usage:
         output=count("total_output_tokens") + thoughts,
         cached=count("total_cached_tokens"),
         reasoning=thoughts,
+        incomplete=is_uncounted(*map(raw.get, ("total_input_tokens", "total_output_tokens", "total_thought_tokens"))),
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
-from ...log.usage import Usage, tokens_billed
+from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
@@ -159,4 +159,5 @@ def usage_of(raw: Any) -> Usage | None:
         cached=tokens_billed(details.get("cached_tokens")) or tokens_billed(raw.get("prompt_cache_hit_tokens")),
         cache_write=tokens_billed(details.get("cache_write_tokens")),
         reasoning=tokens_billed(answered.get("reasoning_tokens")),
+        incomplete=is_uncounted(raw.get("prompt_tokens"), raw.get("completion_tokens")),
     )

@@ -74,8 +74,16 @@ _SERVERS = frozenset(
 """Settings of vLLM, SGLang, llama.cpp, Ollama, OpenRouter, LiteLLM, Mistral, DeepSeek, Moonshot, Z.ai, Qwen and xAI, as
 their API references list them."""
 
+_SERVER_BLOCKS = frozenset(
+    """
+    audio_url document document_url file_url image input_image redacted_thinking reference thinking video video_url
+    """.split()
+)
+"""Types of contents of vLLM, Mistral, OpenRouter, Cohere, Qwen and Anthropic behind a gateway."""
+
 SIGNS = Signs(
     blocks=Tagged("type", PARTS),
+    server_blocks=_SERVER_BLOCKS | {*OPAQUE_FIELDS},
     roles=frozenset(MESSAGE.shapes),
     call_keys=frozenset({"tool_calls", "tool_call_id", "function_call"}),
     message_keys=frozenset({"name", "refusal", "annotations", *REASONING_FIELDS, *OPAQUE_FIELDS}),

@@ -41,10 +41,11 @@ class StreamAssembler:
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
-        self._error = self._error or error_text(data.get("error")) or error_chunk(data)
+        self._error = self._error or error_chunk(data) or error_text(data.get("error"))
         if data.get("usage") is not None:
             usage = usage_of(data["usage"])
-            if self._usage is None or usage not in (None, Usage()):  # some servers end with an empty usage
+            # Some servers end with an empty usage.
+            if self._usage is None or usage not in (None, Usage(), Usage(incomplete=True)):
                 self._raw_usage, self._usage = data["usage"], usage
         choice = first_choice(data)
         if choice is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
-from ...log.usage import Usage, tokens_billed
+from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..openai_breakpoints import openai_miss
 from ..protocol import Reply, Stop
@@ -180,4 +180,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         cached=tokens_billed(read.get("cached_tokens")),
         cache_write=tokens_billed(read.get("cache_write_tokens")),
         reasoning=tokens_billed(wrote.get("reasoning_tokens")),
+        incomplete=is_uncounted(usage.get("input_tokens"), usage.get("output_tokens")),
     )
