@@ -344,7 +344,7 @@ def test_unreadable_lines_and_parts_are_kept() -> None:
         ("unreadable", {"what": 1}),
         ("unreadable", {"$set": 5}),
     ]
-    assert [warning.line for warning in session.warnings] == [4, 5, 2]
+    assert [warning.line for warning in session.warnings] == [4, 5, 2, 3]
 
 
 def test_files_are_told_by_arguments_where_no_diff_is() -> None:

@@ -105,7 +105,7 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
 
 def _is_understood(body: Body) -> bool:
     if isinstance(body, MessageRecord):
-        return not is_hollow(body.message)
+        return bool(body.message.parts) and not is_hollow(body.message)
     return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic == UNREADABLE)
 
 

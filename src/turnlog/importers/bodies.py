@@ -19,6 +19,7 @@ from msgspec import Struct
 from ..errors import FormatError, ImportFailed, InputError
 from ..log.messages import Message
 from ..log.records import Configuration, MessageRecord
+from ..log.texts import strings_in
 from ..providers import CONVERSATIONS, PROVIDERS
 from ..providers.protocol import Provider
 from ..providers.recognise import is_message, provider_of, provider_of_messages
@@ -28,6 +29,7 @@ from .json_values import within, without, word
 from .protocol import Imported, Origin, digest_of, with_own_ids
 from .titles import title_from
 from .transcript import Line, Transcript
+from .unread import ANSWERS, named
 
 # -- find request bodies in the JSON values of a file; `providers.recognise` says which API the ----
 
@@ -204,6 +206,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
     provider, body = PROVIDERS[conversation.api], conversation.body
     if conversation.around:
         log.note("around", conversation.around)
+    _report_answers(conversation, log)
     try:
         parsed = provider.parse(body)
     except FormatError as error:
@@ -219,6 +222,19 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
     for message, source in messages:
         log.add(MessageRecord(message=message, source=source))
     return next(filter(None, (title_from(message) for message, _ in messages if message.role == "user")), "")
+
+
+def _report_answers(conversation: _Conversation, log: Drafting) -> None:
+    """Report an answer, and a second conversation, beside or in a body: only the conversation is read."""
+    own = CONVERSATIONS[conversation.api]
+    settings = PROVIDERS[conversation.api].settings
+    beside = {key: conversation.around[key] for key in ANSWERS & conversation.around.keys()}
+    for key in (ANSWERS | {*CONVERSATIONS.values()}) & conversation.body.keys():
+        if key != own and key not in settings and conversation.body[key] != conversation.body[own]:
+            beside[key] = conversation.body[key]
+    if keys := sorted(key for key, value in beside.items() if any(strings_in(value))):
+        place = f"{conversation.place}: " if conversation.place and not conversation.line else ""
+        log.warn(conversation.line, f"{place}not read: {named(keys)} beside the conversation")
 
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:

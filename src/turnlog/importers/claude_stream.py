@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import FormatError
 from ..log.messages import text_of
-from ..log.records import MessageRecord
+from ..log.records import MessageRecord, PartialAnswer
 from ..providers.anthropic import PROVIDER
 from ..providers.protocol import Assembler
 from .claude_code.conversation import draft_conversation
@@ -106,6 +106,8 @@ def _imported(lines: list[Line], own: str, agent: str, log: Drafting) -> Importe
     entries = _as_session_file([line for line in lines if line.value.get("type") != "stream_event"])
     title = draft_conversation(Steps(entries), log)
     _streamed(lines, log)
+    if not agent:
+        _report_results(lines, log)
     session, parent = (f"{own}.agent-{agent}", own) if agent else (own, "")
     return log.imported(session, _FORMAT, title, parent=parent)
 
@@ -143,6 +145,15 @@ def _as_session_file(lines: Iterable[Line]) -> list[ClaudeRecord]:
                 entry["toolUseID"] = call_id
         entries.append(ClaudeRecord(line.number, entry))
     return entries
+
+
+def _report_results(lines: Iterable[Line], log: Drafting) -> None:
+    """Report the answer of a run that printed no message (`--output-format json`): it is in the result alone."""
+    if any(isinstance(draft.body, PartialAnswer) for draft in log.drafts) or log.messages:
+        return
+    for line in lines:
+        if line.value.get("type") == "result" and line.value.get("is_error") is not True:
+            log.left_unread(line.number, "", {"result": line.value.get("result")}, is_empty=True, of="a run")
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -179,6 +179,7 @@ def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
     log.add(MessageRecord(message=message, model=model, source=source))
     _usage(wire.get("metrics"), word(info.get("provider")), model, log)
     if rest := without(wire, _MESSAGE_KEYS):
+        log.left_unread(0, f"messages[{index}]", rest, is_empty=not message.parts)
         kind = word(within(rest, "metadata", "kind"))
         log.note("compaction" if kind in _COMPACTED else "message", rest)
     return title_from(message) if message.role == "user" else ""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..log.messages import Message, ToolCall, ToolResult, sha256_hex
 from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, SessionOpened, TurnClosed, TurnOpened
 from ..log.store import Draft
-from ..log.usage import Usage, tokens_billed
+from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..providers.protocol import Reply
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
@@ -49,7 +49,7 @@ def as_utc(value: Any) -> str:
 def billed(counts: Mapping[str, Any], keys: Mapping[str, str]) -> Usage:
     """The usage of a request; `keys` maps each field of `Usage` to its key in `counts`."""
     figures: dict[str, Any] = {field: tokens_billed(counts.get(key)) for field, key in keys.items()}
-    return Usage(**figures)
+    return Usage(**figures, incomplete=is_uncounted(*map(counts.get, keys.values())))
 
 
 class Drafting:
@@ -98,12 +98,14 @@ class Drafting:
                     self._calls[part.id] = (self.last, part)
         return self.last
 
-    def left_unread(self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool) -> None:
-        """Report those of `values`, which stand beside the content of a message and become a note, that hold content
-        themselves. `is_empty`: the message has no other content."""
+    def left_unread(
+        self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool, of: str = "a message"
+    ) -> None:
+        """Report those of `values`, which stand beside the content of a message (or what `of` says) and become a note,
+        that hold content themselves. `is_empty`: the message has no other content."""
         if keys := unread_keys(values, is_empty=is_empty):
-            where = "" if line else f"{place}: "
-            self.warn(line, f"{where}not read: {named(keys)} of a message", "entry" if is_empty else "part")
+            where = "" if line or not place else f"{place}: "
+            self.warn(line, f"{where}not read: {named(keys)} of {of}", "entry" if is_empty else "part")
 
     def _report_unread(self, body: MessageRecord) -> None:
         place = _LINE.match(body.source)

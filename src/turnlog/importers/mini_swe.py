@@ -33,6 +33,8 @@ _PROMPT_WORDS = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGE
 _RUN = frozenset({"config", "mini_version", "mini_swe_agent_version"})
 """Keys of `info` about the start of the run. The other keys are about its end."""
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
+_EXIT = "exit"
+"""The role of the last message, which says how the run ended, and is sent to no model."""
 _CHAT_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -90,6 +92,8 @@ def _draft(run: Mapping[str, Any], log: Drafting) -> None:
 def _message(wire: Any, source: str, log: Drafting) -> None:
     """Draft a message: from the response if it contains the same message, else from the trajectory."""
     if not _is_message(wire):
+        if within(wire, "role") != _EXIT:
+            log.left_unread(0, source, mapping(wire), is_empty=True, of="a message that is none of Chat Completions")
         log.note(str(mapping(wire).get("role", "unknown")), wire, source)
         return
     extra = wire.get("extra")

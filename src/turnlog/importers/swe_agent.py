@@ -114,6 +114,8 @@ class _Run:
     def _message(self, index: int) -> None:
         wire = self.history[index]
         if not _is_message(wire):
+            of = f"a message of role {within(wire, 'role')!r}"
+            self.log.left_unread(0, f"history[{index}]", mapping(wire), is_empty=True, of=of)
             self.log.note("unknown", wire, f"history[{index}]")
             return
         step = self._step_of(wire)

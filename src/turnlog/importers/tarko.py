@@ -39,6 +39,7 @@ _EVENT = re.compile(
 _TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_OWN)).encode())
 _TIME = re.compile(rb'"timestamp"\s*:\s*\d{13}\b')
 _PLACE = frozenset({"id", "type", "timestamp"})
+_RESULT_KEYS = _PLACE | {"toolCallId", "name", "content", "error", "elapsedMs"}
 _MESSAGE_KEYS = _PLACE | {"content", "toolCalls", "finishReason", "rawContent", "messageId"}
 
 
@@ -111,6 +112,8 @@ class _Stream:
         self.log.at(event.get("timestamp"))
         handler = self.handlers.get(kind)
         if handler is None:
+            of = f"an event of type {kind!r}"
+            self.log.left_unread(line.number, "", without(event, _PLACE), is_empty=False, of=of)
             self.log.note(kind, without(event, _PLACE))
         else:
             handler(event, line.number)
@@ -124,6 +127,7 @@ class _Stream:
         self.log.add(MessageRecord(message=message, source=_source(event, number)))
         rest = without(event, _MESSAGE_KEYS)
         if rest:
+            self.log.left_unread(number, "", rest, is_empty=not message.parts)
             self.log.note(word(event.get("type")), rest)
 
     def _assistant(self, event: Mapping[str, Any], number: int) -> None:
@@ -146,6 +150,7 @@ class _Stream:
         raw = event.get("rawContent")
         rest = without(event, _MESSAGE_KEYS) | ({"rawContent": raw} if raw and raw != event.get("content") else {})
         if rest:
+            self.log.left_unread(number, "", without(event, _MESSAGE_KEYS), is_empty="content" not in event)
             self.log.note("answer", rest)
 
     def _thinking(self, event: Mapping[str, Any], number: int) -> None:
@@ -180,6 +185,8 @@ class _Stream:
         call_id, content, error = word(event.get("toolCallId")), event.get("content"), event.get("error")
         failed = bool(error) or (isinstance(content, dict) and content.get("status") == "error")
         parts = self._parts(content, number)
+        if content is None and not error:
+            self.log.left_unread(number, "", without(event, _RESULT_KEYS), is_empty=True, of="a tool result")
         if isinstance(error, str) and error and not any(isinstance(p, Text) and error in p.text for p in parts):
             parts = (*parts, Text(error))
         outcome: Outcome = "failed" if failed else "ok"

@@ -10,18 +10,27 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..log.messages import Form, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, extra_keys
-from ..log.texts import strings_in
 from ..log.validation import unreadable
 from ..providers import PROVIDERS
+from ..providers.schema import Tagged
 
 _CONTENT = frozenset(
     {
         *("args", "arguments", "content", "functionCall", "functionResponse", "input", "message", "output"),
-        *("parameters", "parts", "response", "result", "run", "text", "thinking", "toolCalls", "toolResult"),
-        *("toolUse", "toolUseID", "tool_calls", "tool_results", "tool_uses"),
+        *("parameters", "parts", "response", "result", "run", "text", "thinking", "toolCalls", "toolInvocations"),
+        *("toolResult", "toolUse", "toolUseID", "tool_calls", "tool_plan", "tool_results", "tool_uses"),
+        *("attachments", "executed_tools"),
     }
 )
 """Keys under which programs keep what was said, called or returned."""
+
+ANSWERS = frozenset(
+    {
+        *("answer", "candidates", "chosen", "choices", "completion", "completions", "generations", "modelOutput"),
+        *("original_response", "output", "outputs", "rejected", "response", "responseBody", "response_body"),
+    }
+)
+"""Keys under which programs that record requests keep the answer, beside the request or in it."""
 
 _POINTERS = ("type", "id", "name")
 """A block that has only keys that end in these points to something, and has no content."""
@@ -48,7 +57,12 @@ def _is_blank(message: Message) -> bool:
 
 
 def _is_known(part: Opaque) -> bool:
-    return part.provider in PROVIDERS and PROVIDERS[part.provider].knows(part)
+    provider = PROVIDERS.get(part.provider)
+    if provider is None or not provider.knows(part):
+        return False
+    signs = provider.signs
+    shapes = signs.blocks.shapes if isinstance(signs.blocks, Tagged) else {}
+    return signs.server_blocks is None or part.kind in signs.server_blocks or part.kind in shapes
 
 
 def _in_parts(parts: tuple[Part, ...]) -> Iterator[str]:
@@ -76,13 +90,22 @@ def _keys(form: Form | None, *, is_empty: bool) -> list[str]:
 
 def unread_keys(values: Mapping[str, Any], *, is_empty: bool) -> list[str]:
     """The keys among `values`, which no importer reads, that hold content: by their name or, if nothing else of the
-    message or part does (`is_empty`), by a text of several words."""
+    message or part does (`is_empty`), by a text of several words or by a key for content inside."""
     return [
         key
         for key, value in values.items()
         if value not in (None, "", [], {}, False)
-        and (key.rpartition(".")[2] in _CONTENT or (is_empty and any(" " in text for text in strings_in(value))))
+        and (key.rpartition(".")[2] in _CONTENT or (is_empty and _says(value)))
     ]
+
+
+def _says(value: Any) -> bool:
+    """Whether a value has a text of several words, or a key for content."""
+    if isinstance(value, dict):
+        return any(key in _CONTENT or _says(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return any(map(_says, value))
+    return isinstance(value, str) and " " in value
 
 
 def _extras(delta: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:

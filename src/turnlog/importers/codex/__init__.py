@@ -67,12 +67,13 @@ IMPORTER = Codex()
 
 
 def _entries_of(file: Transcript) -> list[RolloutLine]:
-    """The lines in the shape of new rollouts, without items that were written twice (same time, same content)."""
+    """The lines in the shape of new rollouts, without items and usage written twice (same time, same content)."""
     entries: list[RolloutLine] = []
     timed: dict[tuple[str, str], list[RolloutLine]] = {}
     for line in file.objects("rollout line"):
         entry = _entry(line.number, line.value)
-        if entry.kind == "response_item" and str(entry.time)[:1].isdigit():
+        is_usage = entry.kind == "event_msg" and entry.payload.get("type") == "token_count"
+        if (entry.kind == "response_item" or is_usage) and str(entry.time)[:1].isdigit():
             alike = timed.setdefault((str(entry.time), str(entry.payload.get("call_id"))), [])
             same = next((other for other in alike if other.payload == entry.payload), None)
             if same is not None:

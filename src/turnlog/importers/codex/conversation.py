@@ -174,6 +174,7 @@ class _Rollout:
             self.events.is_copy = number < copied
             handler = handlers.get(entry.kind)
             if handler is None:
+                self.log.left_unread(entry.line, "", entry.payload, is_empty=False, of=f"a line of type {entry.kind!r}")
                 self.log.note(entry.kind, entry.payload)
             else:
                 handler(entry)
@@ -264,6 +265,8 @@ class _Rollout:
         shown = [message for item in replacing for message in self._replacing(item, entry.line)]
         detail = without(entry.payload, ("replacement_history",))
         summary = word(entry.payload.get("message"))
+        if not (shown or summary):
+            self.log.left_unread(entry.line, "", entry.payload, is_empty=True, of="a compaction")
         if last <= self.compacted or not (shown or summary):
             self.log.note("compacted", entry.payload)
             return

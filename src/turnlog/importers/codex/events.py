@@ -9,6 +9,7 @@ from typing import Any
 
 from ...log.messages import Outcome
 from ...log.records import Approval, ToolFinished, ToolStarted, UsageRecord
+from ...log.usage import tokens_billed
 from ...providers.openai_responses import PROVIDER
 from ..drafting import Drafting, billed
 from ..file_changes import hunks_of, is_patch
@@ -94,6 +95,10 @@ class CodexEvents:
         self.log.echo(kind, _ECHOES[kind])
         said = text.strip() if isinstance(text, str) else None
         if said is None or not (said in self.said or any(said in item for item in self.said)):
+            if said:
+                self.log.left_unread(
+                    self.line, "", payload, is_empty=True, of=f"an event {kind!r}, which no item repeats"
+                )
             self._noted(payload)
             return
         extras = {key: value for key, value in payload.items() if key not in _ECHO_EXTRAS and not is_empty(value)}
@@ -107,6 +112,9 @@ class CodexEvents:
         equal."""
         last = within(payload, "info", "last_token_usage")
         totals = within(payload, "info", "total_token_usage")
+        if not isinstance(last, dict) and isinstance(totals, dict):
+            before = mapping(self.totals)
+            last = {key: tokens_billed(totals.get(key)) - tokens_billed(before.get(key)) for key in _USAGE.values()}
         if not isinstance(last, dict) or (totals is not None and totals == self.totals):
             self.log.note_changes("rate_limits", {"rate_limits": payload.get("rate_limits")})
             return

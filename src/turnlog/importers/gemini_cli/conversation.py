@@ -198,7 +198,8 @@ _CANCELLED = "Request cancelled."
 _IGNORED = ("<session_context>", "<hook_context>")
 """The beginnings of messages that gemini-cli itself writes as the user."""
 
-_USER_KEYS = frozenset({"id", "timestamp", "type", "content"})
+_PLACE = frozenset({"id", "timestamp", "type"})
+_USER_KEYS = _PLACE | {"content"}
 _ANSWER_KEYS = _USER_KEYS | {"toolCalls", "thoughts", "tokens", "model"}
 _THOUGHT = frozenset({"subject", "description"})
 
@@ -253,6 +254,8 @@ class _Session:
             self.summary = summary
             if not entry.line:
                 del facts["summary"]
+        if entry.is_header and all(each.kind == "header" for each in self.entries):
+            self.log.left_unread(entry.line, entry.place, facts, is_empty=True, of="a session without messages")
         self.log.note_changes("session", facts)
 
     def _hide(self, entry: GeminiEntry) -> None:
@@ -285,6 +288,9 @@ class _Session:
         text = "\n".join(_texts(record.get("content")))
         topic = record["type"] or "unknown"
         left = _USER_KEYS - {"id"} if topic in _NOTICES and text else frozenset({"timestamp", "type"})
+        unknown = topic not in _NOTICES
+        rest, of = without(record, _PLACE if unknown else _USER_KEYS), f"a message of type {topic!r}"
+        self.log.left_unread(entry.line, entry.place, rest, is_empty=unknown, of=of)
         self.log.note(topic, without(record, left), text)
         if text.startswith(_CANCELLED):
             self._cancelled(text)
@@ -346,11 +352,14 @@ class _Session:
         if not entry.again:
             self._usage(record.get("tokens"), model)
             rest = _unread(record, content)
-            is_empty = "content" not in record and not calls
+            is_empty = "content" not in record
             self.log.left_unread(entry.line, entry.place, rest, is_empty=is_empty)
+            if any(" " in text for text in strings_in(rest.get("thoughts"))):
+                self.log.left_unread(entry.line, entry.place, {"thinking": rest["thoughts"]}, is_empty=False)
             for call in calls:
-                if "args" not in call:
-                    self.log.left_unread(entry.line, entry.place, without(call, CALL_KEYS), is_empty=True)
+                if "args" not in call or "result" not in call:
+                    unread = without(call, CALL_KEYS)
+                    self.log.left_unread(entry.line, entry.place, unread, is_empty=True, of="a tool call")
             self._rest(rest, entry)
         results = [judged(message, self.calls, self.log) for message in messages[1:]]
         for message in results:

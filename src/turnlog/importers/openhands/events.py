@@ -109,6 +109,8 @@ class OpenHandsEvents:
         text = next((text for text in [*texts, event.get("message")] if isinstance(text, str) and text), "")
         urls = [url for url in items(args.get("image_urls")) if isinstance(url, str)]
         if not text and not urls:
+            left = {**without(event, _RECORDED_OF_ACTION), **args}
+            self.log.left_unread(0, self._source(own), left, is_empty=True)
             self._noted(event, str(event.get("action")))
             return
         by_program = event.get("source") == "environment"
@@ -169,6 +171,9 @@ class OpenHandsEvents:
         call_id = event_id(metadata.get("tool_call_id")) or f"event-{own}"
         name = metadata.get("function_name")
         thought = args.get("thought")
+        if not isinstance(event.get("args"), dict):
+            left = without(event, (*_RECORDED_OF_ACTION, "message"))
+            self.log.left_unread(0, self._source(own), left, is_empty=True, of="a tool call")
         function = {
             "name": name if isinstance(name, str) else str(event.get("action")),
             "arguments": compact_json(without(args, ("thought",))),
@@ -210,6 +215,9 @@ class OpenHandsEvents:
         message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return
+        if "content" not in event:
+            left = without(event, (*_RECORDED_OF_OBSERVATION, "message"))
+            self.log.left_unread(0, self._source(own), left, is_empty=True, of="a tool result")
         outcome = _outcome(event, kind, extras)
         if kind == "user_rejected":
             record = self.log.call_record(call_id)

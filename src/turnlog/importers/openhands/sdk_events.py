@@ -34,6 +34,7 @@ COUNTS = {
 
 _ENVELOPE = frozenset({"id", "timestamp", "kind", "source"})
 _SAID = frozenset({"thought", "tool_call", "tool_name", "tool_call_id", "llm_response_id"})
+_CALL = frozenset({"id", "type", "name", "origin"})
 _THINKING = frozenset({"reasoning_content", "thinking_blocks", "responses_reasoning_item"})
 
 
@@ -70,7 +71,7 @@ class SdkEvents:
                 self._batches.setdefault(_batch(line), []).append(line.value)
         for line in lines:
             self.log.at(line.value.get("timestamp"))
-            handlers.get(line.value["kind"], self._noted)(line)
+            handlers.get(line.value["kind"], self._unknown)(line)
 
     def _say(self, message: Message | None, line: Line, response_id: Any = "") -> int:
         """Record a message; returns its number, 0 if there is no message."""
@@ -108,6 +109,9 @@ class SdkEvents:
                 wire[key] = llm_message[key]
         message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), llm_message)
         self._say(message, line, event.get("llm_response_id"))
+        if not content and not calls:
+            left_out = {**without(event, (*_ENVELOPE, "llm_message")), **without(llm_message, (*wire, *_THINKING))}
+            self.log.left_unread(line.number, "", left_out, is_empty=True)
         known = texts_of(message)
         left = without(llm_message, (*wire, *_THINKING))
         self._rest(line, {"llm_message": left, "role": None}, known)
@@ -128,10 +132,19 @@ class SdkEvents:
             message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), event)
             self._drafted[key] = self._say(message, line, event.get("llm_response_id"))
             for one in batch:
+                self._report_unread_call(one, line)
                 self._said[word(one.get("tool_call_id"))] = texts_of(message)
         known = self._said.get(word(event.get("tool_call_id")), [])
         # If the model's answer could not be read, all of the event is kept.
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if known else {}, known)
+
+    def _report_unread_call(self, event: Mapping[str, Any], line: Line) -> None:
+        """Report arguments in another place than those of calls and actions."""
+        fields = mapping(event.get("tool_call"))
+        function = mapping(fields.get("function")) or fields
+        if not isinstance(function.get("arguments"), str) and "action" not in event:
+            left = {**without(function, _CALL), **without(event, _ENVELOPE | _SAID | _THINKING)}
+            self.log.left_unread(line.number, "", left, is_empty=True, of="a tool call")
 
     def _with_thinking(self, message: Message | None, event: Mapping[str, Any]) -> Message | None:
         """The message with its thinking put first, signed or encrypted as the provider returned it."""
@@ -168,6 +181,8 @@ class SdkEvents:
                 content = other
         if not content and seen is not None:
             content = compact_json(seen)
+        if not content:
+            self.log.left_unread(line.number, "", without(event, _ENVELOPE), is_empty=True, of="a tool result")
         wire = {"role": "tool", "tool_call_id": call_id, "content": content or ""}
         message = read_message(PROVIDER, wire, self.log, line.number)
         if message is not None:
@@ -208,6 +223,11 @@ class SdkEvents:
             if any(grown.values()) and min(grown.values()) >= 0:
                 model = word(total.get("model") or within(metrics, "model_name"))
                 self.log.add(UsageRecord(PROVIDER.name, model, Usage(**grown), {"usage_id": usage_id, **total}))
+
+    def _unknown(self, line: Line) -> None:
+        left, kind = without(line.value, _ENVELOPE), line.value["kind"]
+        self.log.left_unread(line.number, "", left, is_empty=False, of=f"an event of kind {kind!r}")
+        self._noted(line)
 
     def _noted(self, line: Line) -> None:
         self.log.note(line.value["kind"], without(line.value, ("kind", "timestamp")))

@@ -95,13 +95,21 @@ class _Session:
             "custom_message": self._custom_message,
             "session_info": self._named,
         }
+        first_of: dict[str, Line] = {}
         for line in self.lines:
             entry, before = line.value, self.log.last
+            own = word(entry.get("id"))
+            if own and first_of.setdefault(own, line).value == entry and first_of[own] is not line:
+                self.log.warn(line.number, f"left out: repeats line {first_of[own].number}", "nothing")
+                continue
             self.log.at(entry.get("timestamp"))
             self._go_back(entry, line.number)
             kind = word(entry.get("type")) or "unknown"
             handler = handlers.get(kind)
             if handler is None:
+                if kind not in _ENTRIES:
+                    of = f"an entry of type {kind!r}"
+                    self.log.left_unread(line.number, "", without(entry, _PLACE), is_empty=False, of=of)
                 self.log.note(kind, without(entry, _PLACE))
             else:
                 handler(line)

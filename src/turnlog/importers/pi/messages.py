@@ -14,10 +14,13 @@ from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, Too
 from ...log.records import UsageRecord
 from ...log.usage import Usage
 from ..drafting import Drafting, billed
-from ..json_values import items, mapping, objects, word
+from ..json_values import items, mapping, objects, without, word
 
 CUT_SHORT = frozenset({"aborted", "error"})
 """Stop reasons of incomplete answers."""
+
+_RESULT_KEYS = frozenset({"role", "toolCallId", "toolName", "isError", "timestamp", "details"})
+_CALL_KEYS = frozenset({"type", "id", "name", "thoughtSignature"})
 
 _APIS = {
     "anthropic-messages": "anthropic",
@@ -106,6 +109,8 @@ def _bash(wire: Mapping[str, Any], log: Drafting) -> Message | None:
 
 def _result(wire: Mapping[str, Any], log: Drafting, line: int) -> Message:
     content = wire.get("content")
+    if not _is_content(content):
+        log.left_unread(line, "", without(wire, _RESULT_KEYS), is_empty=True, of="a tool result")
     found = _parts(content, "", log, line) if _is_content(content) else ()
     result = ToolResult(
         call_id=_call_id(wire.get("toolCallId")),
@@ -122,6 +127,8 @@ def _parts(content: Any, provider: str, log: Drafting, line: int) -> tuple[Part,
     parts: list[Part] = []
     for block in content:
         part = _part(block, provider, log) if isinstance(block, dict) else None
+        if isinstance(part, ToolCall) and "arguments" not in block:
+            log.left_unread(line, "", without(block, _CALL_KEYS), is_empty=True, of="a tool call")
         if part is None:
             log.unreadable(line, "a content block", block)
         else:
