@@ -259,6 +259,29 @@ def test_blocks_of_servers_like_openai_give_no_warning(kind: str) -> None:
     assert session.warnings == ()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"model": "m", "input": [{"role": "bot", "content": "Hi"}]},
+        {"model": "m", "input": [{"role": "user", "content": "Hello"}, {"role": "model", "content": "Hi"}]},
+        {"contents": [{"role": "bot", "parts": [{"text": "Hi"}]}]},
+    ],
+)
+def test_a_role_that_nobody_knows_is_told(value: dict[str, Any]) -> None:
+    """What a model said would stand as what the user said, in silence."""
+    wires = value.get("input") or value["contents"]
+    (session,) = read_file(json.dumps(value).encode())
+    said = f"not read: the role {wires[-1]['role']!r}: the message is taken for the user's"
+    assert [one.message.partition(": ")[2] for one in session.warnings] == [said]
+
+
+@pytest.mark.parametrize("role", ["user", "User", "developer", "system", "assistant"])
+def test_known_roles_give_no_warning(role: str) -> None:
+    """Roles are written in several ways."""
+    (session,) = read_file(json.dumps({"model": "m", "input": [{"role": role, "content": "Hi"}]}).encode())
+    assert session.warnings == ()
+
+
 # -- counted once --------------------------------------------------------------------------------
 
 
@@ -304,3 +327,12 @@ def test_entries_of_pi_that_were_written_twice_are_read_once() -> None:
     assert session.drafts == read_file(jsonl(lines))[0].drafts
     assert [(one.line, one.lost) for one in session.warnings] == [(5, "nothing"), (6, "nothing"), (7, "nothing")]
     assert usages(jsonl([*lines, *lines[1:]])) == [Usage(input=5, output=2)]
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": 5}, {"input_tokens": 5, "output_tokens": None}])
+def test_a_bill_of_claude_code_without_a_figure_is_a_minimum(usage: dict[str, Any]) -> None:
+    """The Messages API always says both figures; read as 0, a missing one made a total that is too small."""
+    answer = {"id": "m", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn"}
+    message = {**answer, "content": [{"type": "text", "text": "Bergen."}], "usage": usage}
+    line = {"type": "assistant", "uuid": "a", "parentUuid": None, "isSidechain": False, "sessionId": "s"}
+    assert usages(jsonl([{**line, "message": message}])) == [Usage(input=5, incomplete=True)]

@@ -331,3 +331,12 @@ def test_usage_that_says_nothing_takes_no_other_away() -> None:
         assert (reply.usage, reply.raw_usage) == (Usage(input=10, output=2), said)
     grown = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
     assert assembled([*answer, {"model": "m", "choices": [], "usage": grown}]).usage == Usage(input=10, output=3)
+
+
+def test_usage_that_groq_has_in_its_own_key_is_read() -> None:
+    """Groq's streams have it there unless it is asked for: an answer would have no bill."""
+    assembler = PROVIDER.assembler()
+    usage = {"prompt_tokens": 5, "completion_tokens": 2}
+    assembler.feed({"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}]})
+    assembler.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "x_groq": {"usage": usage}})
+    assert (assembler.reply().usage, assembler.reply().raw_usage) == (Usage(input=5, output=2), usage)

@@ -43,7 +43,19 @@ def unread(message: Message) -> list[str]:
         return [f"{named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
     if keys := _keys(message.form, is_empty=not message.parts):
         found.append(f"{named(keys)} of a message")
+    if role := _unknown_role(message):
+        found.append(f"the role {role!r}: the message is taken for the user's")
     return found
+
+
+def _unknown_role(message: Message) -> str:
+    """The role of a message that was taken for the user's because no one knows it; "" if it is the user's."""
+    given = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
+    role = given.get("role") if isinstance(given, dict) else None
+    has_results = any(isinstance(part, ToolResult) for part in message.parts)
+    if message.role != "user" or has_results or not isinstance(role, str) or role.lower() == "user":
+        return ""
+    return role
 
 
 def is_hollow(message: Message) -> bool:

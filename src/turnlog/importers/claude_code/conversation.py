@@ -270,7 +270,8 @@ class _Conversation:
         if usage is None:
             self.log.note("usage", raw)
         else:
-            usage = replace(usage, incomplete=usage.incomplete or _is_placeholder(step))
+            unknown = raw.get("input_tokens") is None or raw.get("output_tokens") is None
+            usage = replace(usage, incomplete=usage.incomplete or unknown or _is_placeholder(step))
             answer = word(wire.get("id"))
             self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw, response_id=answer))
 

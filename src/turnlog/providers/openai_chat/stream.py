@@ -11,6 +11,7 @@ from ..error_bodies import error_chunk, error_text
 from ..protocol import Delta, Reply
 from ..schema import check_types
 from ..sdk_objects import plain
+from ..spelling import inner
 from .response import first_choice, read_answer, usage_of
 from .schema import DELTA, REASONING_FIELDS
 
@@ -42,11 +43,14 @@ class StreamAssembler:
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
         self._error = self._error or error_chunk(data) or error_text(data.get("error"))
-        if data.get("usage") is not None:
-            usage = usage_of(data["usage"])
+        raw = data.get("usage")
+        if raw is None:
+            raw = inner(data, "x_groq").get("usage")
+        if raw is not None:
+            usage = usage_of(raw)
             # Some servers end with an empty usage.
             if self._usage is None or usage not in (None, Usage(), Usage(incomplete=True)):
-                self._raw_usage, self._usage = data["usage"], usage
+                self._raw_usage, self._usage = raw, usage
         choice = first_choice(data)
         if choice is None:
             return []
