@@ -38,7 +38,6 @@ ERRORS: dict[str, dict[str, Any]] = {
     "event type": {"event_type": "error", "message": "slow down"},
     "status": {"status": "error", "message": "slow down"},
     "error_msg": {"error_code": 17, "error_msg": "slow down"},
-    "only that it is one": {"error": True, "message": "slow down"},
     "Bedrock": {"throttlingException": {"message": "slow down"}},
     "AWS": {"Message": "slow down"},
     "Cloudflare": {"success": False, "errors": [{"code": 1, "message": "slow down"}], "messages": [], "result": None},
@@ -87,6 +86,7 @@ def test_an_error_within_an_answer_leaves_what_came_before_it(name: str, shape: 
 @pytest.mark.parametrize(
     "chunk",
     [
+        {"error": True, "message": "slow down"},
         {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "slow down"}},  # MiniMax
         {"title": "Too many", "status": 429, "detail": "slow down", "type": "about:blank"},  # RFC 9457
     ],
