@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,41 @@ def test_what_is_nearly_a_url_is_refused_with_the_right_spelling(home: Path, pla
             use(place)
         assert f"did you mean {right}" in str(caught.value) and "hunter2" not in str(caught.value)
     assert not list(Path().iterdir())
+
+
+_UNLIKE = {
+    ":memory: ": "white space",
+    "log.db ": "white space",
+    "files: log": "white space",
+    "sqlite:///log.db\n": "white space",
+    "logs/": "names a folder; .* files:logs/",
+    "sqlite:///logs/": "names a folder",
+    "$HOME/log.db": "begins with a variable",
+    "files:${DATA}/log": "begins with a variable",
+    "%APPDATA%\\log.db": "begins with a variable",
+    r"C:\Users\ann\log.db": "path on Windows",
+    "C:/Users/ann/log.db": "path on Windows",
+    r"\\server\share\log.db": "path on Windows",
+}
+"""What is hardly meant as the path of a new store, and what is said of it."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="paths of this system are paths")
+@pytest.mark.parametrize(("place", "why"), _UNLIKE.items(), ids=list(_UNLIKE))
+def test_a_path_for_a_shell_or_another_system_makes_no_file(home: Path, place: str, why: str) -> None:
+    """A conversation that was to be in memory is in a file named `:memory: `; or a store is in a folder named `$HOME`,
+    where nobody looks."""
+    for open_it in (open_store, lambda place: turnlog.open("s", store=place)):
+        with pytest.raises(InputError, match=rf"^store: .*{why}"):
+            open_it(place)
+    assert not list(Path().iterdir())
+
+
+def test_a_store_of_an_unlikely_name_that_is_there_is_opened(home: Path) -> None:
+    """A store with a name that is no longer given, whose conversations nobody can read any more."""
+    open_store("log.db").close()
+    Path("log.db").rename("$log.db ")
+    assert open_store("$log.db ").sessions() == []
 
 
 @given(

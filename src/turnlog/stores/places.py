@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -87,6 +88,9 @@ _NEAR = {  # what a word before a colon may be meant for, and how that is spelle
 }
 _CLOSE = 0.8
 """How like one of these words another has to be to be taken for it."""
+_ENDS_OF_FOLDERS = tuple(filter(None, (os.sep, os.altsep)))
+_VARIABLE = re.compile(r"\$\w|\$\{|%\w+%")
+_ON_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
 
 def open_store(
@@ -159,7 +163,8 @@ def _kept(
 def local_path(path_or_url: str | Path) -> Path | None:
     """The file or folder of a store, a leading `~` being the home folder; None for `:memory:` and for other URLs.
 
-    Raises InputError if the name is empty, cannot be the name of a file, or is nearly the URL of a store.
+    Raises InputError if the name is empty, cannot be the name of a file, is nearly the URL of a store, or is that of a
+    new file whose path was meant for a shell or for another system.
     """
     place = str(path_or_url)
     _check_spelling(place)
@@ -170,6 +175,7 @@ def local_path(path_or_url: str | Path) -> Path | None:
     else:
         if "://" in place or place == _MEMORY:
             return None
+        url = ""
     if not place:
         raise InputError("store: the name is empty; give a file, or a folder after files:")
     if "\0" in place:
@@ -178,6 +184,8 @@ def local_path(path_or_url: str | Path) -> Path | None:
         os.fsencode(place)
     except UnicodeEncodeError as error:
         raise InputError(f"store: {path_or_url!r} contains characters that file names cannot have here") from error
+    if not os.path.lexists(place) and (wrong := _unlike_a_path(place, of_file=url not in _FILES_URLS)):
+        raise InputError(f"store: {place!r} {wrong}")
     try:
         path = from_home(place)
     except InputError as error:
@@ -203,6 +211,20 @@ def _check_spelling(place: str) -> None:
             f"store: {shown!r} is not a place of a store; did you mean {_NEAR[near[0]].format(name or 'NAME')}? (To "
             f"name a file that begins with {f'{word}:'!r}, put ./ before it.)"
         )
+
+
+def _unlike_a_path(place: str, *, of_file: bool) -> str:
+    """Why this is hardly meant as the path of a new store: taken for one, it would make a file of that name. "" if
+    nothing is wrong."""
+    if place != place.strip():
+        return "begins or ends with white space, which is no part of a store's name: take it away"
+    if of_file and place.endswith(_ENDS_OF_FOLDERS):
+        return f"names a folder; name the store's file in it, or write files:{place} for a folder of JSON Lines"
+    if _VARIABLE.match(place):
+        return "begins with a variable, which is not replaced here: write the path itself; ~ is the home folder"
+    if os.name != "nt" and _ON_WINDOWS.match(place):
+        return "is a path on Windows, and would be the name of a file here: write a path of this system"
+    return ""
 
 
 def make_parents(path_or_url: str | Path) -> None:
