@@ -577,6 +577,14 @@ def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
             "variable TURNLOG_SAVE_HISTROY is set, but turnlog has no such setting; did you mean TURNLOG_SAVE_HISTORY?",
         ),
         (
+            "TURNLOG_HISTORY_SAVE_HISTORY",
+            "false",
+            "HISTORY_SAVE_HISTORY is set, but turnlog has no such setting; did you mean TURNLOG_SAVE_HISTORY?",
+        ),
+        ("TURNLOG_HISTORY_MAX_SIZE", "1000", "did you mean TURNLOG_MAX_HISTORY_TURNS?"),
+        ("TURNLOG_HISTORY", "{save_history = false}", "did you mean TURNLOG_SAVE_HISTORY?"),
+        ("TURNLOG_MAXSIZE", "1000", "did you mean TURNLOG_MAX_DISK?"),
+        (
             "TURNLOG_Save_History",
             "0",
             "variable TURNLOG_Save_History is set, but turnlog has no such setting; did you mean TURNLOG_SAVE_HISTORY?",

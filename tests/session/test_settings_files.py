@@ -241,6 +241,27 @@ def test_no_file_is_passed_over(names: set[str], is_link: bool) -> None:
     assert [name for name in expected if str(own / name) not in str(raised.value)] == []
 
 
+@pytest.mark.parametrize("name", ["turnlog.json", ".turnlog.toml", ".turnlog.yaml", ".turnlog.yml"])
+def test_a_file_that_is_nearly_a_projects_is_named(folder: Path, name: str) -> None:
+    """`save_history = false` in a hidden file, which does nothing; or a store's own `turnlog.json` is taken for one."""
+    Path(name).write_text("{}")
+    with pytest.raises(InputError, match=rf"{name} is not read: write its settings to .*turnlog\.toml"):
+        turnlog.load_settings()
+    Path(name).unlink()
+    turnlog.stores.open_store("files:.").close()
+    assert Path("turnlog.json").exists() and turnlog.load_settings().save_history
+
+
+@pytest.mark.parametrize("name", ["turnlog.toml", "turnlog.yaml"])
+def test_the_name_of_a_projects_file_is_not_that_of_the_users(folder: Path, name: str) -> None:
+    """The user's settings under the name that a project's file has, which do nothing."""
+    own = user_file()
+    own.parent.mkdir(parents=True, exist_ok=True)
+    (own.parent / name).write_text("")
+    with pytest.raises(InputError, match=rf"{name} is not read: write its settings to .*config\.toml"):
+        turnlog.load_settings()
+
+
 def test_two_files_of_a_project_are_refused(folder: Path) -> None:
     """A project's second file is passed over."""
     Path("turnlog.yaml").write_text("strategy: mask")

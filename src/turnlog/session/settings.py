@@ -31,12 +31,15 @@ VARIABLE = "TURNLOG_CONFIG"
 
 _ENDINGS = (".toml", ".yaml", ".yml")
 _YAML = _ENDINGS[1:]
+_PROJECTS = tuple(f"turnlog{ending}" for ending in _ENDINGS)
+_NEAR_PROJECTS = ("turnlog.json", *(f".{name}" for name in _PROJECTS))
 _ROOM = 300  # characters of what a parser says
 
 
 def user_file(environment: Mapping[str, str] | None = None) -> Path:
     """The user's file: what TURNLOG_CONFIG names, else `config.toml` or `config.yaml` in the user's configuration
-    folder. Raises InputError if several are there, and if the user of `~user` does not exist."""
+    folder. Raises InputError if several are there, or one that is not read, and if the user of `~user` does not
+    exist."""
     named = (os.environ if environment is None else environment).get(VARIABLE)
     try:
         if named:
@@ -44,23 +47,20 @@ def user_file(environment: Mapping[str, str] | None = None) -> Path:
     except RuntimeError as error:
         raise InputError(f"{VARIABLE}: {named!r} names the home folder of a user that does not exist") from error
     folder = config_folder()
-    unread = folder / "config.json"
-    if is_there(unread):
-        raise InputError(f"{unread} is not read: write its settings to {folder / 'config.toml'} and delete it")
-    return _only(folder, "config") or folder / "config.toml"
+    return _only(folder, "config", ("config.json", *_PROJECTS)) or folder / "config.toml"
 
 
 def project_file(folder: Path | None = None) -> Path | None:
     """The file of the project that `folder` (None: the working directory) belongs to: `turnlog.toml` or `turnlog.yaml`
     in it, or in the nearest folder above it, up to the top of its Git working tree. Raises InputError if a folder has
-    several."""
+    several, or one that is not read."""
     try:
         start = Path.cwd() if folder is None else folder.absolute()
     except FileNotFoundError:  # the working directory was deleted
         return None
     above = [start, *start.parents]
     top = next((n for n, each in enumerate(above) if is_there(each / ".git")), 0)
-    return next((path for each in above[: top + 1] if (path := _only(each, "turnlog"))), None)
+    return next((path for each in above[: top + 1] if (path := _only(each, "turnlog", _NEAR_PROJECTS))), None)
 
 
 def read_file(path: Path, why: str = "") -> dict[str, Any]:
@@ -79,9 +79,13 @@ def read_file(path: Path, why: str = "") -> dict[str, Any]:
         raise InputError(f"{path}: no {'YAML' if is_yaml else 'TOML'}: {said}") from error
 
 
-def _only(folder: Path, name: str) -> Path | None:
+def _only(folder: Path, name: str, unread: Iterable[str]) -> Path | None:
     """The file of that name in a folder, whatever its ending. A link counts even if it leads to nothing: what was meant
-    to be read must not be passed over."""
+    to be read must not be passed over, and neither must files of the names `unread`, which are errors. (A folder with
+    sessions is a store, whose `turnlog.json` is no configuration.)"""
+    for near in unread:
+        if is_there(path := folder / near) and not is_there(folder / "sessions"):
+            raise InputError(f"{path} is not read: write its settings to {folder / name}.toml and delete it")
     found = [path for ending in _ENDINGS if os.path.lexists(path := folder / f"{name}{ending}")]
     if len(found) > 1:
         raise InputError(f"{' and '.join(map(str, found))} are both there: keep one of them, with the settings of both")
@@ -130,6 +134,19 @@ _IN_TABLE = {"max_size": "max_history_turns", "save_history": "save_history", _S
 """The keys of the table `[history]`, as other programs have it, and which settings they are."""
 _DISK, _OLD_DISK = "max_disk", "max_size"
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def _variable(key: str) -> str:
+    return f"{_PREFIX}{key.upper()}"
+
+
+_MEANT = {
+    **{_variable(key): _variable(key) for key in keys()},
+    _variable(_OLD_DISK): _variable(_DISK),
+    _variable(_TABLE): _variable("save_history"),
+    **{_variable(f"{_TABLE}_{name}"): _variable(key) for name, key in _IN_TABLE.items()},
+}
+"""What a variable may be spelled like, and which one is meant."""
 
 
 class Loaded(Struct, frozen=True):
@@ -300,9 +317,9 @@ def _variables(environment: Mapping[str, str]) -> _Place:
     """What the environment says. An empty variable says nothing."""
     for name in unknown_variables(environment):
         capitals = name.upper()
-        near = difflib.get_close_matches(capitals, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85)
+        near = difflib.get_close_matches(capitals, _MEANT, 1, 0.85)
         if capitals in _known_variables() or near:
-            meant = capitals if capitals in _known_variables() else near[0]
+            meant = capitals if capitals in _known_variables() else _MEANT[near[0]]
             raise InputError(
                 f"the environment variable {name} is set, but turnlog has no such setting; did you mean {meant}?"
             )
