@@ -67,7 +67,22 @@ def test_labels_go_along(store: Store, tmp_path: Path) -> None:
     assert names(store, user="ann") == names(target, user="ann") == ["fork", "s", "saved"]
 
 
-@pytest.mark.parametrize("labels", [{"user": 5}, {1: "a"}, "user", ["a"]])
+@pytest.mark.parametrize("where", ["", (), [], False, 0, {"": ""}, {"": "ann"}, {"user": None}, "user=ann"], ids=repr)
+def test_only_none_and_an_empty_dict_ask_for_all_sessions(store: Store, where: Any) -> None:
+    """A service that passes on an empty text, and lists the sessions of all users."""
+    turnlog.open("s", store=store, labels={"user": "ann"}).close()
+    uses: list[Callable[[], object]] = [
+        lambda: store.sessions(where=where),
+        lambda: store.search("x", where=where),
+        lambda: turnlog.recall_tool("openai-chat", where=where),
+    ]
+    for use in uses:
+        with pytest.raises(InputError, match=r"^where|label"):
+            use()
+    assert [info.id for info in store.sessions(where={})] == [info.id for info in store.sessions()] == ["s"]
+
+
+@pytest.mark.parametrize("labels", [{"user": 5}, {1: "a"}, "user", ["a"], {"": "a"}])
 def test_labels_are_texts(labels: Any) -> None:
     """A value that is found by no search; or a session that is made although its labels cannot be set."""
     store = MemoryStore()

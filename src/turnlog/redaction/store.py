@@ -13,7 +13,7 @@ from ..errors import InputError, SessionNotFound
 from ..log.messages import sha256_hex, unchanged
 from ..log.records import Body, Decision, Note, Record
 from ..log.store import Draft, Hit, Problem, SessionInfo, Store
-from ..stores.labels import LABELS, labels_given
+from ..stores.labels import LABELS, where_given
 from ..stores.search import Search
 from ..stores.wrapper import StoreWrapper
 from .bodies import redacted, redacted_bytes
@@ -162,7 +162,7 @@ class RedactingStore(StoreWrapper):
         return found
 
     def _without_secrets(self, where: Mapping[str, str] | None) -> Mapping[str, str] | None:
-        given = labels_given(where or {}, "where")
+        given = where_given(where)
         clean = redacted(Note(LABELS, "", given), self.redactor)[0].data
         if clean != given:
             names = " and ".join(repr(name) for name in given if clean.get(name, given[name]) != given[name])

@@ -15,7 +15,7 @@ from ..log.store import RecordStore, Store
 from ..memory.fold import KINDS, Memory
 from ..memory.recall import quoted, recall
 from ..redaction import has_mark
-from ..stores.labels import labels_given, labels_of
+from ..stores.labels import labels_of, where_given
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
 from .read_back import declaration
@@ -86,7 +86,7 @@ def recall_tool(provider: str, model: str = "", *, where: Mapping[str, str] | No
     """The declaration of `turnlog.session.RECALL` as a provider's request has it, an element of its `tools`. `where` is
     what `Session.answer_recall` will be given: if it names labels, the declaration does not speak of all sessions. No
     label is in it."""
-    if not labels_given(where or {}, "where"):
+    if not where_given(where):
         return declaration(RECALL, provider, model)
     description = RECALL.description.replace("Search all earlier sessions", _OF_SOME)
     return declaration(replace(RECALL, description=description), provider, model)
@@ -119,7 +119,7 @@ def recalled_for(
     """The text that answers a call of `RECALL` in a session, and whether the call could be answered. The sessions
     searched are those with the same value of the label `owner`; with `where`, those with these labels. The session
     itself is left out. Raises InputError for a call of another tool."""
-    labels_given(where or {}, "where")
+    where_given(where)
     if not isinstance(call, ToolCall):
         raise InputError(f"call must be a ToolCall, one of `Answer.tool_calls`, not {type(call).__name__}")
     if call.name != RECALL.name:

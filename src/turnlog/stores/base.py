@@ -42,7 +42,7 @@ from ..log.store import (
 from .billing import billed_once
 from .blobs import BlobCheck, Put, is_blob_name, named, unused, whole_blob
 from .damaged import damage_of_rows, decoded, past_damage
-from .labels import KnownLabels, labels_given
+from .labels import KnownLabels, where_given
 from .leases import FolderLocks, Lease, LocalLocks, unowned
 from .records import (
     check_expected,
@@ -271,9 +271,9 @@ class BaseStore(Store):
         return self._find(session_id).info
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
+        asked = where_given(where)
         logs = sorted(self._living(), key=lambda log: (log.info.updated, log.key), reverse=True)
-        if where:
-            asked = labels_given(where, "where")
+        if asked:
             keys = set(self._labels.matching(self, [(log.key, log.info) for log in logs], asked))
             logs = [log for log in logs if log.key in keys]
         return [log.info for log in logs[:limit]]

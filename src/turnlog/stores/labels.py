@@ -28,7 +28,15 @@ def labels_given(labels: Any, name: str = "labels") -> dict[str, str]:
     """`labels`, if they are names and values of text; else InputError, which names the argument."""
     if not isinstance(labels, Mapping):
         raise InputError(f"{name} must be a dict from name to value, not {type(labels).__name__}")
+    if "" in labels:
+        raise InputError(f"{name}: the name of a label is empty; give every label a name")
     return {text_given("the name of a label", key): text_given(f"label {key}", labels[key]) for key in labels}
+
+
+def where_given(where: Any) -> dict[str, str]:
+    """The labels that the argument `where` asks for, none for None. Raises InputError as `labels_given`: another empty
+    value, such as the text "", must not stand for all sessions."""
+    return {} if where is None else labels_given(where, "where")
 
 
 def newest_labels(records: Iterable[Record]) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Record
 from ..log.store import Hit, Problem
-from .labels import labels_given
+from .labels import where_given
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
 _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
@@ -45,7 +45,7 @@ class Search:
         self.since = (since or "").removesuffix("Z")
         self.until = (until or "").removesuffix("Z")
         self.limit = limit
-        self.where = {} if where is None else labels_given(where, "where")
+        self.where = where_given(where)
         self.damaged: list[Problem] = []
         self._finder = Finder(self.terms)
 

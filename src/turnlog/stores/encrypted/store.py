@@ -22,7 +22,7 @@ from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem,
 from ..base import BaseStore, KeySlot
 from ..blobs import is_blob_name, names_in
 from ..damaged import number_of
-from ..labels import KnownLabels, labels_given
+from ..labels import KnownLabels, where_given
 from ..records import (
     blob_names,
     check_expected,
@@ -286,9 +286,9 @@ class SealedStore(StoreWrapper):
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose encrypted title cannot be read is listed without a title; `verify`
         reports it."""
-        if not where:
+        asked = where_given(where)
+        if not asked:
             return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
-        asked = labels_given(where, "where")
         by_key = {(info.id, card.made): info for info, card in self._readable_cards()}
         keys = self._labels.matching(self, by_key.items(), asked)
         return [replace(info, title=self._title(info)) for info in map(by_key.__getitem__, keys[:limit])]

@@ -40,7 +40,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..blobs import BlobFolder, is_blob_name, unused, whole_blob
 from ..folders import FREE_SOME, advice
-from ..labels import decoded_labels, has_labels, labels_given
+from ..labels import decoded_labels, has_labels, where_given
 from ..leases import FolderLocks
 from ..presence import Durability, check_durability
 from ..records import (
@@ -217,6 +217,7 @@ class FilesStore(BaseStore):
         """See `Store.sessions`. A session whose card is damaged or missing is listed by its file name."""
         self._check_open()
         found = []
+        asked = where_given(where)
         damaged = [SessionInfo(stem.partition("~")[0], "", "", "", 0, 0) for stem in self._folder.without_card()]
         with self._lock:
             for stem in self._folder.stems():
@@ -229,8 +230,8 @@ class FilesStore(BaseStore):
                     self._folder.check_log(stem)
                 except CorruptRecord:
                     damaged.append(SessionInfo(stem.partition("~")[0], "", "", "", 0, 0))
-            if where:
-                found, damaged = self._with_labels(found, labels_given(where, "where")), []
+            if asked:
+                found, damaged = self._with_labels(found, asked), []
         found.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
         return [*(_info(card, tail) for _, card, tail in found), *damaged][:limit]
 

@@ -28,7 +28,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import whole_blob
-from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_given, labels_of
+from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of, where_given
 from ..leases import Lease
 from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
 from ..session_rows import COLUMNS, Segment, SessionRow, new_row
@@ -258,7 +258,8 @@ class PostgresStore(BaseStore):
         return self._database.read(partial(find, session_id=session_id)).info()
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        among = numbers(self._database, self, self._labels, labels_given(where, "where")) if where else None
+        asked = where_given(where)
+        among = numbers(self._database, self, self._labels, asked) if asked else None
         query = _LIST.format("" if among is None else "and no = any(%s)")
         values = (limit,) if among is None else (among, limit)
         found = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())

@@ -32,7 +32,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..labels import KnownLabels, labels_given
+from ..labels import KnownLabels, where_given
 from ..leases import FolderLocks
 from ..presence import Durability, check_durability
 from ..records import check_expected, check_unchanged, fork_point, number_drafts, of_any, row_kind, storable
@@ -258,8 +258,9 @@ class SqliteStore(BaseStore):
             return find(db, session_id).info()
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        among = self._with_labels(labels_given(where, "where")) if where else None
-        query, values = _LIST.format(_AMONG if where else ""), [] if among is None else [str(among)]
+        asked = where_given(where)
+        among = self._with_labels(asked) if asked else None
+        query, values = _LIST.format(_AMONG if asked else ""), [] if among is None else [str(among)]
         with self._database.reading() as db:
             # `limit -1` would sort in another way and take twice as long.
             found = db.execute(query, values) if limit is None else db.execute(f"{query} limit ?", (*values, limit))
