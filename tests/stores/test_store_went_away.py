@@ -227,6 +227,30 @@ def test_a_folder_that_is_gone_is_no_empty_store(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "encrypted"])
+def test_a_folder_that_is_no_store_any_more_takes_no_records(
+    tmp_path: Path, key: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without `turnlog.json` nobody opens the folder, and nobody has the key of an encrypted store any more: what was
+    acknowledged since then is lost."""
+    place = f"files:{tmp_path / 'log'}"
+    store = open_store(place, key=key)
+    filled(store, "s", 2)
+    marker = tmp_path / "log" / "turnlog.json"
+    marker.rename(tmp_path / "elsewhere")
+    for use in (lambda: store.append("s", [said("3")]), lambda: store.create("t")):
+        with pytest.raises(StoreGone, match=r"turnlog\.json was deleted or moved while .*move it back"):
+            use()
+    assert texts(store.read("s")) == ["1", "2"]
+    (tmp_path / "elsewhere").rename(marker)
+    store.append("s", [said("3")])
+    store.close()
+    assert not caplog.records
+    again = open_store(place, key=key)
+    assert texts(again.read("s")) == ["1", "2", "3"]
+    again.close()
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "json"])
 def test_a_file_of_a_session_that_is_gone_is_told(tmp_path: Path, kind: str) -> None:
     """A session whose card or log somebody removed is taken for one that never was, and begun anew under its id."""

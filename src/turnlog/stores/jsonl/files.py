@@ -93,7 +93,8 @@ FILES_VERSION = 2
 """Version of the folder's layout. A store with a newer version is not opened. A folder stays at version 1 until it is
 encrypted or a session in it is packed: until then older readers can use it, and afterwards they would report damage."""
 
-_MARKER = "turnlog.json"
+MARKER = "turnlog.json"
+"""The file that makes a folder a store."""
 
 _LOG = re.compile(r"\.jsonl(\.zst)?$")
 _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
@@ -398,14 +399,15 @@ class LogFolder:
 
 def open_folder(folder: LogFolder, *, read_only: bool) -> None:
     """Create the folder of a store, or check that it is one. Raises StoreError, NewerStore."""
-    marker = folder.path / _MARKER
+    marker = folder.path / MARKER
     try:
         if not marker.exists() and not read_only:
             make_private(folder.path)
             others = (name for name in os.listdir(folder.path) if name not in ("lock", "open", "sessions"))
-            if not all(name.startswith(_MARKER) for name in others):
+            if not all(name.startswith(MARKER) for name in others):
                 raise StoreError(
-                    f"{folder.path} is not empty and not a turnlog store; name a new folder, or an existing store"
+                    f"{folder.path} is not empty and not a turnlog store; name a new folder, or an existing store. If "
+                    f"it was one, its file {MARKER} is gone: restore it from a copy"
                 )
             folder.sessions.mkdir(mode=0o700, exist_ok=True)
             write_whole(marker, b'{"turnlog":"files","version":1}\n')
@@ -430,7 +432,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
 
 def marked(folder: LogFolder) -> dict[str, Any]:
     """The content of the folder's marker. Raises CorruptRecord."""
-    marker = folder.path / _MARKER
+    marker = folder.path / MARKER
     try:
         held: dict[str, Any] = json.loads(marker.read_bytes())
     except (OSError, ValueError) as error:
@@ -441,7 +443,7 @@ def marked(folder: LogFolder) -> dict[str, Any]:
 def write_marker(folder: LogFolder, **fields: Any) -> None:
     """Write these fields and the present version to the marker. The caller must hold the store's lock."""
     held = {**marked(folder), "version": FILES_VERSION, **fields}
-    write_whole(folder.path / _MARKER, json.dumps(held, separators=(",", ":")).encode() + b"\n")
+    write_whole(folder.path / MARKER, json.dumps(held, separators=(",", ":")).encode() + b"\n")
 
 
 def start_sum(stem: str, order: int, base_sum: str) -> str:

@@ -58,7 +58,7 @@ from ..records import (
     storable,
 )
 from ..session_rows import Segment
-from .files import LogFolder, SessionFile, marked, open_folder, start_sum, write_marker
+from .files import MARKER, LogFolder, SessionFile, marked, open_folder, start_sum, write_marker
 from .labels import LabelEntry, entry_now, read_entries, write_entries
 from .lines import Tail, digest, write_line
 from .reading import LogSegment, line_at, read_records, segments_of
@@ -160,6 +160,7 @@ class FilesStore(BaseStore):
                 clear_half_done(self._folder)
         self._watched = self._folder.sessions if self._folder.sessions.is_dir() else self.path
         self._there = _identity(self._watched)
+        self._marker = self.path / MARKER
         self._told = False
         for stem in self._folder.stems():
             self._look_at_end(stem)
@@ -216,8 +217,8 @@ class FilesStore(BaseStore):
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose card is damaged or missing is listed by its file name."""
         self._check_open()
-        found = []
         asked = where_given(where)
+        found = []
         damaged = [SessionInfo(stem.partition("~")[0], "", "", "", 0, 0) for stem in self._folder.without_card()]
         with self._lock:
             for stem in self._folder.stems():
@@ -377,7 +378,7 @@ class FilesStore(BaseStore):
         """Close the store. If its folder is gone, and no error has said so, a warning does."""
         if not (self._read_only or self._told or self._closed):
             try:
-                self._check_open()
+                self._check_open(write=True)
             except StoreGone as error:
                 _LOG.warning("%s", error)
         if not self._read_only:
@@ -393,7 +394,8 @@ class FilesStore(BaseStore):
 
     def _check_open(self, *, write: bool = False) -> None:
         """Raises StoreError if the store is closed, and StoreGone if its folder is not there any more: it would look as
-        if there were no sessions."""
+        if there were no sessions. With `write`, also if the file that makes the folder a store is not there: without it
+        nobody opens what is written now, and it has the key of an encrypted store."""
         if self._closed or (write and self._read_only):
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
         there = _identity(self._watched)
@@ -403,6 +405,12 @@ class FilesStore(BaseStore):
             raise StoreGone(
                 f"{self.path} was {what} while it was open; nothing is read or written here: move it back to go on, or "
                 "open the store again"
+            )
+        if write and not self._marker.exists():
+            self._told = True
+            raise StoreGone(
+                f"{self._marker} was deleted or moved while the store was open; nothing more is written: move it back, "
+                "or restore it from a copy, to go on; or export what you need from here"
             )
         self._told = False
 
