@@ -75,6 +75,9 @@ _PLACEHOLDER = Expression(
     re.IGNORECASE,
 )
 _EXPRESSION = Expression(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
+_DIGITS = re.compile("[0-9]+")
+_MANY = 3
+_ATTRIBUTE = re.compile(r"\w+(?:\.\w+)+\Z")
 _MORE = re.compile(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^\s\"'`<>,;&\\|]{1,256}+)+")
 """How a password may continue after a character that otherwise ends one: not with the next pair of a query or list, and
 not with the next command."""
@@ -217,7 +220,7 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> NamedSecret | None:
             return NamedSecret(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):
         return None
-    variable = "" if _EXPRESSION.pattern.match(value) else _variable(pair, text)
+    variable = "" if _is_expression(value) else _variable(pair, text)
     if not (variable or _is_literal(value, pair, text, kind)) or (name and _is_scheme(name.group(), pair)):
         return None
     begin = pair.start("plain")
@@ -260,13 +263,24 @@ def _is_flag(text: str, start: int) -> bool:
     return re.search(r"(?:^|[\s\"'])--[A-Za-z\-]*\Z", before) is not None
 
 
+def _is_expression(value: str) -> bool:
+    """Whether an unquoted value is an expression of a program: a call, or an attribute such as `config.token`. A key of
+    two parts, such as `ID.SECRET`, is none: a part looks generated, with digits in more places than names have."""
+    if not _EXPRESSION.pattern.match(value):
+        return False
+    parts = value.split(".") if _ATTRIBUTE.match(value) else ()
+    return not any(looks_random(part, 16) and len(_DIGITS.findall(part)) >= _MANY for part in parts)
+
+
 def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
     """Whether an unquoted value is a literal text, and not a variable or expression of a program."""
-    if _EXPRESSION.pattern.match(value) or not any(map(str.isalnum, value)):
+    if _is_expression(value) or not any(map(str.isalnum, value)):
         return False
     if len(value) < 6:
         return False
-    if kind != "password" and _WORDS.match(value) and pair["op"] != ":":
+    before = text[pair.start() : pair.start("op")].rstrip()[-1:]
+    of_program = pair["op"] != ":" or before in (*_QUOTES, "]")  # {"token": some_token}
+    if kind != "password" and _WORDS.match(value) and of_program:
         return bool(pair["flag"]) or _is_shell(pair, text)
     if not _IDENTIFIER.match(value) and not value.replace(".", "").isdigit():
         return True

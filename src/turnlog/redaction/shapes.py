@@ -106,7 +106,7 @@ _MODELS = (
         "openai-key",
         "sk-",
         r"sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{16,512}+|[A-Za-z0-9]{32,512}+"
-        rf"|{_MIXED}[A-Za-z0-9]{{20,31}}+)",
+        rf"|{_MIXED}[A-Za-z0-9]{{20,31}}+|{_MIXED}[A-Za-z0-9_\-]{{22}}(?![_\-]))",  # 22: docs.litellm.ai
         dashed=True,
     ),
     _shape("google-key", "AIza", r"AIza[A-Za-z0-9_\-]{35,512}+", dashed=True),  # cloud.google.com/docs/authentication
@@ -139,7 +139,14 @@ _MODELS = (
     _shape("together-key", "tgp_v1_", r"tgp_v1_[A-Za-z0-9_\-]{40,64}+", dashed=True),  # docs.together.ai
     _shape("voyage-key", "pa-", rf"pa-{_MIXED}[A-Za-z0-9_\-]{{43}}", dashed=True),  # docs.voyageai.com
     _shape("anyscale-key", "esecret_", r"esecret_[A-Za-z0-9]{20,64}+"),
-    _shape("runpod-key", "rpa_", r"rpa_[A-Z0-9]{40,64}+"),  # docs.runpod.io
+    _shape("runpod-key", "rpa_", r"rpa_[A-Z0-9]{40,64}+[a-z0-9]{0,16}+"),  # docs.runpod.io
+    _shape("novita-key", "sk_", rf"sk_{_MIXED}[A-Za-z0-9_\-]{{43}}(?![_\-])", dashed=True),  # novita.ai/docs
+    _shape("letta-key", "sk-let-", r"sk-let-[A-Za-z0-9+/_\-]{40,256}+", dashed=True),  # docs.letta.com
+    _shape("lambda-key", "secret_", r"secret_[a-z0-9\-]{1,64}_[0-9a-f]{32}\.[A-Za-z0-9]{32}"),  # docs.lambda.ai
+    _shape("steel-key", "ste-", r"ste-[A-Za-z0-9]{60,128}+", dashed=True),  # docs.steel.dev
+    _shape("promptlayer-key", "pl_", r"pl_[0-9a-f]{32}", dashed=True),  # docs.promptlayer.com
+    _shape("zep-key", "z_1dWlkIjoi", r"z_1dWlkIjoi[A-Za-z0-9_.\-]{40,512}+", dashed=True),  # help.getzep.com
+    _shape("composio-key", "ak_", rf"ak_{_MIXED}[A-Za-z0-9_\-]{{20}}(?![_\-])", dashed=True),  # docs.composio.dev
     _shape("modal-token", "as-", rf"as-{_MIXED}[A-Za-z0-9]{{22}}", dashed=True),  # modal.com/docs: a token's secret
     _shape("browserbase-key", "bb_live_", r"bb_live_[A-Za-z0-9_\-]{20,64}+", dashed=True),  # docs.browserbase.com
     _shape("apify-token", "apify_api_", r"apify_api_[A-Za-z0-9]{30,64}+"),  # docs.apify.com
@@ -312,6 +319,14 @@ _SERVICES = (
         r"/api/webhooks/[0-9]{15,22}/(?P<secret>[A-Za-z0-9_\-]{40,128}+)",
     ),
     # learn.microsoft.com/microsoftteams: the path of an incoming webhook
+    _inside(
+        "zapier-webhook",
+        ("hooks.zapier.com/",),
+        r"hooks\.zapier\.com/hooks/(?P<secret>catch/[0-9]{4,12}/[A-Za-z0-9]{5,32}+)",
+    ),
+    # bitwarden.com/help: access tokens of machines; infisical.com/docs: service tokens
+    _shape("bitwarden-token", "0.", rf"0\.{_UUID}\.[A-Za-z0-9]{{30}}:{_BASE64}{{20,44}}={{0,2}}", spread=True),
+    _shape("infisical-token", "st.", rf"st\.(?:{_UUID}|[0-9a-f]{{24}})\.[0-9a-f]{{32}}\.[0-9a-f]{{32}}"),
     _inside(
         "teams-webhook",
         (".webhook.office.com/webhookb2/",),
