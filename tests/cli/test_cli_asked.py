@@ -109,6 +109,31 @@ def test_what_is_asked_is_seen_before(years: Path, what: str, answer: str) -> No
 
 
 @pytest.mark.slow
+def test_sessions_without_a_title_are_asked_about_by_their_words(tmp_path: Path) -> None:
+    """An id of digits alone before "delete for good?"; or who stays, and what is freed, is told after the answer."""
+    for name in ("s1", "s2", "s3"):
+        with library.open(name, store=tmp_path / "log.db") as session:
+            session.user(f"What is the weather of {name}?")
+    with closing(open_store(tmp_path / "log.db")) as store:
+        store.keep("s1")
+    for words, answer, seen in (
+        (("rm", "s2"), "n\n", ["s2: 1 message, What is the weather of s2?\n"]),
+        (
+            ("gc", "--max-sessions", "1"),
+            "y\n",
+            ["What is the weather of s2?", "s1 stays: it is protected from gc", "2 sessions would go, about"],
+        ),
+    ):
+        with at_terminal(tmp_path, *words, "--store", "log.db") as screen:
+            before = screen.reads("for good? [y/N]")
+            assert [text for text in seen if text not in before] == []
+            screen.types(answer)
+            code, after = screen.ends()
+        assert code == 0 and "s1 stays" not in after.replace(before, "")
+    assert left(tmp_path) == ["s1"]
+
+
+@pytest.mark.slow
 def test_a_listing_that_went_elsewhere_is_shown_with_the_question(years: Path) -> None:
     """`gc > list.txt`: what would be deleted is in the file, and whoever is asked sees nothing of it."""
     words = ("gc", "--max-sessions", "2", "--store", "log.db")

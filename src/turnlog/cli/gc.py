@@ -11,6 +11,8 @@ import msgspec
 
 from .._platform.units import AGES, SIZES, counted, old_max_size, read_age, read_size, size_text
 from ..errors import InputError
+from ..importers.titles import first_words
+from ..log.store import Store
 from ..session.collect import collect, limits_of
 from ..stores.retention import Collected, Limits
 from .arguments import add_command, checked, number
@@ -51,12 +53,14 @@ def _gc(arguments: Namespace) -> int:
     now = datetime.now(UTC)
     with opened(arguments) as store:
         found = collect(store, limits, now=now, dry_run=True)
-    lines = _table(found)
+        lines = _table(found, store)
     if not arguments.json:
         out_lines(lines)
+    told: list[str] = []
     if not arguments.dry_run:
         unseen = lines if arguments.json or not is_terminal(sys.stdout) else []
-        question = "\n".join([*unseen, f"delete {counted(len(found.gone), 'session')} for good?"])
+        told = _account(found) if found.gone and not arguments.yes else []
+        question = "\n".join([*unseen, *told, f"delete {counted(len(found.gone), 'session')} for good?"])
         if found.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
             say("nothing deleted")
             return 0
@@ -66,7 +70,8 @@ def _gc(arguments: Namespace) -> int:
     if arguments.json:
         out_json(msgspec.to_builtins(found))
     for line in _account(found):
-        say(line)
+        if line not in told:  # who stays, and why, was said before the question
+            say(line)
     return 0
 
 
@@ -96,12 +101,13 @@ def _limits(arguments: Namespace) -> Limits:
     return limits
 
 
-def _table(found: Collected) -> list[str]:
+def _table(found: Collected, store: Store) -> list[str]:
     rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in found.gone]
     rows += [
         (one.session, one.updated, size_text(one.before), "to be compressed", one.title) for one in found.compressed
     ]
-    return list(table(("ID", "UPDATED", "SIZE", "WHY", "TITLE"), rows, right=("SIZE",))) if rows else []
+    named = [(*row[:-1], row[-1] or first_words(store, row[0])) for row in rows]
+    return list(table(("ID", "UPDATED", "SIZE", "WHY", "TITLE"), named, right=("SIZE",))) if rows else []
 
 
 def _account(found: Collected) -> list[str]:

@@ -134,7 +134,7 @@ def _rename(arguments: Namespace) -> int:
 def _rm(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store:
         infos = [store.info(session_id) for session_id in dict.fromkeys(arguments.ids)]
-        if not arguments.yes and not _agreed(infos):
+        if not arguments.yes and not _agreed(store, infos):
             say("nothing deleted")
             return 0
         for info in infos:  # if one is in use, none is deleted
@@ -151,6 +151,9 @@ def _rm(arguments: Namespace) -> int:
     return 0
 
 
-def _agreed(infos: list[SessionInfo]) -> bool:
-    rows = [f"{info.id}: {counted(info.messages, 'message')}, {visible(info.title, one_line=True)}" for info in infos]
+def _agreed(store: Store, infos: list[SessionInfo]) -> bool:
+    rows = []
+    for info in infos:
+        title = visible(info.title or first_words(store, info.id), one_line=True)
+        rows.append(", ".join(filter(None, (f"{info.id}: {counted(info.messages, 'message')}", title))))
     return agreed("\n".join([*rows, "delete for good?"]), "rm", "--yes to delete without asking")
