@@ -236,6 +236,15 @@ def test_what_is_on_record_already_is_no_warning(caplog: pytest.LogCaptureFixtur
     declared = {**_DECLARED, "function": {**_DECLARED["function"], "parameters": TOOL.parameters}}
     for again in (given, {"budget": 5_000}, {"tools": [declared]}, {"target": _SAME}):
         turnlog.open("s", store=store, **again).close()
+    flat = {"type": "function", "name": TOOL.name, "parameters": TOOL.parameters}  # as the Responses API has it
+    described = {"description": TOOL.description} if TOOL.description else {}
+    turnlog.open("s", store=store, tools=[{**flat, **described}]).close()
+    of_tuples: dict[str, Any] = {
+        "target": turnlog.target("openai-chat", "gpt-4o", stop=("END",)),
+        "tools": [{"name": "weather", "parameters": {"properties": {"city": {"enum": ("Oslo", "Rome")}}}}],
+    }
+    for _ in range(2):
+        turnlog.open("tuples", store=store, **of_tuples).close()
     loads = turnlog.Tool("rare", "Seldom used", {"type": "object"}, on_demand=True)
     for _ in range(2):
         turnlog.open("on-demand", store=store, target=CHAT, tools=[loads]).close()
@@ -255,11 +264,16 @@ def test_configuring_what_is_so_already_records_nothing() -> None:
             {"strategy": "mask", "budget": 5_000},
             {"top_p": None},
             {},
+            {"stop": ("END",)},
+            {"stop": ["END"]},
+            {"stop": ("END",), "metadata": {"of": ("ann", "bob")}},
+            {"metadata": {"of": ["ann", "bob"]}},
         ]
         made = [session.configure(**one).n for one in values]
-        assert made == [2, 2, 3, 3, 3, 4, 4, 4, 4]
-        assert [record.n for record in session.log.records() if isinstance(record.body, Configuration)] == [1, 2, 3, 4]
-        assert session.configure(temperature=None).n == 5
+        assert made == [2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 6, 6]
+        configured = [record.n for record in session.log.records() if isinstance(record.body, Configuration)]
+        assert configured == [1, 2, 3, 4, 5, 6]
+        assert session.configure(temperature=None).n == 7
 
 
 # -- ids, owners -----------------------------------------------------------------------------------

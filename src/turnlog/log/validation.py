@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
@@ -22,8 +22,10 @@ from .messages import Message, Opaque, Text, Unknown, nested_deeper
 from .records import Body, Record
 from .texts import GIVEN_JSON, texts_in
 
+S = TypeVar("S", bound=Body)
 
-def admitted(body: Body) -> Body:
+
+def admitted(body: S) -> S:
     """A copy of `body` as it would be read back from a log. The caller may therefore go on to change the objects it was
     made of, as tools do that take their arguments apart. Raises InputError, which names the field, if a log cannot
     contain it."""
@@ -33,10 +35,10 @@ def admitted(body: Body) -> Body:
     return check_readable(body)
 
 
-def check_readable(body: Body) -> Body:
+def check_readable(body: S) -> S:
     """`body` as it is read back from its record. Raises InputError if that is impossible."""
     try:
-        read = decode_record(encode_record(Record(1, "", body))).body
+        read: S = decode_record(encode_record(Record(1, "", body))).body  # type: ignore[assignment]  # of its kind
         if read != body:  # most often a list that is read back as a tuple
             _check_texts(body, "")
         return read

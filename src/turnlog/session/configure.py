@@ -12,14 +12,8 @@ from .._version import __version__
 from ..errors import InputError, text_given
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Message, Text, Tool, compact_json, text_of
-from ..log.records import (
-    Body,
-    Configuration,
-    Decision,
-    Environment,
-    MessageRecord,
-    Record,
-)
+from ..log.records import Body, Configuration, Decision, Environment, MessageRecord, Record
+from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
@@ -108,7 +102,7 @@ class Configurer:
             refuse_secrets(self._redactor, made, now)
             return (made,)
 
-        now, wanted = self._context.configuration, configured(0)[0]
+        now, wanted = self._context.configuration, admitted(configured(0)[0])  # a tuple is a list on record
         if msgspec.structs.replace(wanted, why=now.why, form=now.form, environment=now.environment) == now:
             return None
         return self._journal.append_at(configured, exact=False)[0]

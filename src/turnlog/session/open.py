@@ -340,7 +340,16 @@ def _kept(
         )
     if redactor is not None:  # before values are cut short, perhaps in the middle of a secret
         now, wanted = redacted(now, redactor)[0], redacted(wanted, redactor)[0]
-    return tuple(changes_between(now, wanted))
+    return tuple(changes_between(_spelled(now), _spelled(admitted(wanted))))
+
+
+def _spelled(made: Configuration) -> Configuration:
+    """A configuration without what only a provider reads that is not its own: how that spells a tool."""
+    tools = (
+        msgspec.structs.replace(tool, form=None) if tool.form and tool.form.provider != made.provider else tool
+        for tool in made.tools
+    )
+    return msgspec.structs.replace(made, tools=tuple(tools))
 
 
 def _place(said: Settings, *, makes: bool) -> str | Path:
