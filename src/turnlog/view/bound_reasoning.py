@@ -95,14 +95,14 @@ def bindings_of(records: Iterable[Record]) -> Iterator[tuple[int, Binding]]:
 def bindings_as_given(view: Sequence[Shown], begin: bytes, provider: str) -> dict[int, Binding]:
     """The bindings of all answers in `view`, if each answer was made after exactly the content that `view` shows before
     it."""
-    made: dict[int, Binding] = {}
+    bindings: dict[int, Binding] = {}
     after = first = 0
     for shown, digest in zip(view, Prefixes().of(begin, view), strict=False):
         if has_reasoning(shown.message, provider):
             n = shown.records[0]
-            made[n] = Binding(digest.hex(), after, first)
+            bindings[n] = Binding(digest.hex(), after, first)
             after, first = n, first or n
-    return made
+    return bindings
 
 
 def has_reasoning(message: Message, provider: str) -> bool:
@@ -112,8 +112,8 @@ def has_reasoning(message: Message, provider: str) -> bool:
 
 def without_reasoning(shown: Shown, provider: str) -> Shown:
     """The message without the reasoning that `provider` made."""
-    kept = (part for part in shown.message.parts if not (isinstance(part, Reasoning) and part.provider == provider))
-    return Shown(msgspec.structs.replace(shown.message, parts=tuple(kept)), shown.records, "repaired")
+    parts = (part for part in shown.message.parts if not (isinstance(part, Reasoning) and part.provider == provider))
+    return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, "repaired")
 
 
 def compacted(
@@ -131,23 +131,23 @@ def compacted(
 def resumed(view: Sequence[Shown], digests: Sequence[bytes], bindings: Mapping[int, Bound]) -> dict[int, str]:
     """For messages after a compaction that were recorded before it: the digest of the content before each, as it was
     before the compaction replaced a part of it; by record number."""
-    found: dict[int, str] = {}
-    at = max((i for i, shown in enumerate(view) if shown.treatment == "summarised"), default=-1)
-    n = view[at].records[0] if at >= 0 else 0
+    earlier_digests: dict[int, str] = {}
+    summary_index = max((i for i, shown in enumerate(view) if shown.treatment == "summarised"), default=-1)
+    n = view[summary_index].records[0] if summary_index >= 0 else 0
     prefix = bindings.get(n)
-    if at + 1 >= len(view) or not isinstance(prefix, Prefix):
-        return found
+    if summary_index + 1 >= len(view) or not isinstance(prefix, Prefix):
+        return earlier_digests
     begin = next(i for i, shown in enumerate(view) if shown.records[:1] == (n,))
-    role = view[at + 1].message.role
+    role = view[summary_index + 1].message.role
     if digests[begin].hex() != prefix.before or role in ("system", prefix.role):
-        return found
+        return earlier_digests
     digest = bytes.fromhex(prefix.all)
-    for shown in view[at + 1 :]:
+    for shown in view[summary_index + 1 :]:
         if not shown.records or shown.records[0] > n:
             break
-        found[shown.records[0]] = digest.hex()
+        earlier_digests[shown.records[0]] = digest.hex()
         digest = _digest_after(digest, shown.message)
-    return found
+    return earlier_digests
 
 
 def standing(
@@ -161,7 +161,7 @@ def standing(
     """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning,
     `reads` says whether the model reads that of another model, `also` is what `resumed` returns. Reasoning without a
     binding may not be shown, as it is not known what it is bound to."""
-    kept: list[int] = []
+    allowed: list[int] = []
     wanted, first = None, 0
     for n, digest in reversed([*_answers(view, digests, held)]):
         binding = bindings.get(n)
@@ -171,9 +171,9 @@ def standing(
             continue
         if not reads(binding.model):
             continue
-        kept.append(n)
+        allowed.append(n)
         wanted, first = binding.after, max(first, binding.first)
-    return kept[::-1]
+    return allowed[::-1]
 
 
 def _answers(view: Sequence[Shown], digests: Sequence[bytes], held: Collection[int]) -> Iterator[tuple[int, bytes]]:

@@ -48,8 +48,10 @@ class Breakdown(Struct, frozen=True):
     curated: tuple[tuple[str, int], ...] = ()
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{share.kind}{share.name and f' of {share.name}'} {share.tokens:,}" for share in self.shares)
-        return f"Breakdown({self.provider} {self.model}, {self.tokens:,} of {self.marks.limit:,} tokens: {said})"
+        shares = ", ".join(
+            f"{share.kind}{share.name and f' of {share.name}'} {share.tokens:,}" for share in self.shares
+        )
+        return f"Breakdown({self.provider} {self.model}, {self.tokens:,} of {self.marks.limit:,} tokens: {shares})"
 
     @property
     def tokens(self) -> int:
@@ -77,17 +79,18 @@ def shares_of(
         for part in shown.message.parts:
             if isinstance(part, ToolCall):
                 names[part.id] = part.name
-        found = counter.messages((shown.message,), blob)
-        tally += found
-        for key, tokens in _split(shown, found.parts, names, counter).items():
+        message_tally = counter.messages((shown.message,), blob)
+        tally += message_tally
+        for key, tokens in _split(shown, message_tally.parts, names, counter).items():
             sums[key] = sums.get(key, 0) + tokens
-        if size != found.tokens:
+        if size != message_tally.tokens:
             key = _kind_of(shown, names)
-            sums[key] = sums.get(key, 0) + size - found.tokens
-    said = sum(tokens for key, tokens in sums.items() if key[0] != "framing")
-    sums["framing", ""] = declared.tokens + around.tokens + sum(sizes) - said
+            sums[key] = sums.get(key, 0) + size - message_tally.tokens
+    content_tokens = sum(tokens for key, tokens in sums.items() if key[0] != "framing")
+    sums["framing", ""] = declared.tokens + around.tokens + sum(sizes) - content_tokens
     shares = [Share(kind, tokens, name) for (kind, name), tokens in sums.items() if tokens]
-    return tuple(sorted(shares, key=lambda one: (_ORDER.index(one.kind), -one.tokens, one.name))), tally.certainty
+    shares.sort(key=lambda share: (_ORDER.index(share.kind), -share.tokens, share.name))
+    return tuple(shares), tally.certainty
 
 
 def _kind_of(shown: Shown, names: Mapping[str, str]) -> tuple[Kind, str]:

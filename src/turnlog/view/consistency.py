@@ -50,7 +50,7 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
     """
     records = list(records)
     calls = calls_of(records)
-    found = [
+    findings = [
         *_pairing(records),
         *_unanswered(records, calls, strict=strict),
         *_ledger(records, calls),
@@ -59,22 +59,22 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
         *_unknown(records),
     ]
     if strict:
-        found += [*_disagreements(records, calls), *_clock(records)]
-    return sorted(found, key=lambda one: (one.records, one.kind))
+        findings += [*_disagreements(records, calls), *_clock(records)]
+    return sorted(findings, key=lambda finding: (finding.records, finding.kind))
 
 
 def from_transcripts(records: Sequence[Record]) -> set[int]:
     """The records that were imported from transcripts of other programs: messages that name their source, and the other
     records beside them; a turn belongs to the message behind it."""
-    found: set[int] = set()
+    imported: set[int] = set()
     for ordered in (records, records[::-1]):
         is_imported = False
         for record in ordered:
             if isinstance(record.body, MessageRecord):
                 is_imported = bool(record.body.source)
             if is_imported and not (ordered is records and isinstance(record.body, TurnOpened)):
-                found.add(record.n)
-    return found
+                imported.add(record.n)
+    return imported
 
 
 def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
@@ -102,14 +102,14 @@ def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict:
 
 
 def _ledger(records: Sequence[Record], calls: Sequence[CallInfo]) -> Iterator[Inconsistency]:
-    known = {(info.record, info.call.id) for info in calls}
+    call_keys = {(info.record, info.call.id) for info in calls}
     ids = {info.call.id for info in calls}
     for record in records:
         body = record.body
         if not isinstance(body, (ToolStarted, ToolFinished, Approval)):
             continue
         unplaced = isinstance(body, Approval) and not body.call_record and body.call_id in ids
-        if (body.call_record, body.call_id) not in known and not unplaced:
+        if (body.call_record, body.call_id) not in call_keys and not unplaced:
             where = f"record {body.call_record} has no call {body.call_id!r}"
             yield Inconsistency("ledger", f"{type(body).__name__}: {where}", (record.n,))
 
@@ -153,10 +153,10 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
 
 
 def _decisions(records: Sequence[Record]) -> Iterator[Inconsistency]:
-    made = {record.n for record in records if isinstance(record.body, Decision)}
+    decisions = {record.n for record in records if isinstance(record.body, Decision)}
     for record in records:
         if isinstance(body := record.body, Decision):
-            for what in _wrong_with(body, record.n, made):
+            for what in _wrong_with(body, record.n, decisions):
                 yield Inconsistency("decision", f"{body.action!r} {what}", (record.n,))
 
 

@@ -64,8 +64,8 @@ class Hiding(Struct, frozen=True):
         """Whether record `n` is in the hidden ranges."""
         if not self.first <= n <= self.last:
             return False
-        at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
-        return not at or n > self.kept[at - 1][1]
+        index = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
+        return not index or n > self.kept[index - 1][1]
 
     def hides_all_of(self, other: Hiding, at: int) -> bool:
         """Whether this decision hides everything that an earlier one hides, and the replacement that the earlier one
@@ -116,8 +116,8 @@ class Effects(Struct, frozen=True):
 
     def hides(self, n: int, message: Message) -> bool:
         """Whether the message of record `n` is left out of the conversation."""
-        for one in self.hidings:
-            if one.covers(n) and (one.system_too or message.role != "system"):
+        for hiding in self.hidings:
+            if hiding.covers(n) and (hiding.system_too or message.role != "system"):
                 return True
         return self.hides_late(n, message)
 
@@ -127,14 +127,16 @@ class Effects(Struct, frozen=True):
 
     def hides_stand_in(self, n: int, at: int) -> bool:
         """Whether a later decision leaves out the replacement that decision `n` put before record `at`."""
-        return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
+        return any(
+            hiding.n > n and hiding.first <= at <= hiding.last and n not in hiding.standing for hiding in self.hidings
+        )
 
     def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
         """The ranges of records `first` to `last` in which messages, other than system text, may be shown."""
         shown = [(first, last)] if first <= last else []
-        for one in self.hidings:
-            kept = [(max(a, one.first), min(b, one.last)) for a, b in one.kept]
-            shown = _common(shown, [(1, one.first - 1), *kept, (one.last + 1, last)])
+        for hiding in self.hidings:
+            kept_ranges = [(max(a, hiding.first), min(b, hiding.last)) for a, b in hiding.kept]
+            shown = _common(shown, [(1, hiding.first - 1), *kept_ranges, (hiding.last + 1, last)])
         return shown
 
     def treatment_of(self, n: int) -> TextTreatment:
@@ -149,15 +151,15 @@ class Effects(Struct, frozen=True):
             return shown
         n = shown.records[0]
         parts: list[Part | None] = list(shown.message.parts)
-        said = (raw or shown).message.parts
+        recorded = (raw or shown).message.parts
         for path, change in sorted(changes.items()):
             whole_changed = len(path) > 1 and path[:1] in changes
             if path and path[0] < len(parts) and not whole_changed:
                 part = shown.message.parts[path[0]] if change.unsigned else parts[path[0]]
                 if part is not None:
-                    parts[path[0]] = _changed(part, said[path[0]], path[1:], change, n)
-        kept = tuple(part for part in parts if part is not None)
-        return Shown(msgspec.structs.replace(shown.message, parts=kept), shown.records, self.treatment_of(n))
+                    parts[path[0]] = _changed(part, recorded[path[0]], path[1:], change, n)
+        remaining = tuple(part for part in parts if part is not None)
+        return Shown(msgspec.structs.replace(shown.message, parts=remaining), shown.records, self.treatment_of(n))
 
 
 class Rewinds(Struct, frozen=True):
@@ -170,18 +172,21 @@ class Rewinds(Struct, frozen=True):
     def of(cls, records: Iterable[Record]) -> Rewinds:
         """The rewinds in force; `records` may omit everything but decisions."""
         held = active_decisions(records)
-        found: list[tuple[int, int, int]] = []
+        ranges: list[tuple[int, int, int]] = []
         for n, decision in held.items():
             if decision.action == "rewind":  # records that a foreign log took back twice belong to the later rewind
                 first, last = decision.first, decision.last
-                cut = ((a, min(b, first - 1), m) for a, b, m in found), ((max(a, last + 1), b, m) for a, b, m in found)
-                found = [(first, last, n), *(one for part in cut for one in part if one[0] <= one[1])]
-        return cls(tuple(sorted(found)))
+                cut = (
+                    ((a, min(b, first - 1), m) for a, b, m in ranges),
+                    ((max(a, last + 1), b, m) for a, b, m in ranges),
+                )
+                ranges = [(first, last, n), *(piece for part in cut for piece in part if piece[0] <= piece[1])]
+        return cls(tuple(sorted(ranges)))
 
     def by(self, n: int) -> int:
         """The decision that took record `n` back, 0 if none did."""
-        at = bisect_right(self.ranges, (n, inf))
-        return self.ranges[at - 1][2] if at and n <= self.ranges[at - 1][1] else 0
+        index = bisect_right(self.ranges, (n, inf))
+        return self.ranges[index - 1][2] if index and n <= self.ranges[index - 1][1] else 0
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -197,17 +202,17 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The intersection of two lists of ranges, each of which is in order."""
-    found: list[tuple[int, int]] = []
+    common: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
         first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
         if first <= last:
-            found.append((first, last))
+            common.append((first, last))
         if left[i][1] < right[j][1]:
             i += 1
         else:
             j += 1
-    return found
+    return common
 
 
 def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part | None:
@@ -255,47 +260,47 @@ def is_cut(text: str, said: str, n: int) -> bool:
 
 def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
     """The decisions in force, by record number: no later decision took them back or rewound them."""
-    made = {record.n: record for record in records if isinstance(record.body, Decision)}
-    ended = ended_decisions(made.values())
-    left = ((n, record, record.body) for n, record in made.items() if n not in ended)
+    decision_records = {record.n: record for record in records if isinstance(record.body, Decision)}
+    ended = ended_decisions(decision_records.values())
+    left = ((n, record, record.body) for n, record in decision_records.items() if n not in ended)
     bodies = ((n, as_recorded(record, body)) for n, record, body in left if isinstance(body, Decision))
     return {n: body for n, body in bodies if body is not None and body.action != "undo"}
 
 
 def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
     """The decisions that are no longer in force: the number of each, with the number of the decision that ended it."""
-    made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
+    decisions = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
     ended: dict[int, int] = {}
-    for n, decision in reversed(made):
+    for n, decision in reversed(decisions):
         if n in ended:
             continue
         if decision.supersedes:
             ended.setdefault(decision.supersedes, n)
         if decision.action == "rewind":
-            ended.update({m: n for m, _ in made if decision.first <= m <= decision.last and m not in ended})
+            ended.update({m: n for m, _ in decisions if decision.first <= m <= decision.last and m not in ended})
     return ended
 
 
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
     """The decisions that still change a view: `decisions`, those in force, without each decision whose effects a later
     one hides completely. `system` are the numbers of the system messages."""
-    kept: dict[int, Decision] = {}
+    effective: dict[int, Decision] = {}
     later: list[Hiding] = []
     late = Late.of(decisions).n
     for n, decision in reversed([*decisions.items()]):
         if decision.action in HIDING:
-            hiding, at = _hiding(n, decision), int(decision.detail.get("at", n))
-            if n != late and any(one.hides_all_of(hiding, at) for one in later):
+            hiding, place = _hiding(n, decision), int(decision.detail.get("at", n))
+            if n != late and any(other.hides_all_of(hiding, place) for other in later):
                 continue
             later.append(hiding)
         elif decision.action in TREATMENT:
             entries = (entry for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ()))
             changed = {*decision.detail.get("outputs", ()), *(entry[0] for entry in entries)}
             stays = n == late or not changed.isdisjoint(system)
-            if not stays and all(any(one.covers(n) for one in later) for n in changed):
+            if not stays and all(any(other.covers(n) for other in later) for n in changed):
                 continue
-        kept[n] = decision
-    return dict(reversed([*kept.items()]))
+        effective[n] = decision
+    return dict(reversed([*effective.items()]))
 
 
 def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[int]) -> list[int]:
@@ -305,35 +310,35 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
     shortened messages for lack of room is not needed any more if decision `n` leaves out all of these messages.
     `system` are the numbers of the system messages.
     """
-    alike = {m: one for m, one in decisions.items() if PROVIDER not in one.detail}
+    alike = {m: decision for m, decision in decisions.items() if PROVIDER not in decision.detail}
     lasts, newest = {**lasting(decisions, system), **lasting(alike, system)}, decisions[n]
-    earlier = {m: one for m, one in decisions.items() if m < n}
-    sized = [m for m, one in earlier.items() if one.action in SHRINKING and "rule" not in one.detail]
+    earlier = {m: decision for m, decision in decisions.items() if m < n}
+    sized = [m for m, decision in earlier.items() if decision.action in SHRINKING and "rule" not in decision.detail]
     return [
         m
-        for m, one in earlier.items()
+        for m, decision in earlier.items()
         if m in lasts
         or m in sized[-2:]  # these show whether compaction has stalled
-        or one.action not in SHRINKING
-        or (one.action in HIDING and not _covers_all(newest, one))
+        or decision.action not in SHRINKING
+        or (decision.action in HIDING and not _covers_all(newest, decision))
     ]
 
 
 def _hiding(n: int, decision: Decision) -> Hiding:
-    kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
+    kept_ranges = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
     standing = frozenset(decision.detail.get("standing", ()))
     system_too = action_of(decision.action).system_too or bool(decision.detail.get("system_too"))
-    return Hiding(n, decision.first, decision.last, kept, standing, system_too)
+    return Hiding(n, decision.first, decision.last, kept_ranges, standing, system_too)
 
 
 def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
     """One edit for each decision that changes the conversation, which describes the change."""
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for n, decision in decisions.items():
         if word := action_of(decision.action).word:
             detail = f"{word} by decision {n}: {decision.why}".rstrip(": ")
-            found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
-    return (*found, *Late.of(decisions).edits)
+            edits.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
+    return (*edits, *Late.of(decisions).edits)
 
 
 def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:
@@ -341,14 +346,16 @@ def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: i
     a user cleared or took back, and those that left because they mattered least, are not included. `standing` are the
     numbers of the decisions whose summaries are shown."""
     hiding: dict[int, Decision] = {}
-    for n, one in reversed([*decisions.items()]):
-        lasts = n in standing or not action_of(one.action).needs_summary
-        if one.action in HIDING and (lasts or not any(_covers_all(later, one) for later in hiding.values())):
-            hiding[n] = one
-    covered = {n: one for n, one in hiding.items() if n in standing or not action_of(one.action).needs_summary}
+    for n, decision in reversed([*decisions.items()]):
+        lasts = n in standing or not action_of(decision.action).needs_summary
+        if decision.action in HIDING and (lasts or not any(_covers_all(later, decision) for later in hiding.values())):
+            hiding[n] = decision
+    covered = {
+        n: decision for n, decision in hiding.items() if n in standing or not action_of(decision.action).needs_summary
+    }
     edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
     hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
-    return _common([one for one in hidden if one[0] <= one[1]], Effects.of(covered).shown_ranges(last))
+    return _common([ends for ends in hidden if ends[0] <= ends[1]], Effects.of(covered).shown_ranges(last))
 
 
 def _covers_all(later: Decision, earlier: Decision) -> bool:
@@ -359,7 +366,7 @@ def _covers_all(later: Decision, earlier: Decision) -> bool:
 
 def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
     """One line for each summarizer that failed to write the summary of a decision, so that another one was used."""
-    return tuple(str(one) for decision in decisions for one in decision.detail.get("failures") or ())
+    return tuple(str(failure) for decision in decisions for failure in decision.detail.get("failures") or ())
 
 
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
@@ -373,8 +380,8 @@ def stand_in_sizes(decision: Decision, counter: str) -> list[int]:
     """The tokens of each replacement message of a decision, as counted when the decision was made; [] if they were not
     counted by `counter`."""
     sizes = decision.detail.get("tokens")
-    known = isinstance(sizes, list) and decision.detail.get("counter") == counter
-    return [int(size) for size in sizes] if known and sizes else []
+    is_same_counter = isinstance(sizes, list) and decision.detail.get("counter") == counter
+    return [int(size) for size in sizes] if is_same_counter and sizes else []
 
 
 # -- the entries of a decision's `detail`, and whether those of a foreign decision can be read -----

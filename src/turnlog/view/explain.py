@@ -79,8 +79,10 @@ class Explanation(Struct, frozen=True, repr_omit_defaults=True):
 
     def __repr__(self) -> str:
         fates = Counter(account.fate for account in self.accounts.values())
-        said = ", ".join(f"{number:,} {fate}" for fate, number in fates.items())
-        return f"Explanation({counted(len(self.accounts), 'message')}: {said or 'none'}; {self.saved:,} tokens saved)"
+        summary = ", ".join(f"{number:,} {fate}" for fate, number in fates.items())
+        return (
+            f"Explanation({counted(len(self.accounts), 'message')}: {summary or 'none'}; {self.saved:,} tokens saved)"
+        )
 
     @property
     def shown(self) -> int:
@@ -103,25 +105,25 @@ def explain(
     decisions that are treated as if they were on record."""
     tried = [Record(n, "", decision) for n, decision in (also or {}).items()]
     ended = ended_decisions([*records, *tried])
-    made = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
+    rulings = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
     held = shown_to(active_decisions([*records, *tried]), provider)
     rules = _Rules(held, Rewinds.of([*records, *tried]))
     originals = [shown for record in records for shown in as_shown(record)]
     summaries: dict[int, int] = {}
     curated: dict[int, Viewed] = {}
-    for one in viewed([*records, *tried], held):
-        shown = one.shown
+    for item in viewed([*records, *tried], held):
+        shown = item.shown
         if shown.stands_in:
             summaries[shown.records[0]] = summaries.get(shown.records[0], 0) + count(shown.message)
-        if one.curator:
-            curated[one.place] = one
+        if item.curator:
+            curated[item.place] = item
     accounts = {shown.records[0]: rules.account(shown, count) for shown in originals}
-    for n, one in curated.items():
-        account, tokens = accounts[n], count(one.shown.message)
+    for n, item in curated.items():
+        account, tokens = accounts[n], count(item.shown.message)
         fate: Fate = "curated" if account.fate == "kept" else account.fate
         by = (*account.by, *(m for m, decision in held.items() if n in outputs_of((decision,))))
-        accounts[n] = msgspec.structs.replace(account, fate=fate, by=by, shown=tokens, curator=one.curator)
-    return Explanation(accounts, tuple(made), summaries)
+        accounts[n] = msgspec.structs.replace(account, fate=fate, by=by, shown=tokens, curator=item.curator)
+    return Explanation(accounts, tuple(rulings), summaries)
 
 
 class _Rules:
@@ -130,9 +132,9 @@ class _Rules:
     def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds) -> None:
         self._rewinds = rewinds
         self._effects = Effects.of(held)
-        alone = {n: Effects.of({n: one}) for n, one in held.items()}
+        alone = {n: Effects.of({n: decision}) for n, decision in held.items()}
         self._hiding = {n: effects for n, effects in alone.items() if effects.hidings or effects.late.ranges}
-        self._stands = {n: stand_ins(n, one) for n, one in held.items()}
+        self._stands = {n: stand_ins(n, decision) for n, decision in held.items()}
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}
         for n, decision in held.items():
@@ -167,6 +169,6 @@ class _Rules:
             inside = bool(summary) and effects.hides_stand_in(summary, self._stands[summary][0])
             if effects.hides(n, message) or inside:
                 by.append(number)
-                told = any(one.treatment == "summarised" for one in standing)
+                told = any(shown.treatment == "summarised" for shown in standing)
                 summary = number if told else 0 if inside else summary
         return tuple(by), bool(summary)

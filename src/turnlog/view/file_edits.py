@@ -77,9 +77,9 @@ def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
     what a shell command does. `text` is the text of the call."""
     name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
-    own = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
-    yield from own
-    if not own and (_BEGIN_PATCH in text or ("*** " in text and "patch" in name)):  # else it is content
+    changes = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
+    yield from changes
+    if not changes and (_BEGIN_PATCH in text or ("*** " in text and "patch" in name)):  # else it is content
         for verb, path in _PATCHED.findall(text):
             yield path, f"{verb} by patch"
     patch = named.get("operation")
@@ -132,7 +132,7 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 def last_program(call: ToolCall) -> str:
     """The last of the shell commands in a call, whose status is that of the call; "" if it has none."""
     plain = _without_redirections(shell_text(call)[-_ENDS:])
-    commands = [one.strip() for one in _NEXT.split(plain) if one.strip()]
+    commands = [command.strip() for command in _NEXT.split(plain) if command.strip()]
     return commands[-1] if commands else ""
 
 
@@ -143,7 +143,7 @@ def commands_in(call: ToolCall) -> list[list[str]]:
     if "<<" in command:
         command = "\n".join(_without_documents(command.split("\n")))
     plain = _without_redirections(command[:_ENDS])
-    pipes = ([one.strip() for one in pipe.split("|") if one.strip()] for pipe in _SEQUENCE.split(plain))
+    pipes = ([piece.strip() for piece in pipe.split("|") if piece.strip()] for pipe in _SEQUENCE.split(plain))
     return [pipe for pipe in pipes if pipe]
 
 
@@ -197,9 +197,9 @@ def _without_documents(lines: Iterable[str]) -> Iterator[str]:
         if end:
             end = "" if line.strip() == end else end
             continue
-        found = _DOCUMENT.search(line)
-        end = found[2] if found else ""
-        yield _DOCUMENT.sub("", line) if found else line
+        document = _DOCUMENT.search(line)
+        end = document[2] if document else ""
+        yield _DOCUMENT.sub("", line) if document else line
 
 
 def _by_document(command: str) -> Iterator[tuple[str, str]]:
@@ -214,8 +214,8 @@ def _by_document(command: str) -> Iterator[tuple[str, str]]:
     script = _SCRIPT.search(command, 0, len(ahead) + 2)
     if script is not None:
         for sign in _SCRIPT_WRITES:
-            for found in sign.finditer(command, script.start()):
-                path = found[2] or _assigned(found[3], command[script.start() : found.start()])
+            for match in sign.finditer(command, script.start()):
+                path = match[2] or _assigned(match[3], command[script.start() : match.start()])
                 if path and not path.startswith("/dev/"):
                     yield path, _SCRIPTED
 

@@ -43,7 +43,7 @@ def select(records: Sequence[Record], provider: str = "") -> tuple[list[Shown], 
     decisions = shown_to(active_decisions(records), provider)
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
-    return [one.shown for one in viewed(records, decisions)], [*told(lasting(decisions, system))]
+    return [item.shown for item in viewed(records, decisions)], [*told(lasting(decisions, system))]
 
 
 def viewed(
@@ -62,7 +62,7 @@ def viewed(
 def as_left(records: Sequence[Record]) -> list[Shown]:
     """The conversation as the user left it: without what was cleared or taken back, and with everything that decisions
     left out to save space."""
-    decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}
+    decisions = {n: decision for n, decision in active_decisions(records).items() if decision.action in _BY_THE_USER}
     originals = (shown for record in records for shown in as_shown(record))
     return [shown for _, shown, _ in as_decided(originals, decisions)]
 
@@ -74,18 +74,18 @@ def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) ->
     number of its record; the place of a replacement for older messages is the number of the record that follows it.
     """
     effects = Effects.of(decisions)
-    found = ((at, n, shown) for n, decision in decisions.items() for at, shown in [stand_ins(n, decision)])
-    waiting = sorted((one for one in found if one[2]), key=lambda one: one[:2])
-    waiting = [(at, n, shown) for at, n, shown in waiting if not effects.hides_stand_in(n, at)]
+    replacements = ((place, n, shown) for n, decision in decisions.items() for place, shown in [stand_ins(n, decision)])
+    waiting = sorted((entry for entry in replacements if entry[2]), key=lambda entry: entry[:2])
+    waiting = [(place, n, shown) for place, n, shown in waiting if not effects.hides_stand_in(n, place)]
     for original in originals:
         number = original.records[0]
         while waiting and waiting[0][0] <= number:
-            at, _, standing = waiting.pop(0)
-            yield from ((at, shown, shown) for shown in standing)
+            place, _, standing = waiting.pop(0)
+            yield from ((place, shown, shown) for shown in standing)
         if not effects.hides(number, original.message):
             yield number, effects.treat(original), original
-    for at, _, standing in waiting:
-        yield from ((at, shown, shown) for shown in standing)
+    for place, _, standing in waiting:
+        yield from ((place, shown, shown) for shown in standing)
 
 
 def with_appended(
@@ -97,7 +97,7 @@ def with_appended(
         while waiting and waiting[0].records[0] < place:
             yield waiting[0].records[0], waiting[0], waiting.popleft()
         yield place, shown, original
-    yield from ((one.records[0], one, one) for one in waiting)
+    yield from ((message.records[0], message, message) for message in waiting)
 
 
 def as_shown(record: Record) -> list[Shown]:
@@ -106,10 +106,10 @@ def as_shown(record: Record) -> list[Shown]:
         case MessageRecord(message=message) as body:
             # One that the caller gave is no answer to a request of the session, and no decision shows it.
             given = not (body.stop or body.response_id) and not record.redacted
-            said = message if given else without_compaction(message)
-            return [] if said is None else [Shown(said, (record.n,))]
-        case PartialAnswer(message=message) if message.parts and (said := without_compaction(message)) is not None:
-            marked = msgspec.structs.replace(said, parts=(*said.parts, Text(INTERRUPTED)))
+            plain = message if given else without_compaction(message)
+            return [] if plain is None else [Shown(plain, (record.n,))]
+        case PartialAnswer(message=message) if message.parts and (plain := without_compaction(message)) is not None:
+            marked = msgspec.structs.replace(plain, parts=(*plain.parts, Text(INTERRUPTED)))
             return [Shown(marked, (record.n,), "cut")]
         case _:
             return []

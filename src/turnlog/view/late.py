@@ -47,8 +47,8 @@ class Late(Struct, frozen=True):
     @property
     def edits(self) -> tuple[Edit, ...]:
         """What is left out, as edits."""
-        said = "parts of the system prompt left out that newer ones replaced"
-        return tuple(Edit("late", said, (first,), through=last) for first, last in self.ranges)
+        detail = "parts of the system prompt left out that newer ones replaced"
+        return tuple(Edit("late", detail, (first,), through=last) for first, last in self.ranges)
 
 
 def _pairs(entry: Any) -> tuple[tuple[int, int], ...]:

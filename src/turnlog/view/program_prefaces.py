@@ -31,10 +31,10 @@ def is_of_program(text: str) -> bool:
     """Whether a program wrote the whole text of a user message."""
     if text.lstrip()[:1] not in ("<", "["):
         return text.startswith(_FORM)
-    at = 0
-    while (found := _ELEMENT.match(text, at)) is not None:
-        at = found.end()
-    return at > 0 and not text[at:].strip()
+    position = 0
+    while (element := _ELEMENT.match(text, position)) is not None:
+        position = element.end()
+    return position > 0 and not text[position:].strip()
 
 
 def is_preface(message: Message) -> bool:

@@ -36,8 +36,8 @@ class Prefix(Struct, frozen=True):
 
 def shown_to(decisions: Mapping[int, Decision], provider: str) -> dict[int, Decision]:
     """The decisions as requests to a provider follow them."""
-    found = ((n, _shown_to(decision, provider)) for n, decision in decisions.items())
-    return {n: decision for n, decision in found if decision is not None}
+    followed = ((n, _shown_to(decision, provider)) for n, decision in decisions.items())
+    return {n: decision for n, decision in followed if decision is not None}
 
 
 def is_for_one_provider(decisions: Mapping[int, Decision]) -> bool:
@@ -57,8 +57,8 @@ def _shown_to(decision: Decision, provider: str) -> Decision | None:
     elsewhere = decision.detail.get(ELSEWHERE)
     if not isinstance(elsewhere, dict):
         return None
-    kept = {key: value for key, value in decision.detail.items() if key not in _ONLY_THERE}
-    return replace(decision, detail={**kept, **elsewhere})
+    detail = {key: value for key, value in decision.detail.items() if key not in _ONLY_THERE}
+    return replace(decision, detail={**detail, **elsewhere})
 
 
 def prefixes_of(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, Prefix]]:

@@ -114,8 +114,8 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
             return f"ended ({self.outcome}), but its result is not on record"
         if self.started:
             return "started and never ended: it may have run"
-        said = {"asked": "waits for approval", "given": "approved, not started", "denied": "denied"}
-        return said.get(self.approval, "not on record whether it started")
+        words = {"asked": "waits for approval", "given": "approved, not started", "denied": "denied"}
+        return words.get(self.approval, "not on record whether it started")
 
 
 class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
@@ -139,15 +139,17 @@ def calls_of(records: Iterable[Record]) -> list[CallInfo]:
     rewinds = Rewinds.of(records)
     view = [shown for record in records for shown in as_shown(record)]
     answers = pairs_of(view, rewinds).answers
-    found: list[CallInfo] = []
+    infos: list[CallInfo] = []
     for i, shown in enumerate(view):
         n = shown.records[0]
         for j, part in enumerate(shown.message.parts):
             if isinstance(part, ToolCall) and shown.message.role == "assistant":
                 info = CallInfo(part, n, by_number[n].time, rewound=rewinds.by(n))
-                at = answers.get((i, j))
-                found.append(info if at is None else _answered(info, view[at[0]], at[1], by_number))
-    return _with_ledger(_with_newer(found), records, rewinds)
+                answer_place = answers.get((i, j))
+                infos.append(
+                    info if answer_place is None else _answered(info, view[answer_place[0]], answer_place[1], by_number)
+                )
+    return _with_ledger(_with_newer(infos), records, rewinds)
 
 
 def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
@@ -158,20 +160,24 @@ def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
         return everything
     gone = [bool(rewinds.by(shown.records[0])) for shown in view]
     standing = [i for i, taken in enumerate(gone) if not taken]
-    own = pair([view[i] for i in standing])
+    standing_pairs = pair([view[i] for i in standing])
 
-    def placed(at: At) -> At:
-        return standing[at[0]], at[1]
+    def placed(place: At) -> At:
+        return standing[place[0]], place[1]
 
     answers = {call: result for call, result in everything.answers.items() if gone[call[0]]}
-    answers |= {placed(call): placed(result) for call, result in own.answers.items()}
-    orphans = set(map(placed, own.orphans))
-    duplicates = {placed(result): placed(call) for result, call in own.duplicates.items()}
+    answers |= {placed(call): placed(result) for call, result in standing_pairs.answers.items()}
+    orphans = set(map(placed, standing_pairs.orphans))
+    duplicates = {placed(result): placed(call) for result, call in standing_pairs.duplicates.items()}
     return Pairs(
         answers,
-        frozenset(at for at in everything.orphans if gone[at[0]] or at in orphans),
-        {at: duplicates.get(at, call) for at, call in everything.duplicates.items() if gone[at[0]] or at in duplicates},
-        (*(at for at in everything.waiting if gone[at[0]]), *map(placed, own.waiting)),
+        frozenset(place for place in everything.orphans if gone[place[0]] or place in orphans),
+        {
+            place: duplicates.get(place, call)
+            for place, call in everything.duplicates.items()
+            if gone[place[0]] or place in duplicates
+        },
+        (*(place for place in everything.waiting if gone[place[0]]), *map(placed, standing_pairs.waiting)),
     )
 
 
@@ -205,14 +211,14 @@ def _with_newer(calls: Sequence[CallInfo]) -> list[CallInfo]:
     for info in calls:
         if not info.rewound:
             by_id.setdefault(info.call.id, []).append(info)
-    found = []
+    completed = []
     for info in calls:
         if not (info.result or info.rewound):
-            own = ToolResult(info.call.id, info.call.name)
-            newer = (other.record for other in by_id[info.call.id] if may_answer(own, other.call))
+            expected = ToolResult(info.call.id, info.call.name)
+            newer = (other.record for other in by_id[info.call.id] if may_answer(expected, other.call))
             info = msgspec.structs.replace(info, superseded=next((n for n in newer if n > info.record), 0))
-        found.append(info)
-    return found
+        completed.append(info)
+    return completed
 
 
 def _answered(info: CallInfo, shown: Shown, at: int, by_number: dict[int, Record]) -> CallInfo:
@@ -246,22 +252,24 @@ def _size(part: object) -> int:
 def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: Rewinds) -> list[CallInfo]:
     """The calls, completed from the records about tool runs and approvals. For a call that was not taken back, only
     records that were not taken back count."""
-    found = list(calls)
+    completed = list(calls)
     places: dict[tuple[int, str], int] = {}
     newest: dict[str, list[int]] = {}
-    for i, info in enumerate(found):
+    for i, info in enumerate(completed):
         places.setdefault((info.record, info.call.id), i)
         newest.setdefault(info.call.id, []).append(i)
     for record in records:
         body = record.body
         if not isinstance(body, (ToolStarted, ToolFinished, Approval)):
             continue
-        at = places.get((body.call_record, body.call_id))
-        if at is None and isinstance(body, Approval) and not body.call_record:
-            at = next((i for i in reversed(newest.get(body.call_id, ())) if found[i].record < record.n), None)
-        if at is not None and (found[at].rewound or not rewinds.by(record.n)):
-            found[at] = msgspec.structs.replace(found[at], **dict(_news(found[at], record.n, body)))
-    return found
+        index = places.get((body.call_record, body.call_id))
+        if index is None and isinstance(body, Approval) and not body.call_record:
+            index = next((i for i in reversed(newest.get(body.call_id, ())) if completed[i].record < record.n), None)
+        if index is not None and (completed[index].rewound or not rewinds.by(record.n)):
+            completed[index] = msgspec.structs.replace(
+                completed[index], **dict(_news(completed[index], record.n, body))
+            )
+    return completed
 
 
 def _news(info: CallInfo, n: int, body: ToolStarted | ToolFinished | Approval) -> Iterator[tuple[str, object]]:

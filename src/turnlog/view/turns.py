@@ -117,15 +117,15 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
         calls.setdefault(info.record, []).append(info)
     rewinds = Rewinds.of(records)
     standing = max((n for n, _ in starts if not rewinds.by(n)), default=0)
-    found = []
+    turns = []
     for (n, turn_id), start, end in zip(starts, edges, edges[1:], strict=False):
         part, gone = records[start:end], rewinds.by(n)
-        own = tuple(info for record in part for info in calls.get(record.n, ()))
+        turn_calls = tuple(info for record in part for info in calls.get(record.n, ()))
         newest = end == len(records) if turn_id else n == standing
         remaining = part if gone else [record for record in part if not rewinds.by(record.n)]
-        turn = _turn(turn_id, remaining, own, closings.get(turn_id), newest=newest, gone=gone)
-        found.append(msgspec.structs.replace(turn, last=part[-1].n, bills=usage_by_model(part)))
-    return found
+        turn = _turn(turn_id, remaining, turn_calls, closings.get(turn_id), newest=newest, gone=gone)
+        turns.append(msgspec.structs.replace(turn, last=part[-1].n, bills=usage_by_model(part)))
+    return turns
 
 
 def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
@@ -178,7 +178,7 @@ def _turn(
     by the decision `gone`."""
     inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
     answers = [record for record in records if is_answer(record)]
-    said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
+    texts = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
     info = TurnInfo(
         id=turn_id,
         first=records[0].n,
@@ -186,7 +186,7 @@ def _turn(
         status="processing",
         started=records[0].time,
         input=inputs[0] if inputs else "",
-        answer=said[-1] if said else "",
+        answer=texts[-1] if texts else "",
         reasoning=_reasoning(answers),
         calls=calls,
         rewound=gone,

@@ -110,8 +110,8 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
     never in the same block, except a call and its result."""
     groups = _groups(items, gap)
     words = [(i, word.raw.message) for i, group in enumerate(groups) if (word := user_word(group)) is not None]
-    said = [i for i, _ in words]
-    task = {*said[:1], *islice((i for i, message in words if not is_preface(message)), 1)}
+    word_groups = [i for i, _ in words]
+    task = {*word_groups[:1], *islice((i for i, message in words if not is_preface(message)), 1)}
     blocks: list[Block] = []
     for i, group in enumerate(groups):
         stays = ""
@@ -121,9 +121,9 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
             stays = "the task"
         elif not group[0].is_summary and any(item.n in pinned for item in group):
             stays = "pinned messages"
-        elif i == len(groups) - 1 or (said and i == said[-1]):
+        elif i == len(groups) - 1 or (word_groups and i == word_groups[-1]):
             stays = "the open turn"
-        elif said and i > said[-1] and has_open_call(group):
+        elif word_groups and i > word_groups[-1] and has_open_call(group):
             stays = "the open turn"
         blocks.append(Block(tuple(group), sum(item.size for item in group), stays))
     return blocks

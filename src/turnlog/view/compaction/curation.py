@@ -49,8 +49,8 @@ class Curation:
         if shown is item.decided:
             return Item(shown, plain, item.raw, n, plain)
         key = n, curator.shortens(n)
-        known = self._sizes.get(key)
-        if known is None or known[1] is not counting or known[0] != shown.message:
-            known = self._sizes[key] = shown.message, counting, counting.message(shown.message)
-        tokens, kind = known[2], curator.kinds[n]
+        cached = self._sizes.get(key)
+        if cached is None or cached[1] is not counting or cached[0] != shown.message:
+            cached = self._sizes[key] = shown.message, counting, counting.message(shown.message)
+        tokens, kind = cached[2], curator.kinds[n]
         return Item(shown, tokens, item.raw, n, tokens, plain=item.decided, plain_tokens=plain, curator=kind)

@@ -53,10 +53,10 @@ def situation_of(
     """The situation of a view with this budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `CompactionInput`. `cleared` are tokens of the view that the provider leaves out by itself, so that
     there is room for as many more."""
-    own = strategy.applied_to(budget)
+    applied_budget = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
-    marks_beside = partial(_marks, partial(own.marks, window, system, scale=scale, known=known), cleared)
+    marks_beside = partial(_marks, partial(applied_budget.marks, window, system, scale=scale, known=known), cleared)
     situation = CompactionInput(
         blocks=blocks,
         fixed=fixed,
@@ -68,7 +68,7 @@ def situation_of(
         number=number,
         gap=gap,
         prices=prices,
-        given=own.marks(window, system, 0).limit,
+        given=applied_budget.marks(window, system, 0).limit,
         room=room,
         provided=provided,
     )
@@ -94,12 +94,12 @@ def decide(situation: CompactionInput, past: Sequence[Decision] = ()) -> tuple[l
     be left out exceeds the limit; this is checked before any step is tried.
     """
     try:
-        made, situation = _decided(situation, past)
+        decisions, situation = _decided(situation, past)
     except BudgetError:
         if not any(item.curator == "read" for block in situation.blocks for item in block.items):
             raise
-        made, situation = _decided_in_full(situation, past)
-    return made, _take(tell_orders(situation), situation, made)
+        decisions, situation = _decided_in_full(situation, past)
+    return decisions, _take(tell_orders(situation), situation, decisions)
 
 
 def _decided_in_full(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list[Decision], CompactionInput]:
@@ -108,9 +108,9 @@ def _decided_in_full(situation: CompactionInput, past: Sequence[Decision]) -> tu
     Such a file is shown once. If the first read leaves, the second is shown in full, so that nothing is gained. If both
     are counted, what is decided then fits all the more.
     """
-    made, _ = _decided(_with_whole_reads(situation), past)
+    decisions, _ = _decided(_with_whole_reads(situation), past)
     measured: list[Decision] = []
-    for decision in made:
+    for decision in decisions:
         finished, situation = with_figures(situation, decision)
         measured.append(finished)
     return measured, situation
@@ -125,45 +125,45 @@ def _with_whole_reads(situation: CompactionInput) -> CompactionInput:
 
 
 def _decided(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list[Decision], CompactionInput]:
-    made: list[Decision] = []
+    decisions: list[Decision] = []
     for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
-        situation = _take(_named(rule(situation), name), situation, made)
-    if made:  # images may have left blocks that must stay, which changes the marks
+        situation = _take(_named(rule(situation), name), situation, decisions)
+    if decisions:  # images may have left blocks that must stay, which changes the marks
         situation = _with_marks(situation)
     if situation.size <= situation.marks.trigger:
-        return made, situation
+        return decisions, situation
     situation = _with_floor(situation)
     if situation.fits and _wait(situation, past):
-        return made, situation
+        return decisions, situation
     if (capped := _newest_capped(situation)) is not None:
-        return [*made, capped[0]], capped[1]
+        return [*decisions, capped[0]], capped[1]
     steps, last_resort = _steps_of(situation), _last_resort(situation)
-    start, made_before = msgspec.structs.replace(situation, last=True), [*made]
+    start, decisions_before = msgspec.structs.replace(situation, last=True), [*decisions]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
-    situation = _climb(situation, last_resort if stalled else steps, made)
+    situation = _climb(situation, last_resort if stalled else steps, decisions)
     if not situation.fits:
-        situation = _climb(situation, ("slide",), made)
-        situation = _take(shortened(situation), situation, made)
+        situation = _climb(situation, ("slide",), decisions)
+        situation = _take(shortened(situation), situation, decisions)
     situation = msgspec.structs.replace(situation, last=True)
     if not situation.fits:
-        situation = _climb(situation, ("slide",), made)
+        situation = _climb(situation, ("slide",), decisions)
     if not situation.fits:
         # What the steps left may now be in one block with a pinned answer and so have to stay. Without them it can go.
-        made = made_before
-        situation = _climb(start, last_resort, made)
+        decisions = decisions_before
+        situation = _climb(start, last_resort, decisions)
     if not situation.fits:
         # What stays may take more tokens now that the rest has left: it has to declare the tools, or comes first.
         try:
             situation = _with_floor(situation)
-            situation = _climb(situation, _last_resort(situation), made)
+            situation = _climb(situation, _last_resort(situation), decisions)
         except BudgetError:
             _with_floor(_without_what_may_go(start))  # the error is about what must stay, not what the steps left
             raise
     if not situation.fits:
         raise _refusal(situation)
     if stalled:
-        made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
-    return made, situation
+        decisions = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in decisions]
+    return decisions, situation
 
 
 def _steps_of(situation: CompactionInput) -> tuple[str, ...]:
@@ -193,10 +193,10 @@ def _newest_capped(situation: CompactionInput) -> tuple[Decision, CompactionInpu
 
 def compact(situation: CompactionInput) -> tuple[list[Decision], CompactionInput]:
     """The decisions of the strategy's steps and the situation after them, whether or not the view is too large."""
-    made: list[Decision] = []
+    decisions: list[Decision] = []
     situation = _with_floor(situation)
-    situation = _climb(situation, _steps_of(situation), made)
-    return made, _take(tell_orders(situation), situation, made) if made else situation
+    situation = _climb(situation, _steps_of(situation), decisions)
+    return decisions, _take(tell_orders(situation), situation, decisions) if decisions else situation
 
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:

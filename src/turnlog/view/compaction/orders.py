@@ -46,8 +46,10 @@ class Orders(Struct, frozen=True):
     @classmethod
     def of(cls, detail: dict[str, Any]) -> Orders:
         """The orders in the detail of a decision."""
-        more, untold = (tuple((a, b) for a, b in detail.get(key, ())) for key in ("more_orders", "untold_orders"))
-        return cls(tuple((n, sentence) for n, sentence in detail.get("orders", ())), more, untold)
+        more_orders, untold = (
+            tuple((a, b) for a, b in detail.get(key, ())) for key in ("more_orders", "untold_orders")
+        )
+        return cls(tuple((n, sentence) for n, sentence in detail.get("orders", ())), more_orders, untold)
 
     def after(self, summary: str) -> str:
         """The summary with the orders at its end."""
@@ -71,7 +73,7 @@ class Orders(Struct, frozen=True):
     def detail(self) -> dict[str, Any]:
         """The entries of a decision that shows these orders."""
         entries = {"orders": self.quoted, "more_orders": self.more, "untold_orders": self.untold}
-        return {key: [list(one) for one in value] for key, value in entries.items() if value}
+        return {key: [list(entry) for entry in value] for key, value in entries.items() if value}
 
 
 def _named(ranges: Sequence[tuple[int, int]]) -> str:
@@ -100,47 +102,49 @@ def orders_leaving(
     """
     leaving = frozenset(going)
     standing = (item for block in situation.blocks if block not in leaving for item in block.items if item.is_summary)
-    found, more = _left_before(situation, {item.shown.records[0] for item in standing})
+    orders_by_record, unread = _left_before(situation, {item.shown.records[0] for item in standing})
     messages = (item.raw for block in going for item in block.items if not item.is_summary)
-    for one in (*messages, *_in_gap(situation), *also):
-        if one.message.role == "user" and (orders := situation.ports.orders(one.message)):
-            found[one.records[0]] = orders
-    if not found and not more:
+    for shown in (*messages, *_in_gap(situation), *also):
+        if shown.message.role == "user" and (orders := situation.ports.orders(shown.message)):
+            orders_by_record[shown.records[0]] = orders
+    if not orders_by_record and not unread:
         return Orders()
     staying = _staying(situation, leaving)
-    said = [(n, sentence) for n in sorted(found) for sentence in found[n]]
-    newest = {sentence: n for n, sentence in said}
-    said = [one for one in said if newest[one[1]] == one[0] and one[1] not in staying]
-    return _fitting(situation, said, more, room)
+    sentences = [(n, sentence) for n in sorted(orders_by_record) for sentence in orders_by_record[n]]
+    newest = {sentence: n for n, sentence in sentences}
+    sentences = [(n, sentence) for n, sentence in sentences if newest[sentence] == n and sentence not in staying]
+    return _fitting(situation, sentences, unread, room)
 
 
 def _left_before(situation: CompactionInput, standing: Collection[int]) -> tuple[dict[int, Sequence[str]], Ranges]:
     """The orders that earlier decisions quoted or named, by record, and ranges of records that were not read again for
     them. Decisions whose replacements are `standing` are not included, nor what the user cleared since."""
-    found: dict[int, list[str]] = {}
-    more: Ranges = []
-    made = {**situation.ports.decisions, **situation.made}
-    cleared = Effects.of({n: one for n, one in made.items() if one.action == "clear"}).hidings
-    for n, decision in made.items():
-        if decision.action not in SHRINKING or any(one.n > n for one in cleared):
+    sentences_by_record: dict[int, list[str]] = {}
+    ranges: Ranges = []
+    decisions = {**situation.ports.decisions, **situation.made}
+    cleared = Effects.of({n: decision for n, decision in decisions.items() if decision.action == "clear"}).hidings
+    for n, decision in decisions.items():
+        if decision.action not in SHRINKING or any(hiding.n > n for hiding in cleared):
             continue
-        shown = Orders.of(decision.detail)
-        more += shown.untold
+        orders = Orders.of(decision.detail)
+        ranges += orders.untold
         if n not in standing:
-            more += shown.more
-            for record, sentence in shown.quoted:
-                found.setdefault(record, []).append(sentence)
-    again: dict[int, Sequence[str]] = {n: list(dict.fromkeys(sentences)) for n, sentences in found.items()}
+            ranges += orders.more
+            for record, sentence in orders.quoted:
+                sentences_by_record.setdefault(record, []).append(sentence)
+    again: dict[int, Sequence[str]] = {
+        n: list(dict.fromkeys(sentences)) for n, sentences in sentences_by_record.items()
+    }
     unread: Ranges = []
     left = _READ_AGAIN
-    for first, last in reversed(_joined(more)):
+    for first, last in reversed(_joined(ranges)):
         left -= last - first + 1
         if left < 0:
             unread.append((first, last))
             continue
-        for one in situation.ports.words(first, last):
-            if orders := situation.ports.orders(one.message):
-                again[one.records[0]] = orders
+        for shown in situation.ports.words(first, last):
+            if in_message := situation.ports.orders(shown.message):
+                again[shown.records[0]] = in_message
     return again, unread
 
 
@@ -148,27 +152,29 @@ def _in_gap(situation: CompactionInput) -> Iterator[Shown]:
     """The user's messages in the gap, without those that decisions left out."""
     if situation.gap:
         effects = Effects.of(situation.ports.decisions)
-        for one in situation.ports.words(*situation.gap):
-            if not effects.hides(one.records[0], one.message):
-                yield one
+        for shown in situation.ports.words(*situation.gap):
+            if not effects.hides(shown.records[0], shown.message):
+                yield shown
 
 
 def _fitting(
-    situation: CompactionInput, said: Sequence[tuple[int, str]], more: Sequence[tuple[int, int]], room: int
+    situation: CompactionInput, sentences: Sequence[tuple[int, str]], unread: Sequence[tuple[int, int]], room: int
 ) -> Orders:
     """As many of the newest orders as fit. One that alone takes more than all may is not quoted."""
     left = most = int(_SHARE * max(situation.given, situation.marks.limit))
     quoted: list[tuple[int, str]] = []
-    for one in reversed(said):
-        size = situation.ports.count_text(one[1])
+    for order in reversed(sentences):
+        size = situation.ports.count_text(order[1])
         if size > most:
             continue
         left -= size
         if left < 0:
             break
-        quoted.insert(0, one)
-    there = frozenset(quoted)
-    orders = Orders(tuple(quoted), _joined([*more, *((one[0], one[0]) for one in said if one not in there)]))
+        quoted.insert(0, order)
+    quoted_orders = frozenset(quoted)
+    orders = Orders(
+        tuple(quoted), _joined([*unread, *((order[0], order[0]) for order in sentences if order not in quoted_orders)])
+    )
     untold: Ranges = []
     while orders.text and situation.ports.count(orders.message) > room:
         if not orders.quoted:
@@ -208,8 +214,8 @@ def has_untold(decisions: Iterable[Decision]) -> bool:
     newest one that shows orders has read all that were untold before."""
     keys = ("orders", "more_orders", "untold_orders")
     newest = None
-    for one in decisions:
-        newest = one if any(key in one.detail for key in keys) else newest
+    for decision in decisions:
+        newest = decision if any(key in decision.detail for key in keys) else newest
     return newest is not None and "untold_orders" in newest.detail
 
 

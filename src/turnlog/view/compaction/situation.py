@@ -162,13 +162,13 @@ class CompactionInput(Struct, frozen=True):
     def unprotected(self) -> list[Block]:
         """The blocks that may leave, oldest first. The newest blocks, up to the strategy's protected share of the
         limit, are not among them."""
-        found: list[Block] = []
+        removable: list[Block] = []
         newest = 0
         for block in reversed(self.blocks):
             newest += block.tokens
             if newest > self.strategy.protect * self.marks.limit and not block.stays:
-                found.append(block)
-        return found[::-1]
+                removable.append(block)
+        return removable[::-1]
 
     @property
     def floor(self) -> dict[str, int]:
@@ -187,10 +187,10 @@ def applied(situation: CompactionInput, decision: Decision) -> CompactionInput:
     effects = Effects.of({n: decision})
     hiding = effects.hidings[0] if effects.hidings else None
     items: list[Item] = []
-    at, standing = stand_ins(n, decision)
-    placed = [_counted(shown, shown, at, situation.ports) for shown in standing]
+    place, standing = stand_ins(n, decision)
+    placed = [_counted(shown, shown, place, situation.ports) for shown in standing]
     for item in (item for block in situation.blocks for item in block.items):
-        if placed and item.n >= at and not (item.is_summary and item.n == at):  # an earlier one at the same place
+        if placed and item.n >= place and not (item.is_summary and item.n == place):  # an earlier one at the same place
             items += placed
             placed = []
         if hiding is not None and _is_hidden(item, hiding):
@@ -244,9 +244,9 @@ def _changes_from(before: CompactionInput, after: CompactionInput, decision: Dec
     left = [item for block in before.blocks for item in block.items]
     right = [item for block in after.blocks for item in block.items]
     differing = ([a.n, b.n] for a, b in zip(left, right, strict=False) if a.shown is not b.shown)
-    found = next(differing, [item.n for item in (*left[len(right) :], *right[len(left) :])][:1])
+    differing_records = next(differing, [item.n for item in (*left[len(right) :], *right[len(left) :])][:1])
     gap = [before.gap[0]] if before.gap and after.gap is None else []
-    return min([*found, *gap], default=decision.first)
+    return min([*differing_records, *gap], default=decision.first)
 
 
 def shortening(action: str, key: str, entries: Sequence[list[Any]], reason: str) -> Decision | None:

@@ -84,8 +84,8 @@ class CurationRules:
 
 def outputs_of(decisions: Iterable[Decision]) -> frozenset[int]:
     """The records whose outputs these decisions curate, even if the rule left them alone when they were recorded."""
-    made = (decision for decision in decisions if decision.action == STEP)
-    return frozenset(n for decision in made for n in decision.detail.get("outputs", ()))
+    curations = (decision for decision in decisions if decision.action == STEP)
+    return frozenset(n for decision in curations for n in decision.detail.get("outputs", ()))
 
 
 class _Known(Struct):
@@ -166,8 +166,8 @@ class Curator:
         if message.role != "user" or shown.stands_in or not shown.records:
             return shown
         parts = [
-            self._result(shown.records[0], i, part) if isinstance(part, ToolResult) and part is said else part
-            for i, (part, said) in enumerate(zip(message.parts, raw.message.parts, strict=False))
+            self._result(shown.records[0], i, part) if isinstance(part, ToolResult) and part is recorded else part
+            for i, (part, recorded) in enumerate(zip(message.parts, raw.message.parts, strict=False))
         ]
         if all(new is old for new, old in zip(parts, message.parts, strict=False)):
             return shown
@@ -176,14 +176,16 @@ class Curator:
         return Shown(whole, shown.records, treatment)
 
     def _result(self, n: int, i: int, result: ToolResult) -> ToolResult:
-        if result.synthetic or not any(isinstance(one, Text) and len(one.text) >= LEAST_READ for one in result.parts):
+        if result.synthetic or not any(
+            isinstance(part, Text) and len(part.text) >= LEAST_READ for part in result.parts
+        ):
             return result
         rule = self._rules if isinstance(self._rules, Rule) else self._rules.at(n)
         answered = self._pairing.answered.get(i)
         call = answered[1] if answered is not None else ToolCall(result.call_id, result.name)
         inner = [
-            self._text((n, i, j), call, one, rule) if isinstance(one, Text) else one
-            for j, one in enumerate(result.parts)
+            self._text((n, i, j), call, part, rule) if isinstance(part, Text) else part
+            for j, part in enumerate(result.parts)
         ]
         if all(new is old for new, old in zip(inner, result.parts, strict=True)):
             return result
@@ -194,22 +196,22 @@ class Curator:
             return part
         also = self.shortens(place[0])
         wanted = rule.on or also
-        known = self._known.get((*place, also))
-        stale = known is None or known.call != call or known.source != part.text  # a scrub changes records
-        if known is None or stale or (wanted and not known.kind):
+        cached = self._known.get((*place, also))
+        stale = cached is None or cached.call != call or cached.source != part.text  # a scrub changes records
+        if cached is None or stale or (wanted and not cached.kind):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[*place, also] = self._found(place[0], call, part.text, rule, also)
-        text, on = known.text, wanted and place[0] not in self._pinned
-        if known.read is not None:
-            since = self._ledger.repeats(known.read, place[0])
-            kept = [0] * len(since)
+            cached = self._known[*place, also] = self._found(place[0], call, part.text, rule, also)
+        text, on = cached.text, wanted and place[0] not in self._pinned
+        if cached.read is not None:
+            since = self._ledger.repeats(cached.read, place[0])
+            references = [0] * len(since)
             if on and not self._whole_reads:
-                text, kept = folded(known.read, since, named=self._named)
-            self._ledger.shown(known.read, kept, place[0])
+                text, references = folded(cached.read, since, named=self._named)
+            self._ledger.shown(cached.read, references, place[0])
         if text is None or not on or text == part.text:
             return part
-        self.kinds[place[0]] = known.kind
+        self.kinds[place[0]] = cached.kind
         return Text(text)
 
     def _found(self, n: int, call: ToolCall, text: str, rule: Rule, also: bool) -> _Known:
@@ -219,5 +221,5 @@ class Curator:
         if not (rule.on or also):
             return _Known(call, text)
         loses = also or rule.is_giant(text)
-        made = curated(call, text, output, n if self._named else 0, loses=loses)
-        return _Known(call, text, text=made.text if made.saved else None, kind=made.kind)
+        curation = curated(call, text, output, n if self._named else 0, loses=loses)
+        return _Known(call, text, text=curation.text if curation.saved else None, kind=curation.kind)

@@ -78,8 +78,8 @@ def tests(text: str, marks: Marks) -> str:
 
 def _unended(lines: Sequence[str]) -> list[int]:
     """The last line about each test that began and did not end."""
-    ended = {found[1] for line in lines if (found := _ENDED.match(line)) is not None}
-    last = {found[1]: i for i, line in enumerate(lines) if (found := _BEGAN.match(line)) is not None}
+    ended = {match[1] for line in lines if (match := _ENDED.match(line)) is not None}
+    last = {match[1]: i for i, line in enumerate(lines) if (match := _BEGAN.match(line)) is not None}
     return [i for name, i in last.items() if name not in ended]
 
 
@@ -149,9 +149,9 @@ def curated(call: ToolCall, text: str, output: str = "", record: int = 0, *, los
     itself, and equal lines in a row, which are counted."""
     if len(text) < LEAST or is_marked(text):
         return Curated(text, output or "text", len(text))
-    found = unwrapped(text) if output != "json" else None
-    if found is not None:
-        value, key = found
+    wrapping = unwrapped(text) if output != "json" else None
+    if wrapping is not None:
+        value, key = wrapping
         inner = curated(call, value[key], output, record, loses=loses)
         shown = wrapped(value, key, inner.text) if inner.saved else text
         return Curated(shown, inner.kind, len(text))

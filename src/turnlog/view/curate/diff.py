@@ -73,8 +73,8 @@ def _step(line: str, left: tuple[int, int]) -> tuple[tuple[int, int], bool, bool
         if line[:1] != "\\":
             old, new = old - (line[:1] != "+"), new - (line[:1] != "-")
         return (old, new), True, False
-    if (found := _HUNK.match(line)) is not None:
-        return (int(found[1] or 1), int(found[2] or 1)), False, True
+    if (hunk := _HUNK.match(line)) is not None:
+        return (int(hunk[1] or 1), int(hunk[2] or 1)), False, True
     return (0, 0), False, False
 
 
@@ -122,7 +122,7 @@ def _read(lines: Sequence[str]) -> list[_File]:
         else:
             files[-1].head.append(line)
     close()
-    return [one for one in files if one.head or one.hunks]
+    return [file for file in files if file.head or file.hunks]
 
 
 def _is_first(line: str) -> bool:
@@ -132,19 +132,19 @@ def _is_first(line: str) -> bool:
 
 def _laid_out(files: Sequence[_File], most: int, marks: Marks) -> Iterator[str]:
     shown = files[:_FILES] if most == _LIMITS[-1] else files
-    for one in shown:
-        yield from one.head
-        room = 0 if one.is_generated and sum(map(len, one.hunks)) > 1_000 else most
-        for i, hunk in enumerate(one.hunks):
+    for file in shown:
+        yield from file.head
+        room = 0 if file.is_generated and sum(map(len, file.hunks)) > 1_000 else most
+        for i, hunk in enumerate(file.hunks):
             room -= len(hunk)
-            if room < 0 and (i or len(hunk) > most or one.is_generated):
-                yield marks.left_out(_sizes(one.hunks[i:]))
+            if room < 0 and (i or len(hunk) > most or file.is_generated):
+                yield marks.left_out(_sizes(file.hunks[i:]))
                 break
             yield hunk
-        yield from one.behind
+        yield from file.behind
     if gone := files[len(shown) :]:
-        sizes = _sizes([hunk for one in gone for hunk in one.hunks])
-        lines = sum(len(one.head) + len(one.behind) for one in gone)
+        sizes = _sizes([hunk for file in gone for hunk in file.hunks])
+        lines = sum(len(file.head) + len(file.behind) for file in gone)
         beside = f" and {number(lines, 'line')} around them" if lines else ""
         yield marks.left_out(f"{number(len(gone), 'more file')} with {sizes}{beside}")
 

@@ -37,9 +37,9 @@ class _Fraction(float):
 
 
 def _fraction(text: str) -> _Fraction:
-    made = _Fraction(text)
-    made.text = text
-    return made
+    fraction = _Fraction(text)
+    fraction.text = text
+    return fraction
 
 
 def _whole(text: str) -> int | _Fraction:
@@ -47,10 +47,10 @@ def _whole(text: str) -> int | _Fraction:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key twice: one of its values would be left out in silence")
-    return made
+    return members
 
 
 def _refuse(name: str) -> Any:
@@ -111,10 +111,10 @@ def _lines(text: str, marks: Marks) -> str:
     count = len(values) if is_whole else sum(1 for line in text.split("\n") if line.strip())
     shown = ""
     for most, longest in _LIMITS:
-        kept = [spelled(_inner(value, most, longest, marks, 0)) for value in values[:most]]
-        gone = count - len(kept) - len(last)
+        first_lines = [spelled(_inner(value, most, longest, marks, 0)) for value in values[:most]]
+        gone = count - len(first_lines) - len(last)
         mark = [marks.left_out(number(gone, "more line") + _schema(values[most:]))] if gone else []
-        shown = "\n".join([*kept, *mark, *(spelled(_inner(value, most, longest, marks, 0)) for value in last)])
+        shown = "\n".join([*first_lines, *mark, *(spelled(_inner(value, most, longest, marks, 0)) for value in last)])
         if len(shown) <= _ROOM:
             break
     return shown

@@ -97,18 +97,18 @@ def cleaned(text: str) -> str:
 
 def _states(line: str) -> list[str]:
     """What a line said before it was overwritten for good, without the states of one progress but the last."""
-    kept: list[str] = []
+    states: list[str] = []
     before: str | None = None
     for state in line.split("\r"):
         if not state.strip():
             continue
         shape = _SIGNS.sub("", _shape(state))
-        if kept and (state == kept[-1] or (shape == before and _is_progress(shape))):
-            kept[-1] = state
+        if states and (state == states[-1] or (shape == before and _is_progress(shape))):
+            states[-1] = state
         else:
-            kept.append(state)
+            states.append(state)
         before = shape
-    return kept or [""]
+    return states or [""]
 
 
 def _is_progress(shape: str) -> bool:
@@ -186,14 +186,14 @@ def _within(text: str) -> tuple[list[str], dict[int, int]]:
         return cleaned(text).split("\n"), {}
     start = text.rfind("\n", 0, WORK // 2) + 1 or text.find("\n", WORK // 2) + 1
     end = text.find("\n", len(text) - WORK // 2) + 1 or text.rfind("\n", 0, len(text) - WORK // 2) + 1
-    lines, unseen, at = cleaned(text[:start]).removesuffix("\n").split("\n"), {}, start
+    lines, unseen, position = cleaned(text[:start]).removesuffix("\n").split("\n"), {}, start
     for begin, done in _telling(text, start, end):
-        if at < begin:
-            unseen[len(lines)] = lines_of(text[at:begin])
+        if position < begin:
+            unseen[len(lines)] = lines_of(text[position:begin])
         lines.append(without_escapes(text[begin:done]).replace("\r", ""))
-        at = done + 1
-    if at < end:
-        unseen[len(lines)] = lines_of(text[at:end])
+        position = done + 1
+    if position < end:
+        unseen[len(lines)] = lines_of(text[position:end])
     return [*lines, *cleaned(text[end:]).split("\n")], unseen
 
 
@@ -202,11 +202,11 @@ def _telling(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for."""
     done, seen = start - 1, set[str]()
     for _ in range(20 * _TELLING):
-        found = IMPORTANT.search(text, done + 1, end)
-        if found is None or len(seen) >= _TELLING:
+        match = IMPORTANT.search(text, done + 1, end)
+        if match is None or len(seen) >= _TELLING:
             return
-        begin = max(text.rfind("\n", done + 1, found.start()) + 1, done + 1)
-        done = text.find("\n", found.start(), end)
+        begin = max(text.rfind("\n", done + 1, match.start()) + 1, done + 1)
+        done = text.find("\n", match.start(), end)
         line = text[begin:done]
         if line not in seen and not _is_harmless(line[: 2 * _LONG]):
             seen.add(line)
@@ -256,16 +256,16 @@ def _fold_similar(lines: Sequence[str], near: Sequence[bool], fates: list[str]) 
     """Leave out the middle of each run of similar lines that are not near an important one."""
     start, shape = 0, None
     for i in range(len(lines) + 1):
-        now = None
+        current_shape = None
         if i < len(lines) and not near[i] and len(lines[i]) <= _LONG:
-            now = shape if shape is not None and lines[i] == lines[i - 1] else _shape(lines[i])
-        if now is not None and now == shape:
+            current_shape = shape if shape is not None and lines[i] == lines[i - 1] else _shape(lines[i])
+        if current_shape is not None and current_shape == shape:
             continue
         if shape is not None and i - start >= _RUN and _is_said(shape):
             for j in range(start, i):
                 if fates[j] == "lines" or (fates[j] == "" and start < j < i - 1):
                     fates[j] = "similar lines"
-        start, shape = i, now
+        start, shape = i, current_shape
 
 
 def _fold_equal(lines: Sequence[str], fates: list[str]) -> None:

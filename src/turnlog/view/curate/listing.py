@@ -83,13 +83,13 @@ def listing(text: str, marks: Marks) -> str:
 
 def _read(lines: Iterable[str]) -> list[_Folder]:
     """The entries, grouped by folder, in their order. Names without a path belong to the folder named before them."""
-    found: list[_Folder] = []
+    folders: list[_Folder] = []
     for line in lines:
         if not line.strip():
             continue
         if _is_heading(line):
             ignored = _IGNORED.search(line[:-1] + "/") is not None
-            found.append(_Folder("", [], heading=line, ignored=ignored))
+            folders.append(_Folder("", [], heading=line, ignored=ignored))
             continue
         below = _IGNORED.search(line) if not _LONG_FORM.match(line) else None
         if below is not None:
@@ -97,33 +97,33 @@ def _read(lines: Iterable[str]) -> list[_Folder]:
         else:
             name = _is_name(line) and not _LONG_FORM.match(line)
             path, ignored = (line[: line.rfind("/") + 1] if name else ""), False
-        last = found[-1] if found else None
+        last = folders[-1] if folders else None
         if last is None or path != last.path or (path and ignored != last.ignored):
             last = _Folder(path, [], ignored=ignored)
-            found.append(last)
+            folders.append(last)
         last.entries.append(line)
-    return found
+    return folders
 
 
 def _laid_out(folders: Sequence[_Folder], most: int, marks: Marks, *, below: bool) -> Iterator[str]:
     shown = folders[:_FOLDERS] if most == _LIMITS[-1][0] else folders
-    for one in shown:
-        if one.heading:
-            yield one.heading
-        count = len(one.entries)
-        if one.ignored and count > _FEW:
+    for folder in shown:
+        if folder.heading:
+            yield folder.heading
+        count = len(folder.entries)
+        if folder.ignored and count > _FEW:
             mark = marks.left_out(number(count, "entry", "entries"))
-            yield f"{one.path} {mark}" if one.path else f"  {mark}"
+            yield f"{folder.path} {mark}" if folder.path else f"  {mark}"
             continue
         start = 0
-        if below and one.path and count > _FEW:
-            yield f"{one.path} ({number(count, 'entry', 'entries')})"
-            start = len(one.path)
+        if below and folder.path and count > _FEW:
+            yield f"{folder.path} ({number(count, 'entry', 'entries')})"
+            start = len(folder.path)
         end = most if count > most + WORTH else count
-        yield from (f"  {entry[start:]}" if start else entry for entry in one.entries[:end])
+        yield from (f"  {entry[start:]}" if start else entry for entry in folder.entries[:end])
         if count > end:
             yield "  " + marks.left_out(number(count - end, "more entry", "more entries"))
     if gone := folders[len(shown) :]:
-        lines = number(sum(len(one.entries) + bool(one.heading) for one in gone), "more line")
-        where = number(len({one.heading or one.path for one in gone}), "more folder")
+        lines = number(sum(len(folder.entries) + bool(folder.heading) for folder in gone), "more line")
+        where = number(len({folder.heading or folder.path for folder in gone}), "more folder")
         yield marks.left_out(f"{lines} in {where}")

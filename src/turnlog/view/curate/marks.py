@@ -25,8 +25,8 @@ class Marks(Struct, frozen=True):
 
     def left_out(self, what: str) -> str:
         """The mark for `what` is missing, such as `214 similar lines`."""
-        kept = f", kept as record {self.record}" if self.record else ""
-        return f"[... {what} left out{kept} ...]"
+        where = f", kept as record {self.record}" if self.record else ""
+        return f"[... {what} left out{where} ...]"
 
 
 def is_marked(text: str) -> bool:

@@ -62,37 +62,37 @@ def page(text: str, marks: Marks) -> str:
 def _without_code(text: str) -> str:
     """A page without comments, scripts and styles, each up to its own end: what looks like the beginning of another
     within it is none. One that never ends is text."""
-    low, kept, at = text.lower(), [], 0
+    low, pieces, position = text.lower(), [], 0
     endless: set[str] = set()
-    while (found := _SILENT.search(text, at)) is not None:
-        kept.append(text[at : found.start()])
-        name = (found[1] or "").lower()
+    while (opening := _SILENT.search(text, position)) is not None:
+        pieces.append(text[position : opening.start()])
+        name = (opening[1] or "").lower()
         closing = f"</{name}" if name else "-->"
-        at = found.end()
-        end = -1 if closing in endless or found[2] else low.find(closing, at)
+        position = opening.end()
+        end = -1 if closing in endless or opening[2] else low.find(closing, position)
         if end >= 0:
-            at = (text.find(">", end) + 1) or len(text)
-        elif not found[2]:
+            position = (text.find(">", end) + 1) or len(text)
+        elif not opening[2]:
             endless.add(closing)
-    return " ".join([*kept, text[at:]])
+    return " ".join([*pieces, text[position:]])
 
 
 def _text_of(text: str) -> str:
     pieces: list[str] = []
-    at, link = 0, ""
-    for found in _TAG.finditer(text):
-        pieces.append(text[at : found.start()])
-        at = found.end()
-        name = (found[2] or "").lower()
+    position, link = 0, ""
+    for tag in _TAG.finditer(text):
+        pieces.append(text[position : tag.start()])
+        position = tag.end()
+        name = (tag[2] or "").lower()
         if name == "a":
-            if link and found[1]:
+            if link and tag[1]:
                 pieces.append(f" ({link})")
-            address = _LINK.search(found[3]) if not found[1] else None
-            link = next((one for one in address.groups() if one), "") if address else ""
+            address = _LINK.search(tag[3]) if not tag[1] else None
+            link = next((url for url in address.groups() if url), "") if address else ""
             link = link if len(link) <= _URL and not link.startswith(("#", "javascript:", "data:")) else ""
         elif name in _BLOCKS:
             pieces.append(
-                "\n" + (f"{'#' * int(name[1])} " if name[:1] == "h" and name[1:].isdigit() and not found[1] else "")
+                "\n" + (f"{'#' * int(name[1])} " if name[:1] == "h" and name[1:].isdigit() and not tag[1] else "")
             )
-    pieces.append(text[at:])
+    pieces.append(text[position:])
     return "".join(pieces)

@@ -62,17 +62,17 @@ def read_of(call: ToolCall, text: str) -> ReadLines | None:
 def _place(call: ToolCall) -> tuple[str, int]:
     """The path of the file, and the number of the first line that is printed; 0 if it is not known."""
     named = call.arguments if isinstance(call.arguments, dict) else {}
-    own = {words_of(str(key)): value for key, value in named.items()}
-    path = next((own[key] for key in _PATHS if isinstance(own.get(key), str)), "")
+    arguments = {words_of(str(key)): value for key, value in named.items()}
+    path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), "")
     if path:
-        return path, _start(own)
+        return path, _start(arguments)
     command = shell_text(call).strip()
-    found = next((found for one in (_SED, _WHOLE, _HEAD) if (found := one.search(command)) is not None), None)
-    if found is None or _ALONE.match(command[: found.start()]) is None:
+    match = next((match for pattern in (_SED, _WHOLE, _HEAD) if (match := pattern.search(command)) is not None), None)
+    if match is None or _ALONE.match(command[: match.start()]) is None:
         return "", 0
-    if found.re is _WHOLE:
-        return found[1], int((found[2] or "1")[:9])
-    return found[2], int(found[1][:9]) if found.re is _SED else 1
+    if match.re is _WHOLE:
+        return match[1], int((match[2] or "1")[:9])
+    return match[2], int(match[1][:9]) if match.re is _SED else 1
 
 
 def _start(own: dict[str, Any]) -> int:
@@ -88,7 +88,7 @@ def _start(own: dict[str, Any]) -> int:
 
 def _printed_numbers(lines: Sequence[str]) -> list[int]:
     """The numbers that the tool printed before the lines; [] if it did not."""
-    numbers = [int(found[1]) if (found := _NUMBERED.match(line)) else 0 for line in lines]
+    numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else 0 for line in lines]
     last = 0
     rising = 0
     for i, n in enumerate(numbers):
@@ -115,12 +115,12 @@ def _replaced(call: ToolCall) -> Iterator[str]:
             yield from (item for item in old if item.strip())
             waiting += [item for item in value.values() if isinstance(item, (dict, list))]
     if "*** Update File" in call.raw_arguments:
-        patch = next((one for one in (call.raw, *_texts(call.arguments)) if one and "*** Update File" in one), "")
+        patch = next((text for text in (call.raw, *_texts(call.arguments)) if text and "*** Update File" in text), "")
         yield from (line[1:] for line in patch.split("\n") if line.startswith("-"))
 
 
 def _texts(arguments: Any) -> list[str]:
-    return [one for one in arguments.values() if isinstance(one, str)] if isinstance(arguments, dict) else []
+    return [value for value in arguments.values() if isinstance(value, str)] if isinstance(arguments, dict) else []
 
 
 class ShownLines:
@@ -138,37 +138,39 @@ class ShownLines:
         replaced = frozenset(line.strip() for text in _replaced(call) for line in text.split("\n"))
         for path in paths:
             ends = "/" + _normal(path).rpartition("/")[2]
-            for known in [one for one in self._files if f"/{one}".endswith(ends)]:
-                lines = self._files.pop(known)
+            for file in [name for name in self._files if f"/{name}".endswith(ends)]:
+                lines = self._files.pop(file)
                 if replaced:
-                    kept = {n: one for n, one in lines.items() if _NUMBERED.sub("", one[0], 1).strip() not in replaced}
-                    self._files[known] = kept
+                    remaining = {
+                        n: line for n, line in lines.items() if _NUMBERED.sub("", line[0], 1).strip() not in replaced
+                    }
+                    self._files[file] = remaining
 
     def repeats(self, read: ReadLines, record: int) -> list[int]:
         """For each line of a read in record `record`, the other record that shows it already, unchanged and at the same
         number; 0 if none does."""
-        known = self._files.get(read.path, {})
-        found = []
+        shown_lines = self._files.get(read.path, {})
+        records = []
         for line, n in zip(read.lines, read.numbers, strict=True):
-            text, other = known.get(n, ("", 0)) if n else ("", 0)
-            found.append(other if text == line and other != record else 0)
-        return found
+            text, other = shown_lines.get(n, ("", 0)) if n else ("", 0)
+            records.append(other if text == line and other != record else 0)
+        return records
 
     def shown(self, read: ReadLines, since: Sequence[int], record: int) -> None:
         """Take in a read that record `record` shows, apart from the lines that point to another record."""
-        known = self._files.setdefault(read.path, {})
+        shown_lines = self._files.setdefault(read.path, {})
         for line, n, other in zip(read.lines, read.numbers, since, strict=True):
             if n and not other:
-                known[n] = (line, record)
+                shown_lines[n] = (line, record)
 
 
 def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
     """The text of a read with marks in place of the lines that another record shows, and the lines that point to one.
     Nothing is folded if less than a third would go. With `named`, the marks name the record."""
     text = "\n".join(read.lines)
-    kept = [0] * len(read.lines)
+    references = [0] * len(read.lines)
     if len(text) < LEAST_READ or not any(since):
-        return text, kept
+        return text, references
     pieces: list[str] = []
     for start, end, record in _runs(read, since):
         run = read.lines[start:end]
@@ -177,14 +179,14 @@ def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, 
         if not record:
             pieces += run
             continue
-        kept[start:end] = [record] * (end - start)
+        references[start:end] = [record] * (end - start)
         lines = f"lines {read.numbers[start]:,}-{read.numbers[end - 1]:,}"
         where = f"unchanged since record {record}" if named else "left out: unchanged since they were read above"
         pieces.append(f"[... {lines} of {read.path} {where} ...]")
     short = "\n".join(pieces)
     if len(short) > MOST_LEFT * len(text):
-        return text, [0] * len(kept)
-    return short, kept
+        return text, [0] * len(references)
+    return short, references
 
 
 def _runs(read: ReadLines, since: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -83,11 +83,11 @@ def printed_by(pipes: Sequence[Sequence[str]]) -> str:
 
 def _of_pipe(pipe: Sequence[str]) -> str:
     first, words = _program(pipe[0])
-    later = [_program(one)[0] for one in pipe[1:]]
+    later = [_program(command)[0] for command in pipe[1:]]
     if first in _SILENT or not first:
         return ""
     kind = _of_program(first, words)
-    if kind == "read" and any(one in _SEARCH for one in later):
+    if kind == "read" and any(name in _SEARCH for name in later):
         return "search"
     if "wc" in later or (kind in ("search", "listing") and not _REWRITING.isdisjoint(later)):
         return "command"
@@ -103,9 +103,9 @@ def _program(command: str) -> tuple[str, list[str]]:
 
 
 def _of_program(name: str, words: Sequence[str]) -> str:
-    said = " ".join(words[:6])
+    head = " ".join(words[:6])
     if name in _RUNNERS and words:
-        if _TESTING.search(said):
+        if _TESTING.search(head):
             return "tests"
         inner = next((word for word in words if not word.startswith("-") and word not in ("run", "exec", "m")), "")
         if name not in ("python", "python3", "node") and inner in _TESTS | _BUILD:
@@ -114,14 +114,14 @@ def _of_program(name: str, words: Sequence[str]) -> str:
             return "build"
     if name in _BY_WORD:
         word = next((word for word in words if not word.startswith("-")), "")
-        if name == "git" and word == "show" and ":" in said:
+        if name == "git" and word == "show" and ":" in head:
             return "read"
         return _BY_WORD[name].get(word, "command")
     if name in _READ:
         return "read"
     for kind, names in (("search", _SEARCH), ("listing", _LISTING), ("tests", _TESTS), ("build", _BUILD)):
         if name in names:
-            return "tests" if kind == "build" and _TESTING.search(said) and name in ("make", "mvn", "gradle") else kind
+            return "tests" if kind == "build" and _TESTING.search(head) and name in ("make", "mvn", "gradle") else kind
     return "command"
 
 

@@ -58,8 +58,8 @@ def is_search(lines: Iterable[str]) -> bool:
 def is_grouped(text: str) -> bool:
     """Whether nearly all lines are hits below or behind paths, without line numbers for some."""
     groups = _read(text[:60_000].split("\n"))
-    other = sum(line.strip() not in _SEPARATORS for one in groups if not one.path for line in one.lines)
-    fit = sum(len(one.lines) + 1 for one in groups if one.path)
+    other = sum(line.strip() not in _SEPARATORS for group in groups if not group.path for line in group.lines)
+    fit = sum(len(group.lines) + 1 for group in groups if group.path)
     return fit > 2 and other <= _FEW_OTHER + (1 - _LEAST_SHARE) * (fit + other)
 
 
@@ -74,19 +74,19 @@ def search(text: str, marks: Marks) -> str:
 
 
 def _hit(line: str) -> re.Match[str] | None:
-    found = _HIT.match(line)
-    return found if found is not None and _is_path(found[1]) else None
+    match = _HIT.match(line)
+    return match if match is not None and _is_path(match[1]) else None
 
 
 def _hit_paths(lines: Iterable[str]) -> frozenset[str]:
-    return frozenset(found[1] for line in lines if (found := _hit(line)) is not None)
+    return frozenset(hit[1] for line in lines if (hit := _hit(line)) is not None)
 
 
 def _context(line: str, hits: frozenset[str]) -> tuple[str, str] | None:
     """The path of a line beside a hit in the same file, and the rest of it; None if it is none."""
-    for found in _CONTEXT.finditer(line, 0, 500):
-        if line[: found.start()] in hits:
-            return line[: found.start()], f"{found[1]}- {line[found.end() :]}"
+    for match in _CONTEXT.finditer(line, 0, 500):
+        if line[: match.start()] in hits:
+            return line[: match.start()], f"{match[1]}- {line[match.end() :]}"
     return None
 
 
@@ -96,29 +96,29 @@ def _read(lines: Sequence[str]) -> list[_Group]:
     groups: list[_Group] = []
     headings = _headings(lines)
     for i, line in enumerate(lines):
-        path, now = groups[-1].path if groups else "", line
+        path, content = groups[-1].path if groups else "", line
         if i in headings:
             groups.append(_Group(line.removeprefix("File: ").strip(), [], above=True))
             continue
-        if (found := _hit(line)) is not None:
-            path, now = found[1], f"{found[2]}: {found[3]}"
+        if (hit := _hit(line)) is not None:
+            path, content = hit[1], f"{hit[2]}: {hit[3]}"
         elif (beside := _context(line, hits)) is not None:
-            path, now = beside
+            path, content = beside
         elif path and (inner := _NUMBERED.fullmatch(line)) is not None:
-            now = f"{inner[1]}{':' if inner[2] != '-' else '-'} {inner[3]}"
+            content = f"{inner[1]}{':' if inner[2] != '-' else '-'} {inner[3]}"
         elif (bare := _BARE.match(line)) is not None and _is_plain_path(bare[1]):
-            path, now = bare[1], bare[2]
+            path, content = bare[1], bare[2]
         elif line.strip() not in _SEPARATORS:
             path = ""
         if not groups or groups[-1].path != path:
             groups.append(_Group(path, []))
-        groups[-1].lines.append(now)
+        groups[-1].lines.append(content)
     return groups
 
 
 def _headings(lines: Sequence[str]) -> frozenset[int]:
     """The indices of the lines that are a path above numbered lines."""
-    found = set()
+    indices = set()
     for i, (line, after) in enumerate(pairwise(lines)):
         if (
             _hit(line) is None
@@ -126,8 +126,8 @@ def _headings(lines: Sequence[str]) -> frozenset[int]:
             and _NUMBERED.fullmatch(after)
             and _is_plain_path(line.removeprefix("File: ").strip())
         ):
-            found.add(i)
-    return frozenset(found)
+            indices.add(i)
+    return frozenset(indices)
 
 
 def _is_path(text: str) -> bool:
@@ -143,22 +143,22 @@ def _is_plain_path(text: str) -> bool:
 
 
 def _laid_out(groups: Sequence[_Group], matches: int, most: int, marks: Marks) -> Iterator[str]:
-    for one in groups[:most]:
-        if one.path:
-            yield one.path
-        indent = "  " if one.path else ""
-        end = matches if len(one.lines) > matches + WORTH else len(one.lines)
-        yield from (indent + _short(line, marks) for line in one.lines[:end])
-        if len(one.lines) > end:
-            which = " of this file" if one.path else ""
-            yield indent + marks.left_out(number(len(one.lines) - end, "more line") + which)
+    for group in groups[:most]:
+        if group.path:
+            yield group.path
+        indent = "  " if group.path else ""
+        end = matches if len(group.lines) > matches + WORTH else len(group.lines)
+        yield from (indent + _short(line, marks) for line in group.lines[:end])
+        if len(group.lines) > end:
+            which = " of this file" if group.path else ""
+            yield indent + marks.left_out(number(len(group.lines) - end, "more line") + which)
     rest = groups[most:]
-    for one in rest[:_NAMES]:
-        mark = marks.left_out(number(len(one.lines), "line"))
-        yield f"{one.path} {mark}" if one.path else mark
+    for group in rest[:_NAMES]:
+        mark = marks.left_out(number(len(group.lines), "line"))
+        yield f"{group.path} {mark}" if group.path else mark
     if gone := rest[_NAMES:]:
-        lines = number(sum(len(one.lines) + one.above for one in gone), "more line")
-        files = number(len({one.path for one in gone}), "more file")
+        lines = number(sum(len(group.lines) + group.above for group in gone), "more line")
+        files = number(len({group.path for group in gone}), "more file")
         yield marks.left_out(f"{lines} in {files}")
 
 

@@ -74,12 +74,12 @@ def _columns(rows: Sequence[Sequence[str]], which: str) -> list[str]:
         numbers = [value for value in values if _is_number(value)]
         different = [*dict.fromkeys(values)]
         if numbers and len(numbers) == len(values):
-            said = f"{min(numbers, key=float)} to {max(numbers, key=float)}"
+            description = f"{min(numbers, key=float)} to {max(numbers, key=float)}"
         elif len(different) <= _VALUES:
-            said = ", ".join(value[:60] for value in different)
+            description = ", ".join(value[:60] for value in different)
         else:
-            said = number(len(different), "different value")
-        lines.append(f"[column {name}{which}: {said}]")
+            description = number(len(different), "different value")
+        lines.append(f"[column {name}{which}: {description}]")
     if len(head) > _MOST:
         lines.append(f"[and {number(len(head) - _MOST, 'more column')}]")
     return lines

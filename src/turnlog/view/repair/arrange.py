@@ -103,15 +103,17 @@ class _Arranger:
         calls: list[tuple[At, ToolCall]] = []
         turn_ids: set[str] = set()
         for i in assistants:
-            found = self._calls_of(i, turn_ids)
-            calls.extend(found)
+            new_calls = self._calls_of(i, turn_ids)
+            calls.extend(new_calls)
             self.out.append(self._with_ids(i))
         if self._zone_is_legal(calls, zone):
             self.out.extend(self._zone_message(i) for i in zone)
             return
         if self.rules.results == "later":
             self._answer_missing(calls)
-            self._place_answers([(at, call) for at, call in calls if self.pairs.answers.get(at) in self.early], zone)
+            self._place_answers(
+                [(place, call) for place, call in calls if self.pairs.answers.get(place) in self.early], zone
+            )
         else:
             self._place_answers(calls, zone)
         for i in zone:
@@ -162,11 +164,11 @@ class _Arranger:
         results = [
             (i, j) for i in zone for j, part in enumerate(self.view[i].message.parts) if isinstance(part, ToolResult)
         ]
-        answers = [self.pairs.answers.get(at) for at, _ in calls]
+        answers = [self.pairs.answers.get(place) for place, _ in calls]
         if self.rules.results == "later":
             if not self.early.isdisjoint([*answers, *results]):
                 return False
-            return None not in answers and all(at in self.answered_at or self._may_stay(at) for at in results)
+            return None not in answers and all(place in self.answered_at or self._may_stay(place) for place in results)
         if None in answers or set(results) != set(answers):
             return False
         if not results:
@@ -182,10 +184,10 @@ class _Arranger:
             return True
         by_order = {call.name for _, call in calls if self.rules.sent_without_id(call)}
         places: dict[str, list[At]] = {name: [] for name in by_order}
-        for at, call in calls:
-            if call.name in by_order and at in self.pairs.answers:
-                places[call.name].append(self.pairs.answers[at])
-        return all(found == sorted(found) for found in places.values())
+        for place, call in calls:
+            if call.name in by_order and place in self.pairs.answers:
+                places[call.name].append(self.pairs.answers[place])
+        return all(answers == sorted(answers) for answers in places.values())
 
     def _follow_calls(self, results: list[At], zone: range) -> bool:
         """Whether the rules allow everything that is between the calls and these results."""
@@ -206,8 +208,8 @@ class _Arranger:
         shown = self.view[i]
         parts: list[Part] = []
         for j, part in enumerate(shown.message.parts):
-            known = isinstance(part, ToolResult) and (i, j) in self.answered_at
-            parts.append(self._matching((i, j), part) if known and isinstance(part, ToolResult) else part)
+            is_paired = isinstance(part, ToolResult) and (i, j) in self.answered_at
+            parts.append(self._matching((i, j), part) if is_paired and isinstance(part, ToolResult) else part)
         return with_parts(shown, tuple(parts))
 
     def _matching(self, at: At, result: ToolResult) -> ToolResult:
@@ -237,8 +239,8 @@ class _Arranger:
                 continue
             shown = self.view[source]
             results: list[Part] = []
-            for at, call in members:
-                result_at = self.pairs.answers[at]
+            for call_at, call in members:
+                result_at = self.pairs.answers[call_at]
                 part = shown.message.parts[result_at[1]]
                 assert isinstance(part, ToolResult)
                 results.append(self._matching(result_at, part))
@@ -246,7 +248,7 @@ class _Arranger:
                 if not well_placed or not in_order:
                     place = "into the order of the calls" if well_placed else "directly after its call"
                     detail = f"result of {call.name!r} ({call.id}) moved {place}"
-                    self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
+                    self.edits.append(Edit("moved", detail, shown.records + self.view[call_at[0]].records))
             self.out.append(with_parts(shown, tuple(results)))
         if self.rules.results_in_one and len(self.out) - first > 1:
             self._join_results(first)
@@ -258,12 +260,12 @@ class _Arranger:
         self.out[first:] = [as_one(several, "joined" if recorded else "synthetic")]
 
     def _answer_missing(self, calls: list[tuple[At, ToolCall]]) -> None:
-        for at, call in calls:
-            if at in self.pairs.answers:
+        for place, call in calls:
+            if place in self.pairs.answers:
                 continue
-            records = self.view[at[0]].records
+            records = self.view[place[0]].records
             standing = fate_of_call(call, records, self.fate)
-            sent = msgspec.structs.replace(call, id=self.new_ids.get(at, call.id))
+            sent = msgspec.structs.replace(call, id=self.new_ids.get(place, call.id))
             result = synthetic_result(sent, standing)
             self.out.append(Shown(Message("user", (result,)), records, "synthetic"))
             detail = f"call of {call.name!r} ({call.id}) has no result on record: {_KNOWN[standing]}"

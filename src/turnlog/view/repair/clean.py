@@ -42,8 +42,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:
     """The messages as `rules` accept them, without messages of which nothing is left; and the changes."""
     cleaner = _Cleaner(rules)
-    kept = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
-    return kept, cleaner.edits, cleaner.losses
+    messages = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
+    return messages, cleaner.edits, cleaner.losses
 
 
 def sendable_name(name: str, rules: Rules) -> str:
@@ -125,9 +125,9 @@ class _Cleaner:
     def message(self, message: Message) -> Message | None:
         parts: list[Part] = []
         for part in message.parts:
-            kept = self.part(part)
-            if kept is not None:
-                parts.append(kept)
+            cleaned = self.part(part)
+            if cleaned is not None:
+                parts.append(cleaned)
         name = self.text(message.name, "name")
         if not parts:
             return self._nothing_left(message)
@@ -285,13 +285,13 @@ class _Cleaner:
     def _result(self, result: ToolResult) -> ToolResult:
         parts: list[Text | Media | Opaque | Unknown] = []
         for part in result.parts:
-            kept: Part | None = part
+            cleaned: Part | None = part
             if isinstance(part, Media):
-                kept = self._media(part, self.rules.result_media)
+                cleaned = self._media(part, self.rules.result_media)
             elif isinstance(part, (Text, Opaque, Unknown)):
-                kept = self.part(part)
-            if isinstance(kept, (Text, Media, Opaque, Unknown)):
-                parts.append(kept)
+                cleaned = self.part(part)
+            if isinstance(cleaned, (Text, Media, Opaque, Unknown)):
+                parts.append(cleaned)
         if unchanged(parts, result.parts):
             return result
         return msgspec.structs.replace(result, parts=tuple(parts))
@@ -303,8 +303,8 @@ class _Cleaner:
             return self.role == "system" and self.rules.system == "top_or_after_user"
         if self.role == "assistant":
             return True
-        own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))
-        return not own and (self.role == "user" or self.rules.system == "inline")
+        is_own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))
+        return not is_own and (self.role == "user" or self.rules.system == "inline")
 
     def _opaque(self, part: Opaque) -> Opaque | None:
         if part.provider == self.rules.provider:

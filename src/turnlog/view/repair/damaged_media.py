@@ -22,12 +22,12 @@ def damage_of(data: bytes, mime: str) -> str:
         if b"%PDF-" not in data[:_PDF_HEADER]:
             return "it is no PDF"
         return "" if b"%%EOF" in data else "its end is missing"
-    found = image_type(data)
-    if not found:
+    actual_mime = image_type(data)
+    if not actual_mime:
         return ""
     if dimensions(data) is None:
         return "it has no width and height"
-    return "" if _is_whole(data, found) else "its end is missing"
+    return "" if _is_whole(data, actual_mime) else "its end is missing"
 
 
 def _is_whole(data: bytes, mime: str) -> bool:

@@ -73,7 +73,7 @@ def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> 
     """The number and size of these media. `side` returns the longer side of an image; it is called only if the rules
     limit that."""
     limited = rules.many_media < rules.media_max_count
-    large = limited and any(side(one) > rules.many_media_side for one in media)
+    large = limited and any(side(item) > rules.many_media_side for item in media)
     return MediaTotals(len(media), sum(map(base64_of, media)), large)
 
 
@@ -89,11 +89,11 @@ def within_room(
     view: list[Shown], rules: Rules, blob: Callable[[str], bytes] | None, losses: list[Loss]
 ) -> list[Shown]:
     """The view with no more media than one request may have; the oldest become placeholders."""
-    now = held(media_of(view), rules, lambda media: longest_side(media, blob))
-    room = room_for(now, rules)
-    if room.holds(now):
+    totals = held(media_of(view), rules, lambda media: longest_side(media, blob))
+    room = room_for(totals, rules)
+    if room.holds(totals):
         return view
-    leaving = _Leaving(room, now, losses)
+    leaving = _Leaving(room, totals, losses)
     return [with_parts(shown, tuple(leaving.part(part, shown) for part in shown.message.parts)) for shown in view]
 
 
@@ -109,7 +109,7 @@ class _Leaving:
     def part(self, part: Part, shown: Shown) -> Part:
         """The part as it is sent: itself, or a placeholder."""
         if isinstance(part, ToolResult):
-            inner = tuple(self.part(one, shown) for one in part.parts)
+            inner = tuple(self.part(inner_part, shown) for inner_part in part.parts)
             return part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)
         if not isinstance(part, Media) or (self.surplus <= 0 and (self.excess <= 0 or not base64_of(part))):
             return part

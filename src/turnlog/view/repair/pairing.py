@@ -68,7 +68,7 @@ class Pairing:
     @property
     def open(self) -> list[tuple[At, ToolCall]]:
         """The calls that have no result so far."""
-        return [(at, known.call) for at, known in self._waiting.items()]
+        return [(place, entry.call) for place, entry in self._waiting.items()]
 
     def see(self, shown: Shown) -> None:
         """Take the next message of the view."""
@@ -88,35 +88,35 @@ class Pairing:
         early = frozenset(call_id for call_id, results in self._early.items() if results)
         return Pairs(dict(self._answers), frozenset(self._orphans), dict(self._duplicates), tuple(self._waiting), early)
 
-    def _asked(self, known: _Call) -> None:
+    def _asked(self, entry: _Call) -> None:
         """Take a call. A result that was recorded before it answers it."""
-        at, call = known.at, known.call
+        place, call = entry.at, entry.call
         for call_id in {call.id, ""}:
             newest = self._newest.setdefault(call_id, {})
             same = newest.get((call.name, tool_called(call)), [])
-            newest[call.name, tool_called(call)] = [*same, known] if same and same[0].at[0] == at[0] else [known]
-        self._waiting[at] = known
-        fitting = [found for found in self._early.get(call.id, {}).values() if may_answer(found[1], call)]
+            newest[call.name, tool_called(call)] = [*same, entry] if same and same[0].at[0] == place[0] else [entry]
+        self._waiting[place] = entry
+        fitting = [early for early in self._early.get(call.id, {}).values() if may_answer(early[1], call)]
         if fitting:
             result_at, result = max(fitting)
             del self._early[call.id][result.name]
             self._orphans.discard(result_at)
-            self._pair(known, result_at, result)
-            known.early = True
+            self._pair(entry, result_at, result)
+            entry.early = True
 
     def _take(self, at: At, result: ToolResult) -> None:
         calls = self._calls_for(result)
-        free = (known for known in calls if known.result is None or known.early)
-        replaced = (known for known in calls if known.synthetic and not result.synthetic)
-        known = next(free, None) or next(replaced, None)
-        if known is not None:
-            if known.result is not None and known.early:
-                self._orphans.add(known.result)
-            elif known.result is not None:
-                self._duplicates[known.result] = known.at
-            known.early = False
-            self._pair(known, at, result)
-            self.answered[at[1]] = known.at, known.call
+        free = (entry for entry in calls if entry.result is None or entry.early)
+        replaced = (entry for entry in calls if entry.synthetic and not result.synthetic)
+        entry = next(free, None) or next(replaced, None)
+        if entry is not None:
+            if entry.result is not None and entry.early:
+                self._orphans.add(entry.result)
+            elif entry.result is not None:
+                self._duplicates[entry.result] = entry.at
+            entry.early = False
+            self._pair(entry, at, result)
+            self.answered[at[1]] = entry.at, entry.call
         elif calls:
             self._duplicates[at] = calls[-1].at
         else:
@@ -125,21 +125,21 @@ class Pairing:
             if result.call_id and not result.call_record:
                 self._early.setdefault(result.call_id, {})[result.name] = at, result
 
-    def _pair(self, known: _Call, at: At, result: ToolResult) -> None:
-        known.result, known.synthetic = at, result.synthetic
-        self._waiting.pop(known.at, None)
-        self._answers[known.at] = at
+    def _pair(self, entry: _Call, at: At, result: ToolResult) -> None:
+        entry.result, entry.synthetic = at, result.synthetic
+        self._waiting.pop(entry.at, None)
+        self._answers[entry.at] = at
 
     def _calls_for(self, result: ToolResult) -> list[_Call]:
         """The calls of the newest message that calls the result's tool under its id: those with its name, then those
         without a name."""
-        found = self._newest.get(result.call_id, {}).values()
-        fitting = [calls for calls in found if may_answer(result, calls[0].call)]
+        groups = self._newest.get(result.call_id, {}).values()
+        fitting = [calls for calls in groups if may_answer(result, calls[0].call)]
         if result.call_record:
             fitting = [calls for calls in fitting if result.call_record in calls[0].records]
         newest = max((calls[0].at[0] for calls in fitting), default=0)
-        calls = [known for calls in fitting for known in calls if known.at[0] == newest]
-        return sorted(calls, key=lambda known: (bool(result.name) and _is_nameless(known.call), known.at))
+        calls = [entry for calls in fitting for entry in calls if entry.at[0] == newest]
+        return sorted(calls, key=lambda entry: (bool(result.name) and _is_nameless(entry.call), entry.at))
 
 
 def pair(view: Sequence[Shown]) -> Pairs:
@@ -158,7 +158,7 @@ def may_answer(result: ToolResult, call: ToolCall) -> bool:
     name = result.name
     if not name or name == call.name or _is_nameless(call):
         return True
-    return any(is_sent_as(name, own) or is_sent_as(own, name) for own in (call.name, tool_called(call)))
+    return any(is_sent_as(name, called) or is_sent_as(called, name) for called in (call.name, tool_called(call)))
 
 
 def _is_nameless(call: ToolCall) -> bool:

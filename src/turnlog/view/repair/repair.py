@@ -96,7 +96,9 @@ def moved(
     if not waits:
         changed = (b for a, b in zip(view, out, strict=True) if a is not b and b.message.role == "system")
         detail = "system message moved behind the user's message"
-        edits += (Edit("place", detail, one.records, _RULE) for one in changed if one.treatment != "appended")
+        edits += (
+            Edit("place", detail, message.records, _RULE) for message in changed if message.treatment != "appended"
+        )
     return out, waits
 
 
@@ -185,14 +187,14 @@ def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open:
     paired = _paired(turn, rules)
     out: list[Shown] = []
     for i, shown in enumerate(turn):
-        kept: list[Part] = []
+        remaining: list[Part] = []
         for j, part in enumerate(shown.message.parts):
             if not isinstance(part, Opaque) or (i, j) in paired or _stands_alone(part, rules, still_open=still_open):
-                kept.append(part)
+                remaining.append(part)
                 continue
             edits.append(Edit("server_tool", f"{part.kind} left out: its counterpart is missing", shown.records))
-        if kept or not shown.message.parts:
-            out.append(with_parts(shown, tuple(kept)))
+        if remaining or not shown.message.parts:
+            out.append(with_parts(shown, tuple(remaining)))
     return out
 
 
@@ -208,9 +210,9 @@ def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
             if part.kind in rules.own_calls:
                 calls.setdefault(_value(part, "id"), []).append(((i, j), part))
             elif answer := re.fullmatch(rules.own_answer, part.kind):
-                known = calls.get(_value(part, rules.own_answer_key), ())
-                own = [at for at, call in known if _is_of(call, answer[1])]
-                free = [at for at in own if at[0] == own[-1][0] and at not in paired]
+                calls_with_id = calls.get(_value(part, rules.own_answer_key), ())
+                fitting = [place for place, call in calls_with_id if _is_of(call, answer[1])]
+                free = [place for place in fitting if place[0] == fitting[-1][0] and place not in paired]
                 paired.update([free[0], (i, j)] if free else ())
     return paired
 
@@ -313,16 +315,16 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
     `has_word`: see `contains_word`."""
     edits: list[Edit] = []
     ended = _stripped(list(view), rules, edits) if rules.strip_last and rules.last == "any" else list(view)
-    kept = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
+    kept_count = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
     opening, closing = added_ends(ended, rules)
-    at = -1
+    opening_index = -1
     if opening is not None:
-        at = next(i for i, shown in enumerate(ended) if shown.message.role != "system")
+        opening_index = next(i for i, shown in enumerate(ended) if shown.message.role != "system")
         edits.append(Edit("starts_with_assistant", "a user message added before the first answer", opening.records))
-        ended.insert(at, opening)
+        ended.insert(opening_index, opening)
     if closing is not None:
         end = max((i + 1 for i, shown in enumerate(ended) if shown.message.role != "system"), default=len(ended))
-        kept = min(kept, end - (at >= 0))
+        kept_count = min(kept_count, end - (opening_index >= 0))
         ended.insert(end, closing)
         if closing.records:
             detail = "a user message added after the last answer"
@@ -334,7 +336,7 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
-    return Closed(tuple(ended), tuple(edits), at, kept, off)
+    return Closed(tuple(ended), tuple(edits), opening_index, kept_count, off)
 
 
 def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
@@ -419,16 +421,16 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
             followed = False
             out.append(shown)
             continue
-        kept: list[Part] = []
+        remaining: list[Part] = []
         for part in reversed(shown.message.parts):
             if isinstance(part, Reasoning) and not followed:
                 edits.append(Edit("reasoning", "reasoning at the end of the answer left out", shown.records))
                 continue
             if not isinstance(part, Reasoning):
                 followed = not (isinstance(part, Opaque) and part.kind in rules.not_followers)
-            kept.append(part)
-        if kept:
-            out.append(with_parts(shown, tuple(reversed(kept))))
+            remaining.append(part)
+        if remaining:
+            out.append(with_parts(shown, tuple(reversed(remaining))))
     return out[::-1]
 
 
@@ -511,11 +513,11 @@ def has_results_alone(message: Message) -> bool:
 def _join(view: list[Shown]) -> list[Shown]:
     """The view with the answers of each run in `joined_runs` as one message."""
     out: list[Shown] = []
-    at = 0
+    next_index = 0
     for run in joined_runs(view):
-        out += [*view[at : run[0]], as_one([view[i] for i in run])]
-        at = run[-1] + 1
-    return [*out, *view[at:]]
+        out += [*view[next_index : run[0]], as_one([view[i] for i in run])]
+        next_index = run[-1] + 1
+    return [*out, *view[next_index:]]
 
 
 def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
@@ -539,17 +541,17 @@ def _calls_last(view: Sequence[Shown], edits: list[Edit]) -> list[Shown]:
     for answers, group in groupby(view, key=lambda shown: shown.message.role == "assistant"):
         run = list(group)
         places = [(i, part) for i, shown in enumerate(run) for part in shown.message.parts] if answers else []
-        said = max((n for n, (_, part) in enumerate(places) if isinstance(part, (Text, Media))), default=-1)
-        first = next((n for n, (_, part) in enumerate(places) if isinstance(part, ToolCall)), said)
-        if first >= said:
+        last_text = max((n for n, (_, part) in enumerate(places) if isinstance(part, (Text, Media))), default=-1)
+        first = next((n for n, (_, part) in enumerate(places) if isinstance(part, ToolCall)), last_text)
+        if first >= last_text:
             out += run
             continue
-        start, end = places[first][0], places[said][0] + 1
+        start, end = places[first][0], places[last_text][0] + 1
         joined = run[start] if end == start + 1 else as_one(run[start:end])
-        ahead = [part for i, part in places[: said + 1] if i >= start]
+        ahead = [part for i, part in places[: last_text + 1] if i >= start]
         talk = (part for part in ahead if not isinstance(part, ToolCall))
         calls = (part for part in ahead if isinstance(part, ToolCall))
-        rest = (part for i, part in places[said + 1 :] if i < end)
+        rest = (part for i, part in places[last_text + 1 :] if i < end)
         out += [*run[:start], with_parts(joined, (*talk, *calls, *rest)), *run[end:]]
         edits.append(Edit("moved", "calls moved behind the text of their answer", joined.records))
     return out

@@ -89,9 +89,11 @@ def _true_media(
         return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): {damage}]")
     if not data or media.kind != "image" or media.mime not in _CHECKED:
         return media
-    found = image_type(data) or _NO_IMAGE
-    if found == media.mime:
+    actual_mime = image_type(data) or _NO_IMAGE
+    if actual_mime == media.mime:
         return media
-    if found != _NO_IMAGE:
-        losses.append(Loss("media_type", f"image declared as {media.mime or 'nothing'} sent as {found}", shown.records))
-    return msgspec.structs.replace(media, mime=found)
+    if actual_mime != _NO_IMAGE:
+        losses.append(
+            Loss("media_type", f"image declared as {media.mime or 'nothing'} sent as {actual_mime}", shown.records)
+        )
+    return msgspec.structs.replace(media, mime=actual_mime)

@@ -102,9 +102,9 @@ def _giants(situation: CompactionInput, item: Item, most: int, *, again: bool) -
         (i, j): size
         for i, (part, decided, raw) in enumerate(_parts(item))
         if isinstance(part, ToolResult) and isinstance(decided, ToolResult) and isinstance(raw, ToolResult)
-        for j, (inner, plain, said) in enumerate(zip(part.parts, decided.parts, raw.parts, strict=False))
-        if isinstance(inner, Text) and isinstance(plain, Text) and isinstance(said, Text)
-        if plain == said or (again and is_cut(plain.text, said.text, item.n))
+        for j, (inner, plain, recorded) in enumerate(zip(part.parts, decided.parts, raw.parts, strict=False))
+        if isinstance(inner, Text) and isinstance(plain, Text) and isinstance(recorded, Text)
+        if plain == recorded or (again and is_cut(plain.text, recorded.text, item.n))
         if most < (size := _tokens(situation, item, inner.text)) <= item.size
     }
 
@@ -117,15 +117,15 @@ def _parts(item: Item) -> Iterator[tuple[Part, Part, Part]]:
 def _tokens(situation: CompactionInput, item: Item, text: str) -> int:
     """The tokens of a text as a tool's output, without framing. Some counters count tool output differently from other
     text, and differently again if it is one of several results of parallel calls."""
-    whole, bare = (Message("user", (ToolResult("call", parts=(Text(one),)),)) for one in (text, ""))
+    whole, bare = (Message("user", (ToolResult("call", parts=(Text(content),)),)) for content in (text, ""))
     count = (situation.ports.count_at_once if item.at_once else None) or situation.ports.count
     return count(whole) - count(bare)
 
 
 def _cuts(situation: CompactionInput, item: Item, most: int, *, again: bool) -> Iterator[list[Any]]:
     for (i, j), size in _giants(situation, item, most, again=again).items():
-        now, raw = (_text(one.message, i, j) for one in (item.shown, item.raw))
-        head, tail = _lengths(situation, item, raw, int(len(now) * most / size), most)
+        current, raw = (_text(version.message, i, j) for version in (item.shown, item.raw))
+        head, tail = _lengths(situation, item, raw, int(len(current) * most / size), most)
         yield [item.n, [i, j], head, tail]
 
 

@@ -22,8 +22,8 @@ def curate(situation: CompactionInput) -> Decision | None:
     if not old:
         return None
     curated = situation.ports.curated(items, situation.outputs | old, situation.whole_reads)
-    now = {item.n: item.tokens for item in items}
-    shorter = [item.n for item in curated if item.n in old and item.curator and item.tokens < now[item.n]]
+    current_tokens = {item.n: item.tokens for item in items}
+    shorter = [item.n for item in curated if item.n in old and item.curator and item.tokens < current_tokens[item.n]]
     if not shorter:
         return None
     why = f"{counted(len(shorter), 'old tool output')} shortened by what the tool is"

@@ -28,13 +28,13 @@ def images_over(situation: CompactionInput) -> Decision | None:
     fewer media than the view has, a quarter of the provider's limit is left free, so that this is not repeated at every
     image."""
     most, room = situation.strategy.max_history_images, situation.room
-    found = _shown(situation)
-    surplus = [] if most is None else _that_may_go(situation, _all_but(most, found))
+    images = _shown(situation)
+    surplus = [] if most is None else _that_may_go(situation, _all_but(most, images))
     media = media_of(item.shown for block in situation.blocks for item in block.items)
     size = sum(map(base64_of, media))
     if not room.holds(MediaTotals(len(media), size)):
-        free = _that_may_go(situation, found)
-        going = _all_but(_newest_within(room, len(media), size, [one for _, _, one in free]), free)
+        free = _that_may_go(situation, images)
+        going = _all_but(_newest_within(room, len(media), size, [image for _, _, image in free]), free)
         if len(going) > len(surplus):
             few = f"{room.count} images and documents" if len(media) > room.count else f"{room.size:,} bytes of media"
             return _replaced(situation, going, f"more than {few}, which is all that the provider accepts{room.where}")
@@ -78,17 +78,17 @@ def _replaced(
 
 
 def _shown(situation: CompactionInput) -> list[_Image]:
-    return [one for block in situation.blocks for item in block.items for one in _images(item)]
+    return [image for block in situation.blocks for item in block.items for image in _images(item)]
 
 
 def _all_but(newest: int, found: Sequence[_Image]) -> Sequence[_Image]:
     return found[: max(0, len(found) - max(0, newest))]
 
 
-def _that_may_go(situation: CompactionInput, found: Sequence[_Image]) -> list[_Image]:
+def _that_may_go(situation: CompactionInput, images: Sequence[_Image]) -> list[_Image]:
     """The images that may be replaced: all but the first image of the task and pinned ones."""
     thumbnail = _thumbnail(situation)
-    return [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
+    return [image for image in images if (image[0].n, image[1]) != thumbnail and image[0].n not in situation.pinned]
 
 
 def _images(item: Item, *, raw: bool = False) -> Iterator[_Image]:

@@ -25,8 +25,8 @@ def mask(situation: CompactionInput) -> Decision | None:
         if excess <= 0:
             break
         calls = _calls_answered(block)
-        for at, item in enumerate(block.items):
-            saved, masked = _masked(situation, item, at, calls)
+        for index, item in enumerate(block.items):
+            saved, masked = _masked(situation, item, index, calls)
             excess -= saved
             texts += masked
     results = counted(len(texts), "old tool result")

@@ -51,7 +51,7 @@ def _parts(block: Block) -> Iterable[object]:
 
 
 def _names(block: Block) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for part in _parts(block):
         texts = []
         if isinstance(part, Text):
@@ -61,5 +61,5 @@ def _names(block: Block) -> set[str]:
         elif isinstance(part, ToolResult):
             texts = [inner.text for inner in part.parts if isinstance(inner, Text)]
         for text in texts:
-            found.update(name for name in _NAME.findall(text[:_LOOKED_AT]) if len(name) >= _SHORTEST)
-    return found
+            names.update(name for name in _NAME.findall(text[:_LOOKED_AT]) if len(name) >= _SHORTEST)
+    return names

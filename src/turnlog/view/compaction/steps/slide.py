@@ -133,10 +133,15 @@ def _summarised(situation: CompactionInput, block: Block) -> int:
 
 def _telling(situation: CompactionInput, orders: Orders, why: str) -> Decision:
     """The decision that shows a note of these orders, for which nothing leaves."""
-    at = _place(situation, ())
-    detail = {"kept": [[at, at]], "replacement": [msgspec.to_builtins(orders.message)], "at": at, **orders.detail}
-    standing = sorted({b.items[0].shown.records[0] for b in situation.blocks if b.is_summary and b.first == at})
-    return Decision("slide", at, at, why, {**detail, **({"standing": standing} if standing else {})})
+    place = _place(situation, ())
+    detail = {
+        "kept": [[place, place]],
+        "replacement": [msgspec.to_builtins(orders.message)],
+        "at": place,
+        **orders.detail,
+    }
+    standing = sorted({b.items[0].shown.records[0] for b in situation.blocks if b.is_summary and b.first == place})
+    return Decision("slide", place, place, why, {**detail, **({"standing": standing} if standing else {})})
 
 
 def _place(situation: CompactionInput, going: Collection[Block]) -> int:
@@ -144,6 +149,6 @@ def _place(situation: CompactionInput, going: Collection[Block]) -> int:
     blocks = situation.blocks
     task = max((i for i, block in enumerate(blocks) if block.stays == "the task"), default=-1)
     behind = blocks[task].last if task >= 0 else 0
-    found = [block.first for block in blocks[task + 1 :] if block in going]
-    found += [situation.gap[0]] if situation.gap and situation.gap[0] > behind else []
-    return min(found, default=behind + 1)
+    starts = [block.first for block in blocks[task + 1 :] if block in going]
+    starts += [situation.gap[0]] if situation.gap and situation.gap[0] > behind else []
+    return min(starts, default=behind + 1)

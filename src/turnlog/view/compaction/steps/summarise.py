@@ -118,8 +118,8 @@ def _planned(situation: CompactionInput) -> _Plan | None:
     begin, last = _span(situation, cut.start, cut.end)
     first = _first_covered(situation, cut, begin)
     remaining = [block for block in situation.blocks if block not in going and not block.is_summary]
-    kept = [item.n for block in remaining for item in block.items if first <= item.n <= last]
-    staying = frozenset(kept)
+    kept_records = [item.n for block in remaining for item in block.items if first <= item.n <= last]
+    staying = frozenset(kept_records)
     originals = [shown for shown in situation.ports.originals(first, last) if shown.records[0] not in staying][::-1]
     heading = situation.ports.count(Message("user", (Text(_heading(situation, first, last) + "\n"),)))
     # The summary must be smaller than what it replaces. If it is too large for the view, later steps make room.
@@ -142,8 +142,8 @@ def _planned(situation: CompactionInput) -> _Plan | None:
     place = cut.end if cut.at_end else cut.start + task + 1
     # An earlier summary has the number of the record after it, which may be in the next block, which stays whole.
     behind = min([last + 1, *(block.first for block in situation.blocks[place : place + 1])])
-    at = behind if place > cut.start else begin
-    return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going), orders)
+    stands_before = behind if place > cut.start else begin
+    return _Plan(first, last, kept_records, wanted, begin, stands_before, of_results(situation, going), orders)
 
 
 def _heading(situation: CompactionInput, first: int, last: int) -> str:
@@ -160,10 +160,10 @@ def _cut_ahead(situation: CompactionInput) -> _Cut | None:
     if not inside:
         return None
     middle = situation.blocks[inside[0] : inside[-1] + 1]
-    kept = tuple(b for b in middle if not b.is_summary and any(item.n in ahead.kept for item in b.items))
+    kept_blocks = tuple(b for b in middle if not b.is_summary and any(item.n in ahead.kept for item in b.items))
     same = (middle[0].first, middle[-1].last) == (ahead.first, ahead.last)
-    staying = {b.stays for b in middle if b not in kept}
-    return _Cut(inside[0], inside[-1] + 1, kept, ahead.target) if same and staying <= {""} else None
+    staying = {b.stays for b in middle if b not in kept_blocks}
+    return _Cut(inside[0], inside[-1] + 1, kept_blocks, ahead.target) if same and staying <= {""} else None
 
 
 def _earlier(situation: CompactionInput, middle: Sequence[Block]) -> str:
@@ -202,7 +202,7 @@ def _first_covered(situation: CompactionInput, cut: _Cut, begin: int) -> int:
     left = _uncovered(situation) if cut.target >= _REACHES_BACK else []
     decisions = situation.ports.decisions
     covered = (decisions[n].first for n in _standing(blocks[cut.start : cut.end]) if n in decisions)
-    return min([begin, *covered, *(one for one, last in left if before < one and last < begin)])
+    return min([begin, *covered, *(first for first, last in left if before < first and last < begin)])
 
 
 def _uncovered(situation: CompactionInput) -> list[tuple[int, int]]:
@@ -223,7 +223,7 @@ def _cut(situation: CompactionInput) -> _Cut:
         return _graded(situation, room)
     start = _head_end(situation, int(strategy.head * room))
     head = situation.fixed + total(blocks[:start])
-    kept = sum(block.tokens for block in blocks[start:] if block.stays)
+    kept_tokens = sum(block.tokens for block in blocks[start:] if block.stays)
     most = int(strategy.summary * room)
     most = min(most, strategy.summary_tokens) if strategy.summary_tokens else most
     if strategy.tail:
@@ -231,8 +231,8 @@ def _cut(situation: CompactionInput) -> _Cut:
         left = int((strategy.head + strategy.tail) * room) + most - (head - system)
         pins = sum(block.tokens for block in blocks if block.stays == "pinned messages")
         spare = min(pins, int(_BESIDE_PINS * room))
-        target = max(0, min(most, room - spare - (head - system) - kept))
-        end = newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
+        target = max(0, min(most, room - spare - (head - system) - kept_tokens))
+        end = newest_start(blocks, start, max(0, left - target - kept_tokens), beside_kept=True)
         return _Cut(start, _behind_gap(situation, end), (), target)
     left = max(0, situation.marks.goal - head)
     target = min(int(left * 0.6), most)
@@ -243,7 +243,7 @@ def _cut(situation: CompactionInput) -> _Cut:
     elif strategy.recent:
         end = newest_start(blocks, start, int(strategy.recent * total(blocks)))
     else:
-        end = newest_start(blocks, start, left - target - kept, beside_kept=True)
+        end = newest_start(blocks, start, left - target - kept_tokens, beside_kept=True)
     end = _behind_gap(situation, end)
     if not (strategy.keep_turns or strategy.keep_results):
         return _Cut(start, end, (), target)
@@ -309,12 +309,12 @@ def _first_hole(situation: CompactionInput) -> int:
     """The index of the first block after the task before which records were left out that no summary covers."""
     blocks, holes = situation.blocks, _uncovered(situation)
     task = next((i for i, block in enumerate(blocks) if block.stays != "system text"), len(blocks))
-    found = (
+    indices = (
         i
         for i in range(task + 1, len(blocks))
         if any(blocks[i - 1].last < first and last < blocks[i].first for first, last in holes)
     )
-    return next(found, len(blocks))
+    return next(indices, len(blocks))
 
 
 def _users_only(situation: CompactionInput, start: int, target: int) -> _Cut:
@@ -324,19 +324,19 @@ def _users_only(situation: CompactionInput, start: int, target: int) -> _Cut:
     while end > start and blocks[end - 1].stays == "the open turn":
         end -= 1
     # The summary must not come between a call and its result that is still to come.
-    said = max((i for i, block in enumerate(blocks) if block.opens_turn), default=-1)
-    waiting = (i for i in range(max(start, said + 1), end) if has_open_call(blocks[i].items))
+    last_word = max((i for i, block in enumerate(blocks) if block.opens_turn), default=-1)
+    waiting = (i for i in range(max(start, last_word + 1), end) if has_open_call(blocks[i].items))
     end = next(waiting, end)
     room = min(situation.strategy.user_tokens, situation.marks.goal - situation.fixed - target)
     room -= sum(block.tokens for block in blocks if block.stays)
-    kept: list[Block] = []
+    kept_blocks: list[Block] = []
     for block in reversed(blocks[start:end]):
         if block.opens_turn and not block.stays:
             room -= block.tokens
             if room < 0:
                 break
-            kept.append(block)
-    return _Cut(start, end, tuple(kept), target, at_end=True)
+            kept_blocks.append(block)
+    return _Cut(start, end, tuple(kept_blocks), target, at_end=True)
 
 
 def _graded(situation: CompactionInput, room: int) -> _Cut:
