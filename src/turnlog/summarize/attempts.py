@@ -57,10 +57,10 @@ def attempt(
     material = msgspec.structs.replace(material, count=_once(material.count))
     failures: list[SummaryFailure] = []
     for summarizer in ladder:
-        found = _asked(summarizer, material, timeout, ledger, ahead)
-        if isinstance(found, Attempt):
-            return Attempt(found.text, found.summarizer, (*failures, *found.failures), found.remembered)
-        failures.append(found)
+        outcome = _asked(summarizer, material, timeout, ledger, ahead)
+        if isinstance(outcome, Attempt):
+            return Attempt(outcome.text, outcome.summarizer, (*failures, *outcome.failures), outcome.remembered)
+        failures.append(outcome)
     try:
         text: Any = offline.summarize(material)
         fault = fault_of(text, material)
@@ -95,16 +95,16 @@ def _asked(
     try:
         key = key_of(summarizer.id, material)
         run = None if ahead is None else ahead.running(key)
-        known = None
+        recorded = None
         waits = getattr(summarizer, "patience", None) != 0
         if run is None:
-            known = claim(ledger, key, summarizer.id) if waits else outcome_of(ledger.find(key))
-            if known is None and not waits:
+            recorded = claim(ledger, key, summarizer.id) if waits else outcome_of(ledger.find(key))
+            if recorded is None and not waits:
                 return SummaryFailure(summarizer.id, "timeout", "it was not asked ahead, and no request waits for it")
     except (TurnlogError, OSError) as error:
         return SummaryFailure(summarizer.id, "ledger", str(error))
-    if known is not None:
-        return _recalled(summarizer.id, material, *known)
+    if recorded is not None:
+        return _recalled(summarizer.id, material, *recorded)
     try:
         run = run or RunningCall(summarizer, material, key)
     except RuntimeError as error:  # no thread can be started

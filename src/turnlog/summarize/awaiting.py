@@ -20,8 +20,8 @@ class Waiting:
 
     def cancel(self) -> None:
         """Stop what is awaited for the task: it is cancelled."""
-        for one in self.called:
-            one.cancel()
+        for awaited in self.called:
+            awaited.cancel()
 
 
 waiting: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
@@ -41,12 +41,12 @@ class Awaited:
 
     def result(self, call: Callable[[], Any]) -> Any:
         """What `call` returns, awaited if it has to be."""
-        found = call()
-        if not inspect.isawaitable(found):
-            return found
+        returned = call()
+        if not inspect.isawaitable(returned):
+            return returned
         if self._loop is None or not self._loop.is_running():
-            return asyncio.run(_awaited(found))
-        self._future = asyncio.run_coroutine_threadsafe(_awaited(found), self._loop)
+            return asyncio.run(_awaited(returned))
+        self._future = asyncio.run_coroutine_threadsafe(_awaited(returned), self._loop)
         if self._cancelled:
             self._future.cancel()
         return self._future.result()

@@ -128,9 +128,13 @@ class _Draft:
         staying = reader.read(with_calls(material.kept))
         seen = IdentifierPlaces(self._said, staying)
         self._first_at, self._weights, self._staying = seen.first, seen.weights(), seen.staying
-        answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
-        self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
-        self._failed = {one.call: one.record for one in self._said if one.call is not None and one.note.error}
+        answers = (
+            entry for entry in self._said if entry.who == "result" and entry.asked is not None and not entry.note.error
+        )
+        self._newest = {
+            (entry.tool, entry.brief): entry for entry in answers if entry.brief and " … " not in entry.brief
+        }
+        self._failed = {entry.call: entry.record for entry in self._said if entry.call is not None and entry.note.error}
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
@@ -140,8 +144,8 @@ class _Draft:
         self._headings: dict[int, Heading] = {}
         self._head(self._quotes)
         self._acts = acts(self._said)
-        for at in self._acts:
-            self._headings.setdefault(at, self._act(self._said[at]))
+        for index in self._acts:
+            self._headings.setdefault(index, self._act(self._said[index]))
         self._carried: dict[int, tuple[SectionLine, Excerpt]] = {}  # quotes of an earlier digest, by their place there
         self._earlier_acts: list[int] = []  # the places of calls that changed something, the newest first
         self._ends: dict[int, SectionLine] = {}  # lines that a call failed, by the place of the call's line
@@ -150,14 +154,14 @@ class _Draft:
         paths = {path_of(line) for line in changed}
         asked = self._asked(earlier[ASKED])
         first = min((about_of(line.text, 0) for line, _ in asked), default=0)
-        own = (one.record for one in staying if one.who == "user" and one.note.line)
-        self._tells_the_task = first < min(own, default=_NEVER)
+        user_records = (entry.record for entry in staying if entry.who == "user" and entry.note.line)
+        self._tells_the_task = first < min(user_records, default=_NEVER)
         self._sections: dict[str, list[SectionLine]] = {  # lines, the most important first
             EARLIER: earlier[EARLIER],
             ASKED: self._by_weight(asked),
             FILES: changed + [line for line in newest_first(earlier[FILES]) if path_of(line) not in paths],
             DECIDED: self._decided() + earlier[DECIDED][::-1],
-            ERRORS: [SectionLine(at, line) for at, line in errors(self._said, staying)]
+            ERRORS: [SectionLine(index, line) for index, line in errors(self._said, staying)]
             + self._since(earlier[ERRORS], staying)[::-1],
             OPEN: [SectionLine(place, line) for place, line in enumerate(open_ends(self._said, staying))]
             + earlier[OPEN],
@@ -210,11 +214,15 @@ class _Draft:
         """The quotes that the sections of what was asked and decided do not contain."""
         shown: dict[int, str] = {}
         for line in (*self._texts[ASKED], *self._texts[DECIDED]):
-            if (found := HEADING.match(line)) is not None:
-                shown[int(found[1])] = shown.get(int(found[1]), "") + line
-        texts = (at for at, one in enumerate(self._said) if one.record in shown and one.who in ("user", "assistant"))
-        there = {at: shown[self._said[at].record] for at in texts}
-        return [one for one in quotes if one.quote.text not in there.get(one.at, "")]
+            if (heading := HEADING.match(line)) is not None:
+                shown[int(heading[1])] = shown.get(int(heading[1]), "") + line
+        texts = (
+            index
+            for index, entry in enumerate(self._said)
+            if entry.record in shown and entry.who in ("user", "assistant")
+        )
+        shown_by_index = {index: shown[self._said[index].record] for index in texts}
+        return [excerpt for excerpt in quotes if excerpt.quote.text not in shown_by_index.get(excerpt.at, "")]
 
     def change(self, room: float) -> bool:
         """Add quotes if `room` is positive, else remove quotes. Returns whether that was possible."""
@@ -226,9 +234,9 @@ class _Draft:
     def text(self) -> str:
         """The digest with the content chosen so far."""
         chosen = self._choice.chosen
-        texts = {**self._texts, DONE: self._told(one for one in chosen if one.at >= 0)}
-        if carried := [self._carried[one.at][0] for one in chosen if one.at < 0]:
-            steps = {one.step for one in chosen}
+        texts = {**self._texts, DONE: self._told(excerpt for excerpt in chosen if excerpt.at >= 0)}
+        if carried := [self._carried[excerpt.at][0] for excerpt in chosen if excerpt.at < 0]:
+            steps = {excerpt.step for excerpt in chosen}
             ends = [end for step, end in self._ends.items() if step in steps]
             texts[EARLIER] = [*texts[EARLIER], *in_order([*carried, *ends])]
         order = (FILES, EARLIER, ASKED, DECIDED, DONE, ERRORS, OPEN)
@@ -240,51 +248,51 @@ class _Draft:
     def _told(self, chosen: Iterable[Excerpt]) -> list[str]:
         """The chosen quotes in order, each under the line that it belongs to, and a note for each call that failed."""
         lines: list[str] = []
-        step = at = -1
-        for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
-            if one.step != step:
-                lines += self._failure(step) if at == step else []
-                step = at = one.step
+        step = index = -1
+        for excerpt in sorted(chosen, key=lambda excerpt: (excerpt.step, excerpt.at, excerpt.quote.start)):
+            if excerpt.step != step:
+                lines += self._failure(step) if index == step else []
+                step = index = excerpt.step
                 lines.append(self._headings[step].text)
-            said = self._said[one.at]
-            if one.at != at:
-                at = one.at
-                lines.append(f"→ [{said.record}]{' failed' if said.note.error else self._since_then(said)}")
-            if said.who != "call" or one.quote.text not in said.brief:
-                lines.append(quoted(one.quote.text))
-        return lines + (self._failure(step) if at == step else [])
+            entry = self._said[excerpt.at]
+            if excerpt.at != index:
+                index = excerpt.at
+                lines.append(f"→ [{entry.record}]{' failed' if entry.note.error else self._since_then(entry)}")
+            if entry.who != "call" or excerpt.quote.text not in entry.brief:
+                lines.append(quoted(excerpt.quote.text))
+        return lines + (self._failure(step) if index == step else [])
 
     def _failure(self, call: int) -> list[str]:
         """The note that a call failed, if its result is not quoted: otherwise the call would seem to have succeeded."""
         failed = self._failed.get(call)
         return [f"→ [{failed}] failed"] if failed is not None else []
 
-    def _since_then(self, one: Said) -> str:
+    def _since_then(self, entry: Said) -> str:
         """The note that the same call had a different result later, so that a quote may no longer be true; "" if it had
         not."""
-        newest = self._newest.get((one.tool, one.brief), one)
-        then, now = one.part, newest.part
-        same = isinstance(then, ToolResult) and isinstance(now, ToolResult) and then.parts == now.parts
-        return "" if same or newest.record <= one.record else f"; otherwise at [{newest.record}]"
+        newest = self._newest.get((entry.tool, entry.brief), entry)
+        then, newest_part = entry.part, newest.part
+        same = isinstance(then, ToolResult) and isinstance(newest_part, ToolResult) and then.parts == newest_part.parts
+        return "" if same or newest.record <= entry.record else f"; otherwise at [{newest.record}]"
 
     def _head(self, quotes: Iterable[Excerpt]) -> None:
         """Make the headings under which these quotes stand."""
-        for step in {one.step for one in quotes} - self._headings.keys():
+        for step in {excerpt.step for excerpt in quotes} - self._headings.keys():
             self._headings[step] = self._heading(self._said[step])
 
-    def _heading(self, one: Said) -> Heading:
-        if one.who == "call":
-            return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
-        return Heading(f"[{one.record}] {one.tool or one.who}:", ())
+    def _heading(self, entry: Said) -> Heading:
+        if entry.who == "call":
+            return Heading(f"[{entry.record}] {entry.tool} {entry.brief}", entry.note.named)
+        return Heading(f"[{entry.record}] {entry.tool or entry.who}:", ())
 
-    def _act(self, one: Said) -> Heading:
+    def _act(self, entry: Said) -> Heading:
         """The heading of a call without quotes: its tool, and the beginning of its arguments."""
-        brief = clip(one.brief, _ACT)
-        return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
+        brief = clip(entry.brief, _ACT)
+        return Heading(f"[{entry.record}] {entry.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
     def _decided(self) -> list[SectionLine]:
         """The assistant's decisions, the newest first."""
-        decided = [(one.record, text) for one in self._said for text in one.note.decisions]
+        decided = [(entry.record, text) for entry in self._said for text in entry.note.decisions]
         return [SectionLine(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
 
     def _since(self, earlier: list[SectionLine], staying: list[Said]) -> list[SectionLine]:
@@ -296,9 +304,13 @@ class _Draft:
         """The lines of what the user said, in order, each with whether it gives orders."""
         texts = (text_of(shown.message) for shown in self._material.kept if shown.treatment == "noted")
         noted = "\n".join(texts)  # orders, which need not be said again
-        said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
-        said = [(at, one) for at, one in said if one.note.line not in noted]
-        lines = [(SectionLine(at, _heard(one)), one.note.orders) for at, one in said]
+        user_entries = [
+            (index, entry)
+            for index, entry in enumerate(self._said)
+            if entry.note.line and entry.who in ("user", "result")
+        ]
+        user_entries = [(index, entry) for index, entry in user_entries if entry.note.line not in noted]
+        lines = [(SectionLine(index, _heard(entry)), entry.note.orders) for index, entry in user_entries]
         before = [
             (line, gives_orders(line.text.partition("] ")[2]) or _REFUSING.match(line.text) is not None)
             for line in earlier
@@ -309,24 +321,24 @@ class _Draft:
         """The lines of what the user said, the most important first."""
         texts = [line.text.partition("] ")[2] for line, _ in asked]
         orders = [order for _, order in asked]
-        return [asked[at][0] for at in most_telling(texts, orders, task=self._tells_the_task)]
+        return [asked[index][0] for index in most_telling(texts, orders, task=self._tells_the_task)]
 
     def _earlier(
         self, previous: str, titled: re.Match[str] | None, staying: list[Said]
     ) -> dict[str, list[SectionLine]]:
         """The lines of an earlier summary whose originals are not available, by section: what the user said, files,
         errors; under `DONE` the quotes of a digest, in order; under `EARLIER` all others, those of most worth first."""
-        found: dict[str, list[SectionLine]] = {
+        sections: dict[str, list[SectionLine]] = {
             name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)
         }
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
-                return found
+                return sections
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
-        planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
-        known: dict[tuple[str, ...], SectionLine] = {}  # an earlier digest may contain a line twice
+        planned = max((entry.record for entry in (*self._said, *staying) if entry.note.tasks is not None), default=-1)
+        seen: dict[tuple[str, ...], SectionLine] = {}  # an earlier digest may contain a line twice
         stood: tuple[SectionLine, ...] = ()
         under: tuple[SectionLine, ...] = ()
         path: tuple[str, ...] = ()
@@ -334,22 +346,22 @@ class _Draft:
             if line.about >= at_hand:
                 continue  # covered by its original
             if line.under is not stood:  # otherwise the lines above are those of the line before
-                stood, path = line.under, tuple(one.text for one in line.under)
-                under = tuple(known.setdefault(path[: i + 1], one) for i, one in enumerate(stood))
+                stood, path = line.under, tuple(above.text for above in line.under)
+                under = tuple(seen.setdefault(path[: i + 1], above) for i, above in enumerate(stood))
             key = (*path, line.text)
-            if key in known:
+            if key in seen:
                 continue  # a repetition
-            known[key] = line = SectionLine(line.place, line.text, line.about, under)
+            seen[key] = line = SectionLine(line.place, line.text, line.about, under)
             if section == OPEN:
                 if line.about > planned and " said last: " not in line.text:
-                    found[OPEN].append(line)
+                    sections[OPEN].append(line)
             elif section in (ASKED, FILES, DECIDED, ERRORS):
-                found[section].append(line)
+                sections[section].append(line)
             elif not _BARE.match(line.text):
                 done = titled is not None and (line.under or HEADING.match(line.text))
-                found[DONE if done else EARLIER].append(line)
-        found[EARLIER].sort(key=lambda line: -self._worth(line.text))
-        return found
+                sections[DONE if done else EARLIER].append(line)
+        sections[EARLIER].sort(key=lambda line: -self._worth(line.text))
+        return sections
 
     def _carry(self, lines: Sequence[SectionLine], staying: set[str]) -> None:
         """Add the quotes of an earlier digest to the candidates."""
@@ -362,9 +374,9 @@ class _Draft:
                 self._ends[head.place] = line
                 continue
             if head.place not in self._headings:
-                said = head.text.partition("] ")[2]
-                self._headings[head.place] = Heading(head.text, self._given(said, head.place, weight, staying))
-                if changes_things(said.partition(" ")[0]):
+                text = head.text.partition("] ")[2]
+                self._headings[head.place] = Heading(head.text, self._given(text, head.place, weight, staying))
+                if changes_things(text.partition(" ")[0]):
                     self._earlier_acts.insert(0, head.place)
             quote, worth = Quote(0, 0, "", ()), 0
             if line is not head:
@@ -389,7 +401,9 @@ class _Draft:
 def _without_results_ahead(messages: Sequence[Shown]) -> Sequence[Shown]:
     """`messages` without the first ones that contain only results: their calls are not available, but the earlier
     digest has these calls and how they ended."""
-    first = next((at for at, one in enumerate(messages) if not all(map(_is_result, one.message.parts))), len(messages))
+    first = next(
+        (index for index, shown in enumerate(messages) if not all(map(_is_result, shown.message.parts))), len(messages)
+    )
     return messages[first:]
 
 
@@ -404,6 +418,6 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
     return len(sample) / max(1, count(sample))
 
 
-def _heard(one: Said) -> str:
+def _heard(entry: Said) -> str:
     """The line of a user's text; it names the tool if the user said it when refusing a call."""
-    return f"[{one.record}] {f'refusing {one.tool}: ' if one.who == 'result' else ''}{one.note.line}"
+    return f"[{entry.record}] {f'refusing {entry.tool}: ' if entry.who == 'result' else ''}{entry.note.line}"

@@ -110,7 +110,7 @@ def _message(text: str, outcome: Outcome) -> str:
     under = [line for label, line in pairwise(lines) if _HEADED.match(label)][:1]
     bare = bool(lines) and _LABEL.match(lines[-1]) is not None
     ends = lines[-_REPORT:] if bare or (lines and _STATUS_ALONE.match(lines[-1])) else []
-    said = (
+    candidates = (
         raised
         or list(islice(named, 1))
         or under
@@ -119,7 +119,7 @@ def _message(text: str, outcome: Outcome) -> str:
         or lines[-1:]
         or [outcome]
     )
-    return clip(said[0], 160)
+    return clip(candidates[0], 160)
 
 
 def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int, str]]:
@@ -128,40 +128,44 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
     An error ended if the same call succeeded later, in `said` or `staying`. If only a similar call succeeded (the same
     tool, and arguments that begin alike), the line says so without more.
     """
-    found: list[tuple[int, int, str]] = []
-    failed = {one.tool for one in said if one.note.error}
+    failures: list[tuple[int, int, str]] = []
+    failed = {entry.tool for entry in said if entry.note.error}
     worked: dict[str, list[Said]] = {}  # by the beginning of a call, and by its whole `brief`
-    good = [one for one in (*said, *staying) if one.who == "result" and not one.note.error and one.tool in failed]
-    for one in sorted(good, key=_RECORD):
-        worked.setdefault(_alike(one), []).append(one)
-        worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
-    for at, one in enumerate(said):
-        if one.who != "result" or not one.note.error or _found_nothing(one):
+    good = [
+        entry for entry in (*said, *staying) if entry.who == "result" and not entry.note.error and entry.tool in failed
+    ]
+    for entry in sorted(good, key=_RECORD):
+        worked.setdefault(_alike(entry), []).append(entry)
+        worked.setdefault(f"\n{entry.tool}\n{entry.brief}", []).append(entry)
+    for index, entry in enumerate(said):
+        if entry.who != "result" or not entry.note.error or _found_nothing(entry):
             continue
-        same = (other for other in _since(one, worked.get(f"\n{one.tool}\n{one.brief}", [])) if _same(one, other))
+        same = (
+            other for other in _since(entry, worked.get(f"\n{entry.tool}\n{entry.brief}", [])) if _same(entry, other)
+        )
         if (other := next(same, None)) is not None:
-            known, end = 2, f"worked at [{other.record}]"
-        elif (other := next(_since(one, worked.get(_alike(one), [])), None)) is not None:
-            known, end = 1, f"a call like it worked at [{other.record}]"
+            certainty, end = 2, f"worked at [{other.record}]"
+        elif (other := next(_since(entry, worked.get(_alike(entry), [])), None)) is not None:
+            certainty, end = 1, f"a call like it worked at [{other.record}]"
         else:
-            known, end = 0, _OPEN
-        found.append((known, at, f"[{one.record}] {_alike(one)}: {one.note.error}; {end}"))
-    return [(at, line) for _, at, line in sorted(found, key=lambda error: (error[0], -error[1]))]
+            certainty, end = 0, _OPEN
+        failures.append((certainty, index, f"[{entry.record}] {_alike(entry)}: {entry.note.error}; {end}"))
+    return [(index, line) for _, index, line in sorted(failures, key=lambda error: (error[0], -error[1]))]
 
 
-def _found_nothing(one: Said) -> bool:
+def _found_nothing(entry: Said) -> bool:
     """Whether a call failed only by its exit status, and that means no more than that a search found nothing or that
     two files differ."""
-    if not isinstance(one.asked, ToolCall) or (last := last_program(one.asked)) == "" or not _SEEKING.match(last):
+    if not isinstance(entry.asked, ToolCall) or (last := last_program(entry.asked)) == "" or not _SEEKING.match(last):
         return False
-    text = one.text
+    text = entry.text
     status = _exit_of(text[:_STATUS]) or _exit_of(text[-_STATUS:])
-    return status is not None and int(status[1]) == 1 and bool(_COMPARING.match(last) or _exit_of(one.note.error))
+    return status is not None and int(status[1]) == 1 and bool(_COMPARING.match(last) or _exit_of(entry.note.error))
 
 
-def _since(one: Said, others: list[Said]) -> Iterator[Said]:
-    """The results in `others`, which are in order, that came after `one`."""
-    return (others[at] for at in range(bisect_right(others, one.record, key=_RECORD), len(others)))
+def _since(entry: Said, others: list[Said]) -> Iterator[Said]:
+    """The results in `others`, which are in order, that came after `entry`."""
+    return (others[index] for index in range(bisect_right(others, entry.record, key=_RECORD), len(others)))
 
 
 def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
@@ -170,62 +174,62 @@ def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
     if not any(line.endswith(_OPEN) for line, _ in lines):
         return [line for line, _ in lines]
     worked: dict[str, list[int]] = {}
-    for one in said:
-        if one.who == "result" and not one.note.error and one.brief:
-            worked.setdefault(_alike(one), []).append(one.record)
+    for entry in said:
+        if entry.who == "result" and not entry.note.error and entry.brief:
+            worked.setdefault(_alike(entry), []).append(entry.record)
     return [_ended(line, about, worked) for line, about in lines]
 
 
 def _ended(line: str, about: int, worked: dict[str, list[int]]) -> str:
     error, open_, _ = line.partition(f"; {_OPEN}")
     call = error.partition("] ")[2]
-    calls = (call[: found.start()] for found in re.finditer(": ", call)) if open_ else ()  # a brief may contain ": "
+    calls = (call[: colon.start()] for colon in re.finditer(": ", call)) if open_ else ()  # a brief may contain ": "
     since = [record for alike in calls for record in worked.get(alike, ()) if record > about]
     return f"{error}; a call like it worked at [{min(since)}]" if since else line
 
 
-def _alike(one: Said) -> str:
+def _alike(entry: Said) -> str:
     """The tool and the beginning of its arguments, without a change of folder before a command: it says where the
     command ran, not which command it was."""
-    brief = _FOLDER.sub(_COMMAND, one.brief) if "=cd " in one.brief else one.brief
-    return f"{one.tool} {brief[:_CALL]}"
+    brief = _FOLDER.sub(_COMMAND, entry.brief) if "=cd " in entry.brief else entry.brief
+    return f"{entry.tool} {brief[:_CALL]}"
 
 
-def _same(one: Said, other: Said) -> bool:
+def _same(entry: Said, other: Said) -> bool:
     """Whether two results are of the same call."""
-    if not isinstance(one.asked, ToolCall) or not isinstance(other.asked, ToolCall):
+    if not isinstance(entry.asked, ToolCall) or not isinstance(other.asked, ToolCall):
         return False
-    if one.asked.arguments is None or other.asked.arguments is None:
-        return one.asked.raw_arguments == other.asked.raw_arguments
-    return bool(one.asked.arguments == other.asked.arguments)
+    if entry.asked.arguments is None or other.asked.arguments is None:
+        return entry.asked.raw_arguments == other.asked.raw_arguments
+    return bool(entry.asked.arguments == other.asked.arguments)
 
 
 def files(said: Sequence[Said]) -> list[str]:
     """The files that calls changed, the newest change first, with the changes and their records. Files of failed calls
     are left out, except those of shell commands, which may have changed them before they failed: these are marked."""
-    failed = {one.call for one in said if one.note.error and one.call is not None}
+    failed = {entry.call for entry in said if entry.note.error and entry.call is not None}
     changed: dict[str, dict[str, list[int]]] = {}
-    for at, one in enumerate(said):
-        for path, done in one.note.changes:
-            if at in failed and done not in BY_SHELL:
+    for index, entry in enumerate(said):
+        for path, done in entry.note.changes:
+            if index in failed and done not in BY_SHELL:
                 continue
-            done = f"{done} by a command that failed" if at in failed else done
+            done = f"{done} by a command that failed" if index in failed else done
             changes = changed.setdefault(path, {})
             changed[path] = changed.pop(path)
-            if one.record not in changes.setdefault(done, []):
-                changes[done].append(one.record)
+            if entry.record not in changes.setdefault(done, []):
+                changes[done].append(entry.record)
     return [f"{path}: {', '.join(_counted(*done) for done in changed[path].items())}" for path in reversed(changed)]
 
 
 def acts(said: Sequence[Said]) -> list[int]:
     """The positions of the calls that changed something other than files, judged by the names of their tools, the
     newest first. Failed calls are left out, and so are plans, as `open_ends` shows what is left of them."""
-    failed = {one.call for one in said if one.note.error and one.call is not None}
+    failed = {entry.call for entry in said if entry.note.error and entry.call is not None}
     return [
-        at
-        for at, one in reversed(list(enumerate(said)))
-        if one.who == "call" and at not in failed and not one.note.changes and one.note.tasks is None
-        if changes_things(one.tool)
+        index
+        for index, entry in reversed(list(enumerate(said)))
+        if entry.who == "call" and index not in failed and not entry.note.changes and entry.note.tasks is None
+        if changes_things(entry.tool)
     ]
 
 
@@ -241,11 +245,13 @@ def _counted(done: str, records: list[int]) -> str:
 
 def open_ends(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[str]:
     """The unfinished tasks of the newest list, unless a newer list is in `staying`, and the assistant's last text."""
-    last = next((one for one in reversed(said) if one.who == "assistant"), None)
-    listing = next((one for one in reversed(said) if one.note.tasks is not None), None)
+    last = next((entry for entry in reversed(said) if entry.who == "assistant"), None)
+    listing = next((entry for entry in reversed(said) if entry.note.tasks is not None), None)
     left: list[str] = []
     newer = [
-        one for one in staying if one.note.tasks is not None and listing is not None and one.record > listing.record
+        entry
+        for entry in staying
+        if entry.note.tasks is not None and listing is not None and entry.record > listing.record
     ]
     if listing is not None and listing.note.tasks and not newer:
         left = [f"[{listing.record}] {line}" for line, finished in listing.note.tasks if not finished]

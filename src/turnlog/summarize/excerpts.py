@@ -51,21 +51,21 @@ def fitted(
     sizes = [count(entry.text) for entry in entries]
     heads = [count(entry.title) + title for entry in entries]
     reserve = _GAPS * (title + _LEAST)
-    kept = _kept(entries, sizes, heads, tokens - reserve)
-    whole = len(kept) == len(entries)
-    if not whole and all(entries[i].voice == "notes" for i in kept):
+    kept_indices = _kept(entries, sizes, heads, tokens - reserve)
+    whole = len(kept_indices) == len(entries)
+    if not whole and all(entries[i].voice == "notes" for i in kept_indices):
         return []
-    room = tokens - sum(heads[i] for i in kept) - (0 if whole else reserve)
-    level = _level([(sizes[i], _SHARE[entries[i].voice]) for i in kept], room)
-    found: list[TranscriptEntry] = []
+    room = tokens - sum(heads[i] for i in kept_indices) - (0 if whole else reserve)
+    level = _level([(sizes[i], _SHARE[entries[i].voice]) for i in kept_indices], room)
+    fitted_entries: list[TranscriptEntry] = []
     following = 0
-    for i in kept:
-        found += _gap(entries[following:i])
+    for i in kept_indices:
+        fitted_entries += _gap(entries[following:i])
         entry, allowed = entries[i], level * _SHARE[entries[i].voice]
         text = entry.text if sizes[i] <= allowed else excerpt(entry.text, allowed, count)
-        found.append(TranscriptEntry(entry.title, text, entry.voice))
+        fitted_entries.append(TranscriptEntry(entry.title, text, entry.voice))
         following = i + 1
-    return found + _gap(entries[following:])
+    return fitted_entries + _gap(entries[following:])
 
 
 def _gap(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
@@ -87,14 +87,14 @@ def _kept(entries: Sequence[TranscriptEntry], sizes: list[int], heads: list[int]
     task = next((i for i, entry in enumerate(entries) if entry.voice == "user"), None)
     first = [i for i, entry in enumerate(entries) if i == task or entry.voice == "notes"]
     newest = [i for i in range(len(entries) - 1, -1, -1) if i not in first]
-    kept: list[int] = []
+    indices: list[int] = []
     for i in (*first, *newest):
         if least[i] <= tokens:
-            kept.append(i)
+            indices.append(i)
             tokens -= least[i]
         elif i not in first:
             break
-    return sorted(kept)
+    return sorted(indices)
 
 
 def _level(sizes: list[tuple[int, int]], room: int) -> int:

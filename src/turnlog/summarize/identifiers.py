@@ -37,20 +37,20 @@ class Vocabulary:
 
     def of_line(self, line: str) -> tuple[str, ...]:
         """The identifiers in a line of a summary. They are remembered, as most lines are in the next summary too."""
-        found = self._lines.get(line)
-        if found is None:
-            found = self._lines_before.get(line)
-            self._lines[line] = found = tuple(self.words(line)) if found is None else found
-        return found
+        identifiers = self._lines.get(line)
+        if identifiers is None:
+            identifiers = self._lines_before.get(line)
+            self._lines[line] = identifiers = tuple(self.words(line)) if identifiers is None else identifiers
+        return identifiers
 
     def words(self, text: str) -> list[str]:
         """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language. Each is
         contained once, in order of appearance."""
         plain = text.isascii() and "://" not in text
         words = text.translate(_APART).split() if plain else _WORD.findall(text)
-        found = dict.fromkeys(map(self._verdicts.__getitem__, words))
-        found.pop("", None)
-        return list(found)
+        identifiers = dict.fromkeys(map(self._verdicts.__getitem__, words))
+        identifiers.pop("", None)
+        return list(identifiers)
 
 
 class _Verdicts(dict[str, str]):
@@ -84,18 +84,18 @@ class IdentifierPlaces:
         self._results: Counter[str] = Counter()
         self._among_few: set[str] = set()
         self.first: dict[str, int] = {}
-        for at in range(len(said) - 1, -1, -1):
-            one = said[at]
-            self.first.update(dict.fromkeys(one.note.words, at))
-            if one.who == "user":
-                self._user.update(one.note.words)
-            elif one.who != "result":
-                self._assistant.update(one.note.words)
+        for index in range(len(said) - 1, -1, -1):
+            entry = said[index]
+            self.first.update(dict.fromkeys(entry.note.words, index))
+            if entry.who == "user":
+                self._user.update(entry.note.words)
+            elif entry.who != "result":
+                self._assistant.update(entry.note.words)
             else:
-                self._results.update(one.note.words)
-                if len(one.note.words) < _FEW:
-                    self._among_few.update(one.note.words)
-        self.staying = set[str]().union(*(one.note.words for one in staying))
+                self._results.update(entry.note.words)
+                if len(entry.note.words) < _FEW:
+                    self._among_few.update(entry.note.words)
+        self.staying = set[str]().union(*(entry.note.words for entry in staying))
         for word in self.staying:
             self.first.pop(word, None)
 
@@ -108,7 +108,7 @@ class IdentifierPlaces:
         those that the agent used once, twice or three times, 6, 10 and 15 %, and half as many again if the agent used
         them first.
         """
-        shown = [140 * min(_CROWD, crowd) // max(1, crowd) for crowd in (len(one.note.words) for one in self._said)]
+        shown = [140 * min(_CROWD, crowd) // max(1, crowd) for crowd in (len(entry.note.words) for entry in self._said)]
         users, assistants = self._user, self._assistant
         weights: dict[str, int] = {}
         for word, first in self.first.items():
@@ -136,10 +136,10 @@ def _is_number(word: str) -> bool:
 
 def find_word(word: str, text: str) -> int:
     """The position of `word` in `text`, not as a part of a longer word; -1 if there is none."""
-    at = text.find(word)
-    while at >= 0:
-        before, after = text[at - 1 : at], text[at + len(word) : at + len(word) + 1]
+    position = text.find(word)
+    while position >= 0:
+        before, after = text[position - 1 : position], text[position + len(word) : position + len(word) + 1]
         if not (before.isalnum() and word[0].isalnum()) and not (after.isalnum() and word[-1].isalnum()):
-            return at
-        at = text.find(word, at + 1)
+            return position
+        position = text.find(word, position + 1)
     return -1

@@ -42,23 +42,23 @@ def decisions_of(text: str) -> tuple[str, ...]:
     if next(_sentences(text, _DECISION), None) is None:
         return ()  # most texts: a quick check
     plain = _CODE.sub(_blank, text)
-    found = dict.fromkeys(
+    decisions = dict.fromkeys(
         clip(text[start:end], _DECIDED)
         for start, end in _sentences(plain, _DECISION)
         if _is_decision(_lower(plain[start:end]))
     )
-    return tuple(found)[-_DECISIONS:]
+    return tuple(decisions)[-_DECISIONS:]
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank(match: re.Match[str]) -> str:
     """A replacement of the same length without words, so that positions stay the same. Whole lines end a sentence."""
-    return ("`" if found[0][0] == "`" and found[0][:3] != "```" else "\n") * len(found[0])
+    return ("`" if match[0][0] == "`" and match[0][:3] != "```" else "\n") * len(match[0])
 
 
 def _is_decision(sentence: str) -> bool:
     if sentence.rstrip().endswith(("?", "？")):
         return False
-    plain = any(found["contrast"] is None for found in _DECISION.finditer(sentence))
+    plain = any(match["contrast"] is None for match in _DECISION.finditer(sentence))
     return plain or _MAKES.search(sentence) is not None
 
 
@@ -68,9 +68,9 @@ def line_of(text: str) -> str:
     if len(text) <= _LINE:
         return clip(text, _LINE)
     within, room = range(_HEAD, len(text) - _TAIL), _ORDERS
-    found = [one for one in order_spans(text) if one[0] in within and one[1] in within]
+    spans = [span for span in order_spans(text) if span[0] in within and span[1] in within]
     taken: list[tuple[int, int]] = []
-    for start, end in sorted(found, key=lambda one: (min(one[0], len(text) - one[1]), one)):
+    for start, end in sorted(spans, key=lambda span: (min(span[0], len(text) - span[1]), span)):
         if room >= min(end - start, _ORDERS):
             taken.append((start, end))
             room -= end - start
@@ -97,11 +97,11 @@ def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     ends = [(0, len(text))] if len(text) <= 2 * _SEARCHED else [(0, _SEARCHED), (len(text) - _SEARCHED, len(text))]
     for first, last in ends:
         done = first
-        for found in sign.finditer(lower, first, last):
-            if found.start() >= done:
-                start = max(first, found.start() - _FAR)
-                start = max((stop.end() for stop in _STOP.finditer(text, start, found.start())), default=start)
-                stop = _STOP.search(text, found.end(), done := min(last, found.end() + _FAR))
+        for match in sign.finditer(lower, first, last):
+            if match.start() >= done:
+                start = max(first, match.start() - _FAR)
+                start = max((stop.end() for stop in _STOP.finditer(text, start, match.start())), default=start)
+                stop = _STOP.search(text, match.end(), done := min(last, match.end() + _FAR))
                 done = stop.end() if stop is not None else done
                 yield start, done
 
@@ -111,13 +111,13 @@ def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = T
     then lines that give `orders`, then the newest. Lines that were said several times in nearly the same words come
     last; of lines in exactly the same words, the newest is not counted as a repetition."""
     words = [frozenset(_WORD.findall(line.lower())) for line in lines]
-    newest = {found: at for at, found in enumerate(words)}
-    often = Counter(word for found in newest for word in found)
+    newest = {line_words: index for index, line_words in enumerate(words)}
+    often = Counter(word for line_words in newest for word in line_words)
 
-    def rank(at: int) -> tuple[bool, bool, int]:
+    def rank(index: int) -> tuple[bool, bool, int]:
         # `fsum`, so that the sum does not depend on the order of the set, which differs between processes.
-        new = fsum(1 / often[word] for word in words[at]) / max(1, len(words[at]))
-        return newest[words[at]] != at or new < _STALE, not orders[at], -at
+        new = fsum(1 / often[word] for word in words[index]) / max(1, len(words[index]))
+        return newest[words[index]] != index or new < _STALE, not orders[index], -index
 
     first = min(len(lines), int(task))
     return [*range(first), *sorted(range(first, len(lines)), key=rank)]

@@ -91,18 +91,18 @@ def key_of(summarizer_id: str, material: Material) -> str:
 def outcome_of(records: Sequence[tuple[int, SummaryRecord]]) -> tuple[int, SummaryRecord] | None:
     """The record that decides about a key: the summary made, else the last failure, else the first claim; else None."""
     for state in ("made", "failed"):
-        for found in reversed(records):
-            if found[1].state == state:
-                return found
+        for entry in reversed(records):
+            if entry[1].state == state:
+                return entry
     return records[0] if records else None
 
 
 def claim(ledger: Ledger, key: str, summarizer_id: str) -> tuple[int, SummaryRecord] | None:
     """Claim a key. Returns None if the caller has the key now and has to record how the call ended (`settle`); else the
     record that is there already."""
-    known = outcome_of(ledger.find(key))
-    if known is not None:
-        return known
+    outcome = outcome_of(ledger.find(key))
+    if outcome is not None:
+        return outcome
     mine = ledger.append(SummaryRecord(key, "claimed", summarizer=summarizer_id))
     records = ledger.find(key)
     if min(n for n, body in records if body.state == "claimed") == mine:

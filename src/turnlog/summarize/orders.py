@@ -194,10 +194,10 @@ def _languages() -> list[_Language]:
 def _outside(sign: re.Pattern[str], exceptions: re.Pattern[str] | None, lower: str) -> bool:
     """Whether `sign` is found outside of the places that `exceptions` finds."""
     places: list[tuple[int, int]] | None = None
-    for one in sign.finditer(lower):
+    for match in sign.finditer(lower):
         if places is None:
-            places = [found.span() for found in exceptions.finditer(lower)] if exceptions is not None else []
-        if not any(first <= one.start() < max(last, first + 1) for first, last in places):
+            places = [exception.span() for exception in exceptions.finditer(lower)] if exceptions is not None else []
+        if not any(first <= match.start() < max(last, first + 1) for first, last in places):
             return True
     return False
 
@@ -213,18 +213,18 @@ def orders_of(message: Message) -> tuple[str, ...]:
     What a user said when refusing a call counts as well."""
     if message.role != "user" or message.by_program or is_preface(message) or is_output(message):
         return ()
-    found: list[str] = []
+    sentences: list[str] = []
     for part in message.parts:
         if isinstance(part, Text):
-            found += orders_in(part.text)
+            sentences += orders_in(part.text)
         elif isinstance(part, ToolResult):
-            found += _said_in_refusal(text_of(Message("user", part.parts)) if part.parts else "")
-    return tuple(dict.fromkeys(found))
+            sentences += _said_in_refusal(text_of(Message("user", part.parts)) if part.parts else "")
+    return tuple(dict.fromkeys(sentences))
 
 
 def _said_in_refusal(text: str) -> tuple[str, ...]:
-    said = refusal_of(text) or ""
-    return (said,) if 0 < len(said) <= _LONGEST else orders_in(said)
+    words = refusal_of(text) or ""
+    return (words,) if 0 < len(words) <= _LONGEST else orders_in(words)
 
 
 def orders_in(text: str) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def order_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=2_000)  # the messages of a long session are read again at each decision
 def _order_spans(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple(sorted(one for piece in typed_pieces(text) for one in _sentences(text, *piece)))
+    return tuple(sorted(span for piece in typed_pieces(text) for span in _sentences(text, *piece)))
 
 
 def _may_say(text: str) -> bool:
@@ -286,20 +286,20 @@ def _paragraphs(plain: str) -> Iterator[tuple[int, int]]:
     begin = end = -1
     head = ""  # the last line of the range
     listing = False
-    for first, at, line, own in typed_lines(plain):
-        if not own:
+    for first, last, line, is_own in typed_lines(plain):
+        if not is_own:
             if begin >= 0:
                 yield begin, end
             begin = -1
             continue
-        found = form("bullet").match(line)
-        wraps = begin >= 0 and found is None and line.lstrip()[:1].islower() and head.rstrip()[-1:] not in ".!?:;"
-        listing = begin >= 0 and found is not None and (listing or head.rstrip().endswith(":"))
-        if begin >= 0 and not wraps and not (listing and at - begin <= _LONGEST):
+        bullet = form("bullet").match(line)
+        wraps = begin >= 0 and bullet is None and line.lstrip()[:1].islower() and head.rstrip()[-1:] not in ".!?:;"
+        listing = begin >= 0 and bullet is not None and (listing or head.rstrip().endswith(":"))
+        if begin >= 0 and not wraps and not (listing and last - begin <= _LONGEST):
             yield begin, end
             begin = -1
         if begin < 0:
-            begin, listing = first + (found.end() if found is not None else 0), False
-        end, head = at, line
+            begin, listing = first + (bullet.end() if bullet is not None else 0), False
+        end, head = last, line
     if begin >= 0:
         yield begin, end

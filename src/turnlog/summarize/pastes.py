@@ -24,10 +24,10 @@ _SIGNED = 6  # lines of a name below the closing of a mail
 def pasted_lines(lines: Sequence[str]) -> list[bool]:
     """For each line of a text whether it is part of a paste that is recognised by more than this line."""
     read = [line[:_LOOKED_AT].rstrip("\r\n\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x85") for line in lines]
-    found = [False] * len(read)
+    pasted = [False] * len(read)
     for first, last in _Pastes(read).all():
-        found[first:last] = [True] * (last - first)
-    return found
+        pasted[first:last] = [True] * (last - first)
+    return pasted
 
 
 class _Pastes:
@@ -38,8 +38,8 @@ class _Pastes:
         self._blank = [not line.strip() for line in lines]
         size = len(lines)
         self._next_blank = [size] * (size + 1)  # for each line, the next that is blank
-        for at in range(size - 1, -1, -1):
-            self._next_blank[at] = at if self._blank[at] else self._next_blank[at + 1]
+        for index in range(size - 1, -1, -1):
+            self._next_blank[index] = index if self._blank[index] else self._next_blank[index + 1]
         self._end = size  # where prose ends that begins at some line: the user says so, or it goes on to the end
 
     def all(self) -> Iterator[tuple[int, int]]:
@@ -51,45 +51,45 @@ class _Pastes:
         yield from self._help()
         yield from self._blocks()
 
-    def _is(self, name: str, at: int) -> bool:
-        return form(name).match(self._lines[at]) is not None
+    def _is(self, name: str, index: int) -> bool:
+        return form(name).match(self._lines[index]) is not None
 
-    def _begins(self, at: int) -> bool:
+    def _begins(self, index: int) -> bool:
         """Whether a block of lines begins here."""
-        return not self._blank[at] and (at == 0 or self._blank[at - 1])
+        return not self._blank[index] and (index == 0 or self._blank[index - 1])
 
-    def _after(self, at: int) -> int:
-        """The next line from `at` on that is not blank."""
-        while at < len(self._lines) and self._blank[at]:
-            at += 1
-        return at
+    def _after(self, index: int) -> int:
+        """The next line from `index` on that is not blank."""
+        while index < len(self._lines) and self._blank[index]:
+            index += 1
+        return index
 
-    def _to_the_end(self, at: int) -> tuple[int, int]:
+    def _to_the_end(self, index: int) -> tuple[int, int]:
         """A paste of prose that begins here."""
-        for behind in range(at + 1, len(self._lines)):
+        for behind in range(index + 1, len(self._lines)):
             if self._begins(behind) and self._is("above", behind):
-                return at, behind
-        return at, len(self._lines)
+                return index, behind
+        return index, len(self._lines)
 
     # -- rules around a text ---------------------------------------------------------------------------
 
     def _between_rules(self) -> Iterator[tuple[int, int]]:
         opened = -1
         rules: dict[str, list[int]] = {}
-        for at, line in enumerate(self._lines):
-            if self._blank[at]:
+        for index, line in enumerate(self._lines):
+            if self._blank[index]:
                 continue
             title = form("titled").match(line) or form("marker").match(line)
             if title is not None and any(map(str.isalpha, title["title"])):
                 if form("ends").match(title["title"]) is not None:
                     if opened >= 0:
-                        yield opened, at + 1
+                        yield opened, index + 1
                     opened = -1
-                elif opened < 0 and not self._opens_mail(at):
-                    opened = at
+                elif opened < 0 and not self._opens_mail(index):
+                    opened = index
             rule = form("rule").match(line)
-            if rule is not None and not self._is_underline(at):
-                rules.setdefault(rule["mark"] or rule["label"], []).append(at)
+            if rule is not None and not self._is_underline(index):
+                rules.setdefault(rule["mark"] or rule["label"], []).append(index)
         if opened >= 0:
             yield self._to_the_end(opened)
         for places in rules.values():
@@ -102,58 +102,58 @@ class _Pastes:
         if self._lines and self._lines[0].strip() == "---" and "---" in map(str.strip, self._lines[1:]):
             yield self._to_the_end(0)  # a document with its data ahead
 
-    def _is_underline(self, at: int) -> bool:
+    def _is_underline(self, index: int) -> bool:
         """Whether this line underlines a title."""
-        if at == 0 or self._blank[at - 1] or not self._is("underline", at):
+        if index == 0 or self._blank[index - 1] or not self._is("underline", index):
             return False
-        title = self._lines[at - 1].strip()
+        title = self._lines[index - 1].strip()
         return len(title) <= _TITLE and title[-1] not in ".!?:;," and any(map(str.isalpha, title))
 
     # -- mails -----------------------------------------------------------------------------------------
 
     def _mails(self) -> Iterator[tuple[int, int]]:
-        at = 0
-        while at < len(self._lines):
-            if self._blank[at] or not self._opens_mail(at):
-                at += 1
+        index = 0
+        while index < len(self._lines):
+            if self._blank[index] or not self._opens_mail(index):
+                index += 1
                 continue
-            behind = self._after(at + 1)
+            behind = self._after(index + 1)
             if self._lines[behind : behind + 1] and self._lines[behind].startswith(">"):
-                yield at, behind  # each line of this mail is quoted
-                at = behind + 1
+                yield index, behind  # each line of this mail is quoted
+                index = behind + 1
                 continue
-            end = self._end_of_mail(at + 1)
-            yield at, end
-            at = end
+            end = self._end_of_mail(index + 1)
+            yield index, end
+            index = end
 
-    def _opens_mail(self, at: int) -> bool:
-        if any(self._is(name, at) for name in ("forwarded", "address", "to_me")) or self._wrote(at, 1):
+    def _opens_mail(self, index: int) -> bool:
+        if any(self._is(name, index) for name in ("forwarded", "address", "to_me")) or self._wrote(index, 1):
             return True
-        if self._begins(at) and self._wrote(at, 2):  # programs wrap this line
+        if self._begins(index) and self._wrote(index, 2):  # programs wrap this line
             return True
-        if self._is("greeting", at) and self._begins(at):
+        if self._is("greeting", index) and self._begins(index):
             # The user greets as well, but with nothing ahead, and with no name or nothing behind.
-            return at > 0 or (not self._is("to_model", at) and self._is_signed())
-        if self._is("sender", at) and (self._begins(at) or "@" in self._lines[at]):
+            return index > 0 or (not self._is("to_model", index) and self._is_signed())
+        if self._is("sender", index) and (self._begins(index) or "@" in self._lines[index]):
             return True
-        if not self._is("field", at):
+        if not self._is("field", index):
             return False
         names = set[str]()
-        for line in self._lines[at : at + _FIELDS]:
-            found = form("field").match(line)
-            if found is None:
+        for line in self._lines[index : index + _FIELDS]:
+            match = form("field").match(line)
+            if match is None:
                 break
-            names.add(found["name"].lower())
+            names.add(match["name"].lower())
         return len(names) > 1
 
-    def _wrote(self, at: int, lines: int) -> bool:
+    def _wrote(self, index: int, lines: int) -> bool:
         """Whether so many lines say who wrote what follows, and when."""
-        line = " ".join(self._lines[at : at + lines])
+        line = " ".join(self._lines[index : index + lines])
         return line.rstrip().endswith((":", "：")) and form("wrote").match(line) is not None
 
-    def _end_of_mail(self, at: int) -> int:
+    def _end_of_mail(self, index: int) -> int:
         """The end of the mail whose text begins about here."""
-        for here in range(at, len(self._lines)):
+        for here in range(index, len(self._lines)):
             if self._begins(here) and self._is("above", here):
                 return here
             if self._is("sign_off", here) or self._is("signature", here):
@@ -170,42 +170,42 @@ class _Pastes:
 
     def _is_signed(self) -> bool:
         """Whether a text that begins with a greeting has a closing with a name, and more behind it."""
-        for at in range(1, len(self._lines)):
-            if self._is("sign_off", at) or self._is("signature", at):
-                named = self._next_blank[at] > at + 1 or "," in self._lines[at].rstrip().rstrip(",")
-                named = named or self._is_name(self._after(at + 1))
-                return named and self._after(self._end_of_mail(at)) < len(self._lines)
+        for index in range(1, len(self._lines)):
+            if self._is("sign_off", index) or self._is("signature", index):
+                named = self._next_blank[index] > index + 1 or "," in self._lines[index].rstrip().rstrip(",")
+                named = named or self._is_name(self._after(index + 1))
+                return named and self._after(self._end_of_mail(index)) < len(self._lines)
         return False
 
-    def _is_name(self, at: int) -> bool:
+    def _is_name(self, index: int) -> bool:
         """Whether the block that begins here is the name below the closing of a mail."""
-        block = self._lines[at : self._next_blank[min(at, len(self._lines))]]
+        block = self._lines[index : self._next_blank[min(index, len(self._lines))]]
         return 0 < len(block) <= _SIGNED and len(block[0]) <= _TITLE // 2 and block[0].rstrip()[-1] not in ".!?:"
 
-    def _is_footer(self, at: int) -> bool:
-        return self._is("footer", at) or self._is("signature", at)
+    def _is_footer(self, index: int) -> bool:
+        return self._is("footer", index) or self._is("signature", index)
 
     # -- chats -----------------------------------------------------------------------------------------
 
     def _chats(self) -> Iterator[tuple[int, int]]:
-        timed = [at for at in range(len(self._lines)) if not self._blank[at] and self._is("timed", at)]
-        for at in filter(self._begins, range(len(self._lines))):
-            named = at + 1 < len(self._lines) and len(self._lines[at].split()) <= _NAMES
-            if self._is("stamped", at) or (named and self._is("time", at + 1)):
-                yield at, self._next_blank[at]
+        timed = [index for index in range(len(self._lines)) if not self._blank[index] and self._is("timed", index)]
+        for index in filter(self._begins, range(len(self._lines))):
+            named = index + 1 < len(self._lines) and len(self._lines[index].split()) <= _NAMES
+            if self._is("stamped", index) or (named and self._is("time", index + 1)):
+                yield index, self._next_blank[index]
         if len(timed) > 1:
             first = timed[0]
             if form("timed").match(self._lines[first].strip()) and self._lines[first].strip()[:1].isdigit():
                 first -= 1 if first and not self._blank[first - 1] and len(self._lines[first].split()) <= 2 else 0
             yield first, self._next_blank[timed[-1]]
         spoken, turns = list[tuple[int, str]](), dict[str, int]()
-        for at, line in enumerate(self._lines):
+        for index, line in enumerate(self._lines):
             turn = form("turn").match(line)
             if turn is not None:
-                turns.setdefault(turn["name"].lower(), at)
-            found = form("speaker").match(line)
-            if found is not None and found["name"].lower() not in _LABELS:
-                spoken.append((at, found["name"].lower()))
+                turns.setdefault(turn["name"].lower(), index)
+            speaker = form("speaker").match(line)
+            if speaker is not None and speaker["name"].lower() not in _LABELS:
+                spoken.append((index, speaker["name"].lower()))
         if len(turns) > 1:
             yield self._to_the_end(min(turns.values()))
         if _is_talk([name for _, name in spoken]):
@@ -217,24 +217,24 @@ class _Pastes:
 
     def _prose(self) -> Iterator[tuple[int, int]]:
         """Documents, comments, and what somebody or a file says."""
-        for at in range(len(self._lines)):
-            if not self._blank[at] and any(self._is(name, at) for name in ("said", "comment", "file")):
-                yield self._to_the_end(at)
+        for index in range(len(self._lines)):
+            if not self._blank[index] and any(self._is(name, index) for name in ("said", "comment", "file")):
+                yield self._to_the_end(index)
                 break
         if len(self._lines) > 1 and self._is("path", 0) and not self._tells_of_program():
             yield self._to_the_end(0)
-        marks, own = list[int](), 0
-        for at in range(len(self._lines)):
-            if not self._blank[at] and self._is_mark(at):
-                marks.append(at)
-                own += self._is("request", at)
-        asks = bool(marks) and self._is("request", marks[0]) and own * 2 > len(marks)
-        if len(marks) > 1 and own < len(marks) and not asks:
+        marks, requests = list[int](), 0
+        for index in range(len(self._lines)):
+            if not self._blank[index] and self._is_mark(index):
+                marks.append(index)
+                requests += self._is("request", index)
+        asks = bool(marks) and self._is("request", marks[0]) and requests * 2 > len(marks)
+        if len(marks) > 1 and requests < len(marks) and not asks:
             yield self._to_the_end(marks[0])
-        stories = [at for at in range(len(self._lines)) if self._is("scenario", at)]
+        stories = [index for index in range(len(self._lines)) if self._is("scenario", index)]
         if stories:
-            steps = [at for at in range(stories[0], len(self._lines)) if self._is("step", at)]
-            first = next(at for at in range(stories[0] + 1) if self._is("story", at))
+            steps = [index for index in range(stories[0], len(self._lines)) if self._is("step", index)]
+            first = next(index for index in range(stories[0] + 1) if self._is("story", index))
             yield from [(first, self._next_blank[steps[-1]])] if len(steps) > 1 else []
 
     def _tells_of_program(self) -> bool:
@@ -242,32 +242,37 @@ class _Pastes:
         below = self._after(1)
         return self._is("program_path", 0) and below < len(self._lines) and self._is("sentence", below)
 
-    def _is_mark(self, at: int) -> bool:
+    def _is_mark(self, index: int) -> bool:
         """Whether this line is a heading, or the beginning of a clause."""
-        line = self._lines[at]
-        if self._is("heading", at) and not self._is_comment(at) or self._is("clause", at) or self._is("roman", at):
+        line = self._lines[index]
+        if (
+            self._is("heading", index)
+            and not self._is_comment(index)
+            or self._is("clause", index)
+            or self._is("roman", index)
+        ):
             return True
-        behind = self._lines[at + 1] if at + 1 < len(self._lines) else ""
-        if behind and self._is_underline(at + 1):
+        behind = self._lines[index + 1] if index + 1 < len(self._lines) else ""
+        if behind and self._is_underline(index + 1):
             return True
         caps = form("caps").match(line)
-        if caps is None or not self._begins(at):
+        if caps is None or not self._begins(index):
             return False
         words = line.split()
         return behind.startswith("    ") or (len(words) > 1 and not behind.strip() and not _ORDERS.intersection(words))
 
-    def _is_comment(self, at: int) -> bool:
+    def _is_comment(self, index: int) -> bool:
         """Whether a line that looks like a heading is a comment: another one, or a setting, is right below it."""
-        below = self._lines[at + 1] if at + 1 < len(self._lines) else ""
-        same = below.split(" ", 1)[0] == self._lines[at].split(" ", 1)[0]
-        return same or (not below.startswith("- ") and bool(below) and self._is("key", at + 1))
+        below = self._lines[index + 1] if index + 1 < len(self._lines) else ""
+        same = below.split(" ", 1)[0] == self._lines[index].split(" ", 1)[0]
+        return same or (not below.startswith("- ") and bool(below) and self._is("key", index + 1))
 
     # -- what programs print ---------------------------------------------------------------------------
 
     def _help(self) -> Iterator[tuple[int, int]]:
-        for at in range(len(self._lines)):
-            if not self._blank[at] and self._is("usage", at):
-                end = self._next_blank[at]
+        for index in range(len(self._lines)):
+            if not self._blank[index] and self._is("usage", index):
+                end = self._next_blank[index]
                 behind = self._after(end)
                 while behind < len(self._lines) and (
                     self._lines[behind][:1].isspace() or self._lines[behind].rstrip().endswith(":")
@@ -275,29 +280,31 @@ class _Pastes:
                     end = self._next_blank[behind]
                     behind = self._after(end)
                 options = [here for here in range(end, len(self._lines)) if self._is("option", here)]
-                yield at, max(end, self._next_blank[options[-1]]) if options else end
+                yield index, max(end, self._next_blank[options[-1]]) if options else end
                 return
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """Tool output, logs, traces and configurations. What stands above a log in the same block was typed."""
-        for at in filter(self._begins, range(len(self._lines))):
-            end = self._next_blank[at]
-            begin = self._lines[at : min(at + 3, end)]
+        for index in filter(self._begins, range(len(self._lines))):
+            end = self._next_blank[index]
+            begin = self._lines[index : min(index + 3, end)]
             if begin[0].rstrip().endswith((":", "]")) and form("output").match("\n".join(begin)) is not None:
-                yield at, end
-            for here in range(at, end):
+                yield index, end
+            for here in range(index, end):
                 if self._is("labelled", here):
                     continue
                 if self._is("log", here) or self._is("error", here) or self._is("option", here):
                     yield here, end
                     break
-            if end - at > 2 and _is_table(self._lines[at:end]):
-                yield at, end
-            if end - at > 2 and not self._is("prose_key", at):
-                keys = [self._is("key", here) for here in range(at, end)]
-                real = sum(self._lines[here].lstrip()[:1] not in "#-" for here in range(at, end) if keys[here - at])
-                if real > 2 and sum(keys) * 5 >= (end - at) * 3:
-                    yield at + keys.index(True), end
+            if end - index > 2 and _is_table(self._lines[index:end]):
+                yield index, end
+            if end - index > 2 and not self._is("prose_key", index):
+                keys = [self._is("key", here) for here in range(index, end)]
+                real = sum(
+                    self._lines[here].lstrip()[:1] not in "#-" for here in range(index, end) if keys[here - index]
+                )
+                if real > 2 and sum(keys) * 5 >= (end - index) * 3:
+                    yield index + keys.index(True), end
 
 
 def _is_table(rows: Sequence[str]) -> bool:
@@ -361,8 +368,8 @@ def typed_pieces(text: str) -> Iterator[tuple[int, str]]:
         first = asked + len(_REQUEST)
     elif form("output").match(text) is not None:
         if form("answered").match(text) is not None:
-            for found in form("answers_in").finditer(text):
-                yield found.start(2), _plain(found[2])
+            for answer in form("answers_in").finditer(text):
+                yield answer.start(2), _plain(answer[2])
         return
     plain, inner = _without_elements(form("fences").sub(_blank, text[first:]))
     yield first, form("inline").sub(_hide, plain)
@@ -379,15 +386,15 @@ def _plain(text: str) -> str:
     return form("inline").sub(_hide, _without_elements(form("fences").sub(_blank, text))[0])
 
 
-def _hide(found: re.Match[str]) -> str:
+def _hide(match: re.Match[str]) -> str:
     """Backticks of the same length. Quoted sentences end the sentence around them if another begins behind them."""
-    behind = found.string[found.end() : found.end() + 2]
-    ends = found[0][0] != "`" and (behind[:1] in "\r\n" or (behind[0].isspace() and behind[1:].isupper()))
-    return "`" * (len(found[0]) - ends) + "." * ends
+    behind = match.string[match.end() : match.end() + 2]
+    ends = match[0][0] != "`" and (behind[:1] in "\r\n" or (behind[0].isspace() and behind[1:].isupper()))
+    return "`" * (len(match[0]) - ends) + "." * ends
 
 
-def _blank(found: re.Match[str]) -> str:
-    return _BLANKED.sub("\t", found[0])
+def _blank(match: re.Match[str]) -> str:
+    return _BLANKED.sub("\t", match[0])
 
 
 def _without_elements(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -414,16 +421,16 @@ def _without_elements(text: str) -> tuple[str, list[tuple[int, int]]]:
 def typed_lines(plain: str) -> Iterator[tuple[int, int, str, bool]]:
     """The lines of a piece, each with its range, and whether it is the user's own words."""
     lines = plain.splitlines(keepends=True)
-    at, before, blank = 0, "", True
+    position, before, blank = 0, "", True
     pasted = diff = announced = False
     for line, whole in zip(lines, pasted_lines(lines), strict=True):
-        first, at = at, at + len(line)
+        first, position = position, position + len(line)
         if not line.strip():
             # What was announced is there if it was blanked.
             announced = announced or form("announces").match(before[-_LOOKED_AT:]) is not None
             announced = announced and not line.strip("\r\n \u2028")
             pasted, blank = False, True
-            yield first, at, line, False
+            yield first, position, line, False
             continue
         diff = form("diff").match(line) is not None or (diff and line[0] in " +-@\\")
         indented = line.startswith(("  ", "\t")) and form("bullet").match(line) is None
@@ -434,7 +441,7 @@ def typed_lines(plain: str) -> Iterator[tuple[int, int, str, bool]]:
         middle = len(plain) > _LONG and ENDS < first < len(plain) - ENDS
         if announced and blank and (pasted or whole):
             announced = False  # this is what was announced, and its form tells where it ends
-        yield first, at, line, not (pasted or diff or announced or middle or whole)
+        yield first, position, line, not (pasted or diff or announced or middle or whole)
         announced = announced or form("here_it_is").match(line[-_LOOKED_AT:]) is not None
         before, blank = line, False
 

@@ -47,8 +47,8 @@ def beside(summarizer: Summarizer, request: Callable[[], Any]) -> Summarizer:
     """The summarizer for a summary that is made while `request` is sent. One with a method `for_request` is given the
     request: it may ask the session's own model, which has read all of it."""
     for_request = getattr(summarizer, "for_request", None)
-    made: Summarizer = summarizer if for_request is None else for_request(request())
-    return made
+    prepared: Summarizer = summarizer if for_request is None else for_request(request())
+    return prepared
 
 
 class Summarizer(Protocol):

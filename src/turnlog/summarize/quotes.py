@@ -46,15 +46,15 @@ def excerpts(
     spots: dict[int, list[str]] = {}
     for word in words:
         spots.setdefault(first[word], []).append(word)
-    for at in sorted(spots):
-        one = said[at]
-        step = at if one.call is None else one.call
+    for index in sorted(spots):
+        entry = said[index]
+        step = index if entry.call is None else entry.call
         done = 0
-        for place in _places(one, spots[at], vocabulary):
+        for place in _places(entry, spots[index], vocabulary):
             if place.at >= done:
                 quote = place.quote
                 done = quote.start + quote.length
-                yield Excerpt(at, step, quote)
+                yield Excerpt(index, step, quote)
 
 
 def others(
@@ -63,21 +63,21 @@ def others(
     """Lines of the user and of the agent that are not among the `chosen`, about `room` characters of them, the newest
     first. They are worth less than any line with a likely identifier. Lines of which requests show all identifiers
     anyway (`staying`) are left out."""
-    known = {(one.at, one.quote.start) for one in chosen}
-    own = [at for at, one in enumerate(said) if one.who in _SPARE]
-    for at in sorted(own, key=lambda at: (_SPARE[said[at].who], at), reverse=True):
-        one = said[at]
-        step = at if one.call is None else one.call
-        for start, end in _lines(one.text):
-            if (at, start) in known:
+    chosen_places = {(excerpt.at, excerpt.quote.start) for excerpt in chosen}
+    spare = [index for index, entry in enumerate(said) if entry.who in _SPARE]
+    for index in sorted(spare, key=lambda index: (_SPARE[said[index].who], index), reverse=True):
+        entry = said[index]
+        step = index if entry.call is None else entry.call
+        for start, end in _lines(entry.text):
+            if (index, start) in chosen_places:
                 continue
-            line = one.text[start:end].strip()
+            line = entry.text[start:end].strip()
             words = tuple(vocabulary.words(line))
             if words and staying.issuperset(words):
                 continue
             room -= len(line) + _FRAME
             quote = Quote(start, end - start, line, words)
-            yield Excerpt(at, step, quote, len(line) * _SPARE[one.who] // 1000 + 1)
+            yield Excerpt(index, step, quote, len(line) * _SPARE[entry.who] // 1000 + 1)
             if room < 0:
                 return
 
@@ -91,29 +91,29 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         start += len(line) + 1
 
 
-def _places(one: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Place]:
+def _places(entry: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Place]:
     """The places of these words in a text, in order, and the lines to quote for them. Words that were searched once are
     remembered."""
-    known = one.note.quotes
-    if not known.keys() >= set(words):
-        _look(one, [word for word in words if word not in known], vocabulary)
-    return sorted([place for word in words if (place := known[word]) is not None], key=_AT)
+    places_by_word = entry.note.quotes
+    if not places_by_word.keys() >= set(words):
+        _look(entry, [word for word in words if word not in places_by_word], vocabulary)
+    return sorted([place for word in words if (place := places_by_word[word]) is not None], key=_AT)
 
 
-def _look(one: Said, words: Iterable[str], vocabulary: Vocabulary) -> None:
+def _look(entry: Said, words: Iterable[str], vocabulary: Vocabulary) -> None:
     """Find these words in a text and remember their places."""
-    text, known = one.text, one.note.quotes
+    text, places_by_word = entry.text, entry.note.quotes
     spans: dict[tuple[int, int], Quote] = {}
     for word in words:
-        at = find_word(word, text)
-        if at < 0:
-            known[word] = None
+        position = find_word(word, text)
+        if position < 0:
+            places_by_word[word] = None
             continue
-        start, end = span = _span(text, at, at + len(word))
+        start, end = span = _span(text, position, position + len(word))
         if span not in spans:
             line = text[start:end].strip()
             spans[span] = Quote(start, end - start, line, tuple(vocabulary.words(line)))
-        known[word] = Place(at, spans[span])
+        places_by_word[word] = Place(position, spans[span])
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:
@@ -132,8 +132,8 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
     return left, right
 
 
-def _place(one: Excerpt) -> tuple[int, int, int]:
-    return one.at, one.quote.start, one.quote.length
+def _place(excerpt: Excerpt) -> tuple[int, int, int]:
+    return excerpt.at, excerpt.quote.start, excerpt.quote.length
 
 
 class ChosenQuotes:
@@ -173,12 +173,12 @@ class ChosenQuotes:
 
     def admit(self, candidates: Sequence[Excerpt]) -> None:
         """Add candidates. Their steps have headings."""
-        known = len(self._candidates)
-        for step in {one.step for one in candidates} - self._framed_steps:
+        old_count = len(self._candidates)
+        for step in {excerpt.step for excerpt in candidates} - self._framed_steps:
             self._frame(step)
         self._candidates += candidates
         self._costs += [0] * len(candidates)
-        self._waiting += [self._value(index) for index in range(known, len(self._candidates))]
+        self._waiting += [self._value(index) for index in range(old_count, len(self._candidates))]
         self._waiting.sort()
 
     def open(self, steps: Iterable[int], room: float) -> int:
@@ -228,8 +228,8 @@ class ChosenQuotes:
     def _frame(self, step: int) -> None:
         """Note the characters of a heading that is not chosen yet, and its words with their worth."""
         heading = self._headings[step]
-        known = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
-        gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in known if weight]
+        uncovered = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
+        gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in uncovered if weight]
         self._unopened[step] = len(heading.text) + _FRAME, gains
         self._framed_steps.add(step)
 
@@ -257,13 +257,13 @@ class ChosenQuotes:
 
     def drop(self, room: float) -> bool:
         """Remove the quotes of least worth until `room` characters are free. Returns whether that succeeded."""
-        quoted = Counter(one.step for one in self.chosen)
+        quoted = Counter(excerpt.step for excerpt in self.chosen)
         while room > 0 and self.chosen:
-            one = self.chosen.pop()
-            self._quoted.discard(_place(one))
-            quoted[one.step] -= 1
-            heading = 0 if quoted[one.step] else len(self._headings[one.step].text) + _FRAME
-            room -= len(one.quote.text) + _FRAME + heading
+            excerpt = self.chosen.pop()
+            self._quoted.discard(_place(excerpt))
+            quoted[excerpt.step] -= 1
+            heading = 0 if quoted[excerpt.step] else len(self._headings[excerpt.step].text) + _FRAME
+            room -= len(excerpt.quote.text) + _FRAME + heading
         return room <= 0
 
     def _add(self, excerpt: Excerpt) -> None:
@@ -282,13 +282,13 @@ class ChosenQuotes:
         """The worth of a candidate for its length, and -position."""
         weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
         excerpt = self._candidates[index]
-        at, words = excerpt.at, excerpt.quote.words
+        place, words = excerpt.at, excerpt.quote.words
         worth, cost = excerpt.given, len(excerpt.quote.text) + _FRAME
         for word in words:
             if weight := weights.get(word):
                 if word not in covered:
                     worth += weight
-                if first[word] == at and word not in bound:
+                if first[word] == place and word not in bound:
                     worth += weight
         if frame := self._unopened.get(excerpt.step):
             cost += frame[0]

@@ -108,28 +108,32 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Text
     `take` returns the notes about a message, one for each of `texts_of`; it is given the number of characters to
     examine in each text.
     """
-    found = [one for one in messages if one.message.role != "system"]
-    limit = _limit([_length(part) for one in found for part in one.message.parts])
-    said: list[Said] = []
+    conversation = [shown for shown in messages if shown.message.role != "system"]
+    limit = _limit([_length(part) for shown in conversation for part in shown.message.parts])
+    texts: list[Said] = []
     pairing, calls = Pairing(), dict[At, int]()
-    for one in found:
-        pairing.see(one)
-        record = one.records[0] if one.records else 0
-        speaker: Who = "assistant" if one.message.role == "assistant" else "user"
-        places = [j for j, part in enumerate(one.message.parts) if _has_text(part)]
-        for j, part, note in zip(places, texts_of(one.message), take(one.message, limit), strict=True):
+    for shown in conversation:
+        pairing.see(shown)
+        record = shown.records[0] if shown.records else 0
+        speaker: Who = "assistant" if shown.message.role == "assistant" else "user"
+        places = [j for j, part in enumerate(shown.message.parts) if _has_text(part)]
+        for j, part, note in zip(places, texts_of(shown.message), take(shown.message, limit), strict=True):
             if isinstance(part, ToolCall):
-                calls[pairing.seen - 1, j] = len(said)
-                said.append(Said(record, "call", part, limit, note, clip(part.name, _NAME), note.brief))
+                calls[pairing.seen - 1, j] = len(texts)
+                texts.append(Said(record, "call", part, limit, note, clip(part.name, _NAME), note.brief))
             elif isinstance(part, ToolResult):
                 answered = pairing.answered.get(j)
-                at = calls.get(answered[0]) if answered is not None else None
-                tool, brief = (said[at].tool, said[at].brief) if at is not None else (clip(part.name, _NAME), "")
-                asked = said[at].part if at is not None else None
-                said.append(Said(record, "result", part, limit, note, tool, brief, at, asked))
+                call_index = calls.get(answered[0]) if answered is not None else None
+                tool, brief = (
+                    (texts[call_index].tool, texts[call_index].brief)
+                    if call_index is not None
+                    else (clip(part.name, _NAME), "")
+                )
+                asked = texts[call_index].part if call_index is not None else None
+                texts.append(Said(record, "result", part, limit, note, tool, brief, call_index, asked))
             else:
-                said.append(Said(record, speaker, part, limit, note))
-    return said
+                texts.append(Said(record, speaker, part, limit, note))
+    return texts
 
 
 def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:
@@ -169,8 +173,8 @@ def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
     for key, item in entries:
         if _nested(item, depth):
             continue
-        said = item if isinstance(item, str) else _value(item)
-        piece = f"{key}={said}" if isinstance(value, dict) else said
+        spelled_value = item if isinstance(item, str) else _value(item)
+        piece = f"{key}={spelled_value}" if isinstance(value, dict) else spelled_value
         if empty < len(line) and len(line) + len(piece) > _SCALARS:
             yield line
             line = line[:empty]

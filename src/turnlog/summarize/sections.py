@@ -65,9 +65,9 @@ def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, SectionLine]]:
 def about_of(line: str, before: int) -> int:
     """The record that a line of a digest is about: the record that the line begins with, else `before`, that of the
     previous line; without these, the lowest record number in the line."""
-    found = _ABOUT.match(line)
-    if found is not None:
-        return int(found[1])
+    match = _ABOUT.match(line)
+    if match is not None:
+        return int(match[1])
     return before or min(map(int, _NAMED.findall(line)), default=0)
 
 
@@ -93,10 +93,10 @@ def fitting(lines: Iterable[SectionLine], room: float) -> list[str]:
     """As many of `lines` as fit into `room` characters, in the order of their places."""
     taken: dict[int, str] = {}
     for line in lines:
-        needed = [one for one in (*line.under, line) if one.place not in taken]
-        size = sum(len(one.text) + 1 for one in needed)
+        needed = [section_line for section_line in (*line.under, line) if section_line.place not in taken]
+        size = sum(len(section_line.text) + 1 for section_line in needed)
         if size <= room:
-            taken.update((one.place, one.text) for one in needed)
+            taken.update((section_line.place, section_line.text) for section_line in needed)
             room -= size
     return [taken[place] for place in sorted(taken)]
 
@@ -115,5 +115,5 @@ def with_the_task(lines: list[SectionLine], room: float, share: float) -> list[s
 
 def in_order(lines: Iterable[SectionLine]) -> list[str]:
     """Lines and the lines above them (`under`), in the order of their places."""
-    taken = {one.place: one.text for line in lines for one in (*line.under, line)}
+    taken = {section_line.place: section_line.text for line in lines for section_line in (*line.under, line)}
     return [taken[place] for place in sorted(taken)]

@@ -39,8 +39,8 @@ def refusal_of(text: str) -> str | None:
     not refused."""
     if _REFUSAL.match(text) is None:
         return None
-    found = _WORDS.search(text, 0, _ENDS)
-    return found[1].strip() if found is not None else ""
+    match = _WORDS.search(text, 0, _ENDS)
+    return match[1].strip() if match is not None else ""
 
 
 def is_output(message: Message) -> bool:
@@ -51,15 +51,15 @@ def is_output(message: Message) -> bool:
 def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
     """The messages, in which commands that an agent wrote into its answers become calls, and the user messages with
     their output become results. Most agents use calls: then the messages are returned unchanged."""
-    reports = [at for at, one in enumerate(messages) if _report(one.message) is not None]
+    reports = [index for index, shown in enumerate(messages) if _report(shown.message) is not None]
     if not reports:
         return messages
-    found = list(messages)
-    for at in reports:
-        found[at] = replace(found[at], message=_report(found[at].message))
-        if at and found[at - 1].message.role == "assistant":
-            found[at - 1] = replace(found[at - 1], message=_acting(found[at - 1].message))
-    return found
+    changed = list(messages)
+    for index in reports:
+        changed[index] = replace(changed[index], message=_report(changed[index].message))
+        if index and changed[index - 1].message.role == "assistant":
+            changed[index - 1] = replace(changed[index - 1], message=_acting(changed[index - 1].message))
+    return changed
 
 
 def _report(message: Message) -> Message | None:
@@ -78,8 +78,8 @@ def _report(message: Message) -> Message | None:
 def _acting(message: Message) -> Message:
     """An answer with its command as a call; unchanged if it has none or several."""
     blocks = [
-        (at, text, opens, closes)
-        for at, part in enumerate(message.parts)
+        (index, text, opens, closes)
+        for index, part in enumerate(message.parts)
         if isinstance(part, Text) and "```" in (text := part.text)
         for opens, closes in _blocks(text)
         if opens[1] in _SHELLS
@@ -87,15 +87,15 @@ def _acting(message: Message) -> Message:
     named = [block for block in blocks if block[2][1]] or blocks
     if len(named) != 1:
         return message
-    (at, text, opens, closes), parts = named[0], message.parts
-    said = Text(text[: opens.start()] + text[closes.end() :])
+    (index, text, opens, closes), parts = named[0], message.parts
+    rest = Text(text[: opens.start()] + text[closes.end() :])
     call = ToolCall(_ID, _SHELL, {"command": text[opens.end() : closes.start()]})
-    return replace(message, parts=(*parts[:at], said, call, *parts[at + 1 :]))
+    return replace(message, parts=(*parts[:index], rest, call, *parts[index + 1 :]))
 
 
 def _blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
     """The beginnings and ends of code blocks. A block without an end is ignored, with everything after it."""
-    at = 0
-    while (opens := _OPENS.search(text, at)) and (closes := _CLOSES.search(text, opens.end())):
+    position = 0
+    while (opens := _OPENS.search(text, position)) and (closes := _CLOSES.search(text, opens.end())):
         yield opens, closes
-        at = closes.end()
+        position = closes.end()

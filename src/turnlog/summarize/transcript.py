@@ -38,16 +38,16 @@ def notes_of(previous: str) -> list[TranscriptEntry]:
 
 def requests_of(messages: Iterable[Shown]) -> list[TranscriptEntry]:
     """The user's requests, each followed by the last text of the assistant's answer."""
-    found: list[TranscriptEntry] = []
+    entries: list[TranscriptEntry] = []
     outcome: TranscriptEntry | None = None
     for shown in messages:
         if starts_turn(shown):
-            found += [outcome] if outcome is not None else []
-            found += _entries(shown)
+            entries += [outcome] if outcome is not None else []
+            entries += _entries(shown)
             outcome = None
-        elif shown.message.role == "assistant" and (said := _sendable(text_of(shown.message)).strip()):
-            outcome = TranscriptEntry(f"{_numbers(shown)} assistant, outcome", said, "assistant")
-    return found + ([outcome] if outcome is not None else [])
+        elif shown.message.role == "assistant" and (text := _sendable(text_of(shown.message)).strip()):
+            outcome = TranscriptEntry(f"{_numbers(shown)} assistant, outcome", text, "assistant")
+    return entries + ([outcome] if outcome is not None else [])
 
 
 def _entries(shown: Shown) -> Iterator[TranscriptEntry]:
@@ -65,8 +65,8 @@ def _entry(part: Part, message: Message, numbers: str) -> TranscriptEntry | None
         case ToolCall(name=name):
             return TranscriptEntry(_title(f"{numbers} calls {name}"), _sendable(part.raw_arguments), "tool")
         case ToolResult(name=name, outcome=outcome, parts=parts):
-            said = "\n".join(filter(None, map(_said, parts)))
-            return TranscriptEntry(_title(f"{numbers} result of {name}, {outcome}"), said, "tool")
+            text = "\n".join(filter(None, map(_said, parts)))
+            return TranscriptEntry(_title(f"{numbers} result of {name}, {outcome}"), text, "tool")
         case Opaque(kind=kind):
             return TranscriptEntry(_title(f"{numbers} {message.role}, {kind}"), _said(part), "tool")
         case _:
