@@ -68,9 +68,9 @@ class Frame:
         wrong = [name for name in ("recent", "current") if name not in places]
         twice = [name for name in set(places) if places.count(name) > 1]
         if template and (wrong or twice):
-            said = f"has no {{{wrong[0]}}}" if wrong else f"has {{{twice[0]}}} twice"
+            problem = f"has no {{{wrong[0]}}}" if wrong else f"has {{{twice[0]}}} twice"
             raise InputError(
-                f"template {said}: it must have {{recent}} and {{current}} once each, and may have {{summary}}"
+                f"template {problem}: it must have {{recent}} and {{current}} once each, and may have {{summary}}"
             )
 
     def filled(self, sections: PromptTexts) -> str:

@@ -84,44 +84,44 @@ class Layout:
     def laid_out(self, history: Sequence[Shown], current: Sequence[Shown], summary: Summary, *, compress: bool) -> Laid:
         """The prompt of a history and of the messages after it."""
         system = list(takewhile(lambda shown: shown.message.role == "system", history))
-        said = history[len(system) :]
-        now = entries_of(current)
-        if not entries_of(history) and all(entry.voice == "user" for entry in now):
-            return self._alone([entry.text for entry in now])
+        conversation = history[len(system) :]
+        current_entries = entries_of(current)
+        if not entries_of(history) and all(entry.voice == "user" for entry in current_entries):
+            return self._alone([entry.text for entry in current_entries])
         changes: list[str] = []
         room = self._limit - self.frame
-        asked = self._shortened(now, room, "the current message", changes)
+        asked = self._shortened(current_entries, room, "the current message", changes)
         room -= self._sizes.text(asked)
         told = self._shortened(entries_of(system), room // 2, "the system text", changes)
         room -= self._sizes.text(told)
-        size = self.size(said)
+        size = self.size(conversation)
         around = PromptTexts(instructions=told, current=asked)
-        for choice in self._choices(said, size, room, compress=compress):
+        for choice in self._choices(conversation, size, room, compress=compress):
             laid = self._fit(choice, around, room, summary)
             if laid is not None:
                 return replace(laid, size=size, changes=(*changes, *laid.changes), cuts=len(changes))
-        return replace(self._bare(said, now), size=size)
+        return replace(self._bare(conversation, current_entries), size=size)
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _choices(self, said: Sequence[Shown], size: int, room: float, *, compress: bool) -> Iterator[_Choice]:
+    def _choices(self, conversation: Sequence[Shown], size: int, room: float, *, compress: bool) -> Iterator[_Choice]:
         """The ways to show a history of this size, the best first."""
         if not compress:
-            yield _Choice("verbatim", (), said)
-            room, kept = room * _WHOLE_SHARE, len(said)
-            while kept and (room := room - self.size(said[kept - 1 : kept])) > 0:
-                kept -= 1
-            yield _Choice("verbatim", said[:kept], said[kept:])
+            yield _Choice("verbatim", (), conversation)
+            room, older_count = room * _WHOLE_SHARE, len(conversation)
+            while older_count and (room := room - self.size(conversation[older_count - 1 : older_count])) > 0:
+                older_count -= 1
+            yield _Choice("verbatim", conversation[:older_count], conversation[older_count:])
             return
         if size < _VERBATIM:
-            yield _Choice("verbatim", (), said)
-        older, newest = said[: -self._newest], said[-self._newest :]
+            yield _Choice("verbatim", (), conversation)
+        older, newest = conversation[: -self._newest], conversation[-self._newest :]
         if size <= _MODERATE:
             yield _Choice("moderate", older, newest, first=older[:1])
-        turns = [at for at, shown in enumerate(said) if starts_turn(shown)]
+        turns = [index for index, shown in enumerate(conversation) if starts_turn(shown)]
         for exchanges in _EXCHANGES:
             since = turns[-exchanges] if len(turns) >= exchanges else 0
-            yield _Choice("strong", said[:since], said[since:])
+            yield _Choice("strong", conversation[:since], conversation[since:])
         yield _Choice("strong", older, newest)
         yield _Choice("strong", older, newest, cut=True)
 
@@ -174,15 +174,15 @@ class Layout:
         """Entries shortened to about so many tokens, the oldest most; what was done is added to `changes`."""
         if not entries:
             return []
-        kept = fitted(entries, tokens, self._sizes.quoted, _TITLE) if tokens > 0 else []
-        kept = kept or [_gap(entries)]
-        left = len(entries) - sum(not is_gap(entry) for entry in kept)
-        known = {(entry.title, entry.text) for entry in entries}
-        shortened = sum(not is_gap(entry) and (entry.title, entry.text) not in known for entry in kept)
+        shortened_entries = fitted(entries, tokens, self._sizes.quoted, _TITLE) if tokens > 0 else []
+        shortened_entries = shortened_entries or [_gap(entries)]
+        left = len(entries) - sum(not is_gap(entry) for entry in shortened_entries)
+        originals = {(entry.title, entry.text) for entry in entries}
+        shortened = sum(not is_gap(entry) and (entry.title, entry.text) not in originals for entry in shortened_entries)
         numbers = f"{entries[0].title.split()[0]} to {entries[-1].title.split()[0]}"
         if left or shortened:
             changes.append(f"of {numbers}: {counted(left, 'text')} left out, {counted(shortened, 'text')} shortened")
-        return kept
+        return shortened_entries
 
     def _shortened(self, entries: Sequence[TranscriptEntry], tokens: int, name: str, changes: list[str]) -> str:
         """Entries that stand in a section of their own, cut if they take more than so many tokens."""
@@ -210,13 +210,13 @@ class Layout:
         changes = (f"the current message was cut: it has {len(text):,} characters",) if prompt != text else ()
         return Laid(prompt, tokens, "verbatim", changes=changes, cuts=len(changes))
 
-    def _bare(self, said: Sequence[Shown], now: Sequence[TranscriptEntry]) -> Laid:
+    def _bare(self, conversation: Sequence[Shown], current_entries: Sequence[TranscriptEntry]) -> Laid:
         """The prompt if there is no room for any of the history."""
-        changes = [f"{counted(len(said), 'message')} and the system text left out"]
-        recent = joined([_gap(entries_of(said))]) if entries_of(said) else ""
+        changes = [f"{counted(len(conversation), 'message')} and the system text left out"]
+        recent = joined([_gap(entries_of(conversation))]) if entries_of(conversation) else ""
         room = self._limit
         while True:
-            asked = self._shortened(now, room, "the current message", changes := changes[:1])
+            asked = self._shortened(current_entries, room, "the current message", changes := changes[:1])
             prompt = self._frame.filled(PromptTexts(recent=recent, current=asked))
             tokens = self._sizes.whole(prompt)
             if tokens <= self._limit or room <= 0:

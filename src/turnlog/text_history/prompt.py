@@ -59,9 +59,9 @@ class Summaries:
             return ""
         key, messages, began = self._pending
         failure = self._background.collect(self._ledger)
-        found = outcome_of(self._ledger.find(key))
-        if found is not None and found[1].state == "made":
-            self._pending, self._covered, self._text = None, messages, found[1].text
+        outcome = outcome_of(self._ledger.find(key))
+        if outcome is not None and outcome[1].state == "made":
+            self._pending, self._covered, self._text = None, messages, outcome[1].text
             return ""
         if failure is None and self._background.running(key) is not None:
             if time.monotonic() - began < self._timeout:
@@ -206,8 +206,8 @@ class HistoryPrompt:
     ) -> None:
         """Add a message: a role (`system`, `user` or `assistant`) and its content, a turnlog.Message, or a dict with
         `role` and `content`. Raises InputError for anything else."""
-        made = message if isinstance(message, Message) else _message(message, content)
-        self._messages.append(Shown(made, (len(self._messages) + 1,)))
+        added = message if isinstance(message, Message) else _message(message, content)
+        self._messages.append(Shown(added, (len(self._messages) + 1,)))
 
     def clear_history(self) -> None:
         """Forget all messages, and their summary."""
@@ -223,7 +223,7 @@ class HistoryPrompt:
     def prompt_of(self, view: Iterable[Shown | Message]) -> BuiltPrompt:
         """The prompt of a session's view (`session.view()`, `request.view`) or of other messages. The user's messages
         at its end are the current one. Messages that were added with `add_message` are not in it."""
-        shown = [one if isinstance(one, Shown) else Shown(one, (n,)) for n, one in enumerate(view, 1)]
+        shown = [message if isinstance(message, Shown) else Shown(message, (n,)) for n, message in enumerate(view, 1)]
         since = len(shown)
         while since and shown[since - 1].message.role == "user":
             since -= 1
@@ -283,7 +283,7 @@ def _parts(content: Any) -> tuple[Part, ...]:
         return (Text(content),) if content else ()
     given = (content,) if isinstance(content, Part) else content
     if isinstance(given, Sequence):
-        parts = [_part(one) for one in given]
+        parts = [_part(value) for value in given]
         if all(isinstance(part, Part) for part in parts):
             return tuple(parts)
     raise InputError(f"content is text, or parts such as turnlog.Text; not {content!r:.100}")

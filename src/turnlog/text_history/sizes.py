@@ -34,13 +34,13 @@ class TextSizes:
         """A text by itself."""
         if len(text) < _SHORT:
             return len(text) // 3 + 1
-        known = self._known.get(text)
-        if known is None:
-            known = self._counter.text(text) if len(text) <= _LONG else self._estimated(text)
+        size = self._known.get(text)
+        if size is None:
+            size = self._counter.text(text) if len(text) <= _LONG else self._estimated(text)
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            self._known[text] = known
-        return known
+            self._known[text] = size
+        return size
 
     def quoted(self, text: str) -> int:
         """A text with the marks of a quotation."""
