@@ -60,10 +60,10 @@ def changes_in(call: ToolCall) -> Iterator[FileWrite]:
 
 def _folder_of(call: ToolCall) -> str:
     """The folder that a shell command runs in, if the call says so; else ""."""
-    found = _FOLDER.match(shell_text(call).lstrip())
+    match = _FOLDER.match(shell_text(call).lstrip())
     named = call.arguments if isinstance(call.arguments, dict) else {}
-    folder = found[1] or found[2] or found[3] if found is not None else ""
-    folder = folder or next((one for key in _FOLDER_KEYS if isinstance(one := named.get(key), str)), "")
+    folder = match[1] or match[2] or match[3] if match is not None else ""
+    folder = folder or next((value for key in _FOLDER_KEYS if isinstance(value := named.get(key), str)), "")
     return folder.rstrip("/") if folder.startswith(("/", "~")) and "$" not in folder else ""
 
 
@@ -83,7 +83,7 @@ def command_of(call: ToolCall) -> str:
 def as_command(text: str) -> str:
     """A shell command in the form in which commands are compared: on one line, without a change of folder before it."""
     text = text.strip()
-    return clip(text[found.end() if (found := _FOLDER.match(text)) is not None else 0 :], _COMMAND) if text else ""
+    return clip(text[match.end() if (match := _FOLDER.match(text)) is not None else 0 :], _COMMAND) if text else ""
 
 
 def commands_in_blocks(text: str) -> Iterator[str]:
@@ -107,8 +107,8 @@ def lines_read(call: ToolCall, text: str) -> tuple[str, tuple[int, int]] | None:
         return read.path, (0, 0)
     last = numbers[-1]
     if part is not text:
-        tail = (found for line in reversed(text[-_READ:].split("\n")) if (found := _NUMBER.match(line)))
-        found = next(tail, None)
+        tail = (match for line in reversed(text[-_READ:].split("\n")) if (match := _NUMBER.match(line)))
+        match = next(tail, None)
         counted = last + text.count("\n", len(part))
-        last = int(found[1]) if found is not None and last < int(found[1]) <= counted else counted
+        last = int(match[1]) if match is not None and last < int(match[1]) <= counted else counted
     return read.path, (numbers[0], last)

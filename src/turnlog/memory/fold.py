@@ -40,27 +40,27 @@ _LONGEST = 240  # characters of a line, apart from a path
 
 def file_line(file: Entity) -> str:
     """A file with what was last done to it, the lines that were last read, and whether it changed since."""
-    said = []
+    notes = []
     if file.state == "failed":
-        said.append(f"last change failed [{file.at}]")
+        notes.append(f"last change failed [{file.at}]")
     if file.changed:
-        said.append(f"{file.change} [{file.changed}]" + (f" ({file.changes} changes)" if file.changes > 1 else ""))
+        notes.append(f"{file.change} [{file.changed}]" + (f" ({file.changes} changes)" if file.changes > 1 else ""))
     if file.read:
         first, last = file.lines
         lines = f" lines {first}-{last}" if last else ""
-        said.append(f"read{lines} [{file.read}]" + (", changed since" if file.stale else ""))
-    return f"{file.value}: {', '.join(said) or f'mentioned [{file.last}]'}"
+        notes.append(f"read{lines} [{file.read}]" + (", changed since" if file.stale else ""))
+    return f"{file.value}: {', '.join(notes) or f'mentioned [{file.last}]'}"
 
 
 def working_set(files: Iterable[Entity], max_tokens: int, count: Callable[[str], int]) -> tuple[Entity, ...]:
     """As many of `files` as have room with their lines, in order. Each line is counted with its line end."""
-    found = []
+    fitting = []
     for file in files:
         max_tokens -= count(f"{file_line(file)}\n")
         if max_tokens < 0:
             break
-        found.append(file)
-    return tuple(found)
+        fitting.append(file)
+    return tuple(fitting)
 
 
 def block(
@@ -100,12 +100,12 @@ def block(
 
 
 def _text(lines: dict[str, list[str]], taken: dict[str, list[int]]) -> str:
-    said = []
+    text_lines = []
     for name, places in taken.items():
         if places:
             shown = reversed(places) if name == _FACTS else places
-            said += [name, *(lines[name][i] for i in shown)]
-    return "\n".join([_TITLE, *said]) if said else ""
+            text_lines += [name, *(lines[name][i] for i in shown)]
+    return "\n".join([_TITLE, *text_lines]) if text_lines else ""
 
 
 KINDS = ("message", "partial", "file_change", "decision")
@@ -156,17 +156,17 @@ class Memory:
         if rewinds is None:
             records = list(records)
             rewinds = Rewinds.of(records)
-        made = cls(rewinds)
+        memory = cls(rewinds)
         for record in records:
-            made.take(record)
-        return made
+            memory.take(record)
+        return memory
 
     def follows(self, record: Record) -> bool:
         """Whether the memory can take in this record; not if it takes others back, or brings them back."""
         body = record.body
         if not isinstance(body, Decision) or record.n <= self.last:
             return True
-        return body.action != "rewind" and all(body.supersedes != made for _, _, made in self._rewinds.ranges)
+        return body.action != "rewind" and all(body.supersedes != rewind for _, _, rewind in self._rewinds.ranges)
 
     def take(self, record: Record) -> None:
         """Take in the next record."""
@@ -188,14 +188,16 @@ class Memory:
     @property
     def files(self) -> Sequence[Entity]:
         """The files that calls read or changed, the last used first."""
-        used = [one for one in self._entities.values() if one.kind == "file" and (one.read or one.changed)]
-        return sorted(used, key=lambda one: (-max(one.read, one.changed, one.at), one.value))
+        used = [
+            entity for entity in self._entities.values() if entity.kind == "file" and (entity.read or entity.changed)
+        ]
+        return sorted(used, key=lambda entity: (-max(entity.read, entity.changed, entity.at), entity.value))
 
     @property
     def changed_files(self) -> Sequence[Entity]:
         """The files that were changed, the last changed first."""
-        changed = [one for one in self._entities.values() if one.kind == "file" and one.changed]
-        return sorted(changed, key=lambda one: (-one.changed, one.value))
+        changed = [entity for entity in self._entities.values() if entity.kind == "file" and entity.changed]
+        return sorted(changed, key=lambda entity: (-entity.changed, entity.value))
 
     @property
     def file_states(self) -> Sequence[FileState]:
@@ -205,8 +207,10 @@ class Memory:
     @property
     def errors(self) -> Sequence[Entity]:
         """The errors whose calls were not seen to work since, the newest first."""
-        found = [one for one in self._entities.values() if one.kind == "error" and one.state == "open"]
-        return sorted(found, key=lambda one: (-one.at, one.value))
+        open_errors = [
+            entity for entity in self._entities.values() if entity.kind == "error" and entity.state == "open"
+        ]
+        return sorted(open_errors, key=lambda entity: (-entity.at, entity.value))
 
     @property
     def trail(self) -> Sequence[Mention]:
@@ -349,8 +353,8 @@ class Memory:
             if len(self._errors) > _OPEN_ERRORS:
                 del self._errors[next(iter(self._errors))]
             return
-        if (known := self._errors.pop(alike, None)) is not None:
-            known.state, known.at = "fixed", n
+        if (earlier_error := self._errors.pop(alike, None)) is not None:
+            earlier_error.state, earlier_error.at = "fixed", n
         shown = None if asked.before else lines_read(asked.call, text)
         if shown is not None:
             file = self._file(shown[0], n, "result", own=True)
@@ -385,10 +389,10 @@ class Memory:
     # -- entities ----------------------------------------------------------------------------------
 
     def _entity(self, kind: Kind, value: str, n: int, who: Who) -> Entity:
-        found = self._entities.get((kind, value))
-        if found is None:
-            found = self._entities[kind, value] = Entity(kind, value, n, n)
-        return self._seen(found, n, who)
+        entity = self._entities.get((kind, value))
+        if entity is None:
+            entity = self._entities[kind, value] = Entity(kind, value, n, n)
+        return self._seen(entity, n, who)
 
     def _seen(self, entity: Entity, n: int, who: Who) -> Entity:
         entity.last = n
@@ -403,17 +407,17 @@ class Memory:
         folder is not, as it may be a file of the working folder."""
         path = path_of(path)
         alike = self._paths.setdefault(path.rpartition("/")[2], [])
-        known = self._entities.get(("file", path))
-        if known is None:
-            known = next((one for one in reversed(alike) if _is_same(one, path, own)), None)
-            if known is None:
-                known = self._entities["file", path] = Entity("file", path, n, n)
-                alike.append(known)
-            elif len(path) > len(known.value):
-                self._rename(known, path)
-        if alike[-1] is not known:
-            alike[:] = [*(one for one in alike if one is not known), known]
-        return self._seen(known, n, who)
+        file = self._entities.get(("file", path))
+        if file is None:
+            file = next((other for other in reversed(alike) if _is_same(other, path, own)), None)
+            if file is None:
+                file = self._entities["file", path] = Entity("file", path, n, n)
+                alike.append(file)
+            elif len(path) > len(file.value):
+                self._rename(file, path)
+        if alike[-1] is not file:
+            alike[:] = [*(other for other in alike if other is not file), file]
+        return self._seen(file, n, who)
 
     def _rename(self, file: Entity, path: str) -> None:
         """Know a file by a longer path, unless another one has it."""
@@ -433,7 +437,7 @@ def _is_same(file: Entity, path: str, own: bool) -> bool:
 def _speak(file: Entity, symbols: Sequence[str]) -> None:
     """Note that symbols were spoken of together with a file."""
     for symbol in symbols:
-        file.symbols = (symbol, *(one for one in file.symbols if one != symbol))[:_SYMBOLS]
+        file.symbols = (symbol, *(spoken for spoken in file.symbols if spoken != symbol))[:_SYMBOLS]
 
 
 def _tokens(given: int) -> int:
@@ -450,4 +454,4 @@ def _arguments(call: ToolCall) -> str:
     """The arguments of a call without the content that it writes."""
     if not isinstance(call.arguments, dict):
         return call.raw_arguments[: ENDS[0]]
-    return "\n".join(flat_lines({key: one for key, one in call.arguments.items() if key not in _WRITTEN_KEYS}))
+    return "\n".join(flat_lines({key: value for key, value in call.arguments.items() if key not in _WRITTEN_KEYS}))

@@ -97,16 +97,16 @@ def recall(
     seen: set[str] = set()
     rewinds: dict[str, Rewinds] = {}
     room = max_tokens - count(_around([], "0" * _MARK))
-    for found in ranked:
-        cost = count(f"{_entry(found, '0' * _MARK)}\n")
-        if cost > room or found.text[:_SAME] in seen:
+    for passage in ranked:
+        cost = count(f"{_entry(passage, '0' * _MARK)}\n")
+        if cost > room or passage.text[:_SAME] in seen:
             continue
-        if found.session not in rewinds:
-            rewinds[found.session] = Rewinds.of(store.of_kinds(found.session, ("decision",)))
-        if not rewinds[found.session].by(found.record):
+        if passage.session not in rewinds:
+            rewinds[passage.session] = Rewinds.of(store.of_kinds(passage.session, ("decision",)))
+        if not rewinds[passage.session].by(passage.record):
             room -= cost
-            seen.add(found.text[:_SAME])
-            taken.append(found)
+            seen.add(passage.text[:_SAME])
+            taken.append(passage)
     while taken and count(quoted(taken)) > max_tokens:  # counted apart, entries may take less than together
         taken.pop()
     return tuple(taken)
@@ -115,18 +115,19 @@ def recall(
 def quoted(found: Sequence[Recalled]) -> str:
     """Passages as text for a model: quoted as data under a mark that no passage can contain, each with its place."""
     found = [
-        kind_given("found", one, Recalled, "passages of recall()") for one in list_given("found", found, "passages")
+        kind_given("found", passage, Recalled, "passages of recall()")
+        for passage in list_given("found", found, "passages")
     ]
     if not found:
         return _NOTHING
-    mark = joined = "\0".join(_entry(one, "") for one in found)
+    mark = joined = "\0".join(_entry(passage, "") for passage in found)
     while mark in joined:
         mark = sha256_hex((mark + joined).encode("utf-8", "surrogatepass"))[:_MARK]
-    return _around([_entry(one, mark) for one in found], mark)
+    return _around([_entry(passage, mark) for passage in found], mark)
 
 
-def _entry(found: Recalled, mark: str) -> str:
-    return f"[{mark}] {found.cited}:\n{found.text}"
+def _entry(passage: Recalled, mark: str) -> str:
+    return f"[{mark}] {passage.cited}:\n{passage.text}"
 
 
 def _around(entries: Sequence[str], mark: str) -> str:
@@ -146,10 +147,12 @@ class _Word(NamedTuple):
 
     def places(self, text: str) -> Iterator[int]:
         """Where it is in a text in lower case, at the beginning of a word."""
-        at, end = -1, len(self.begin)
-        while (at := text.find(self.begin, at + 1)) >= 0:
-            if not (at and text[at - 1].isalnum()) and (self.rest is None or self.rest.match(text, at + end)):
-                yield at
+        position, end = -1, len(self.begin)
+        while (position := text.find(self.begin, position + 1)) >= 0:
+            if not (position and text[position - 1].isalnum()) and (
+                self.rest is None or self.rest.match(text, position + end)
+            ):
+                yield position
 
 
 def _words_of(query: str, language: Language) -> list[_Word]:
@@ -181,11 +184,11 @@ def _candidates(search: Callable[..., list[Hit]], words: Sequence[_Word]) -> tup
     rare = sorted((i for i, hits in enumerate(alone) if hits), key=lambda i: (len(alone[i]), -len(words[i].asked), i))
     several = [rare[:size] for size in range(len(rare), 2, -1)] + [[*pair] for pair in combinations(rare[:_PAIRED], 2)]
     together = [search(" ".join(words[i].asked for i in asked), limit=_EACH) for asked in several]
-    found: dict[tuple[str, int], Hit] = {}
+    hits_by_record: dict[tuple[str, int], Hit] = {}
     for hits in (*together, *(alone[i] for i in rare)):
-        for hit in hits if len(found) < _CANDIDATES else ():
-            found.setdefault((hit.session, hit.record), hit)
-    return list(found.values()), [log(1 + 2_000 / (1 + len(hits))) for hits in alone]
+        for hit in hits if len(hits_by_record) < _CANDIDATES else ():
+            hits_by_record.setdefault((hit.session, hit.record), hit)
+    return list(hits_by_record.values()), [log(1 + 2_000 / (1 + len(hits))) for hits in alone]
 
 
 # -- ranking ---------------------------------------------------------------------------------------
@@ -200,13 +203,13 @@ def _ranked(store: Store, hits: Sequence[Hit], words: Sequence[_Word], rarity: S
         if score:
             topics[hit.session] = topics.get(hit.session, 0) + (score > whole / 3)
             scored.append((score / whole * _ROLES.get(hit.role, _OTHER_ROLE), hit, _passage(text, place)))
-    found = [
+    passages = [
         Recalled(
             hit.session, hit.record, hit.role, hit.time, text, score * (1 + _TOPIC * min(_TOPICS, topics[hit.session]))
         )
         for score, hit, text in scored
     ]
-    return sorted(found, key=lambda one: (-one.score, one.session, one.record))
+    return sorted(passages, key=lambda passage: (-passage.score, passage.session, passage.record))
 
 
 def _on_topic(candidates: int) -> float:
@@ -226,14 +229,14 @@ def _texts(store: Store, hits: Iterable[Hit]) -> Iterator[tuple[Hit, str]]:
 def _scored(text: str, words: Sequence[_Word], rarity: Sequence[float]) -> tuple[float, int]:
     """How well a text answers, and where: the rarity of the words that stand together, and less for those anywhere."""
     lower = folded if len(folded := fold(text)) == len(text) else text.lower()
-    places = sorted((at, i) for i, word in enumerate(words) for at in word.places(lower))
+    places = sorted((position, i) for i, word in enumerate(words) for position in word.places(lower))
     best, place, start = 0.0, 0, 0
     inside: dict[int, int] = {}
     total = 0.0
-    for at, word in places:
+    for position, word in places:
         inside[word] = inside.get(word, 0) + 1
         total += rarity[word] if inside[word] == 1 else 0.0
-        while at - places[start][0] > _WINDOW:
+        while position - places[start][0] > _WINDOW:
             left = places[start][1]
             inside[left] -= 1
             total -= rarity[left] if not inside[left] else 0.0

@@ -73,7 +73,7 @@ def resolve(
     asked = _read(reference, before, after, language)
     if asked is None:
         return []
-    table = _Known({one.key: one for one in known}, trail, last)
+    table = _Known({entity.key: entity for entity in known}, trail, last)
     if (named := _named_after(asked, after, language)) is not None:
         return [Candidate(table.entity(named), 2 * _WITHIN, ("named right after it",))]
     if asked.generic:
@@ -81,24 +81,24 @@ def resolve(
     here = list(_named_in(before))
     if asked.place is not None:
         return _of_list(asked, here, trail, table, last)
-    found = _within(asked, before, here, table, language)
-    if found is None:
+    candidates = _within(asked, before, here, table, language)
+    if candidates is None:
         return []
     if asked.pronoun and not asked.kinds:  # without a verb that says what it is, only the same text tells
-        return found[:_MOST_FOUND]
-    taken = {one.entity.key for one in found}
-    earlier = [one for one in _earlier(asked, trail, last) if one.entity.key not in taken]
+        return candidates[:_MOST_FOUND]
+    taken = {candidate.entity.key for candidate in candidates}
+    earlier = [candidate for candidate in _earlier(asked, trail, last) if candidate.entity.key not in taken]
     if asked.other:
-        return [*found, *earlier][1 : _MOST_FOUND + 1]
-    return [*found, *earlier][:_MOST_FOUND]
+        return [*candidates, *earlier][1 : _MOST_FOUND + 1]
+    return [*candidates, *earlier][:_MOST_FOUND]
 
 
 # -- reading the reference -------------------------------------------------------------------------
 
 
 def _around(reference: str, said: str) -> tuple[str, str]:
-    at = said.lower().rfind(reference.lower())
-    return (said[:at], said[at + len(reference) :]) if at >= 0 else (said, "")
+    position = said.lower().rfind(reference.lower())
+    return (said[:position], said[position + len(reference) :]) if position >= 0 else (said, "")
 
 
 def _read(reference: str, before: str, after: str, language: Language) -> _Asked | None:
@@ -148,10 +148,10 @@ def _singular(word: str, language: Language) -> bool:
 
 def _named_after(asked: _Asked, after: str, language: Language) -> Named | None:
     """What the words right after the reference name, if they say what it is."""
-    found = re.match(language.named_after, after, re.IGNORECASE)
-    if found is None or (asked.pronoun and not asked.place):
+    match = re.match(language.named_after, after, re.IGNORECASE)
+    if match is None or (asked.pronoun and not asked.place):
         return None
-    sentence = _LINKED.sub("", _SENTENCE.split(after[found.end() :], maxsplit=1)[0][:300])
+    sentence = _LINKED.sub("", _SENTENCE.split(after[match.end() :], maxsplit=1)[0][:300])
     names = list(_named_in(sentence))
     if not names or not _fits(asked, names[0].named.kind, names[0].named.value):
         return None
@@ -175,20 +175,20 @@ class _Here(NamedTuple):
 def _named_in(text: str) -> Iterator[_Here]:
     """What a text names, in order, with repetitions: also commands in blocks of code, and names in code that would be
     plain words elsewhere."""
-    for found in _TOKEN.finditer(text):
-        if found["block"] is not None:
-            lines = [line for line in found["block"].strip().split("\n") if line.strip()]
-            if found["language"].lower() in SHELLS and lines:
-                yield _Here(Named("command", as_command(found["block"])), found.start())
-        elif found["code"] is not None:
-            if (named := _of_code(found["code"].strip())) is not None:
-                yield _Here(named, found.start())
-        elif found["url"] is not None:
-            yield _Here(Named("url", found["url"].rstrip(".,;:!?*")), found.start())
-        elif found["call"] is not None:
-            yield _Here(Named("symbol", found["call"]), found.start())
-        elif (named := judged(found["word"])) is not None:
-            yield _Here(named, found.start())
+    for token in _TOKEN.finditer(text):
+        if token["block"] is not None:
+            lines = [line for line in token["block"].strip().split("\n") if line.strip()]
+            if token["language"].lower() in SHELLS and lines:
+                yield _Here(Named("command", as_command(token["block"])), token.start())
+        elif token["code"] is not None:
+            if (named := _of_code(token["code"].strip())) is not None:
+                yield _Here(named, token.start())
+        elif token["url"] is not None:
+            yield _Here(Named("url", token["url"].rstrip(".,;:!?*")), token.start())
+        elif token["call"] is not None:
+            yield _Here(Named("symbol", token["call"]), token.start())
+        elif (named := judged(token["word"])) is not None:
+            yield _Here(named, token.start())
 
 
 def _of_code(code: str) -> Named | None:
@@ -216,7 +216,7 @@ def _within(
 ) -> list[Candidate] | None:
     """What the same text names before the reference, the nearest first; None if the reference means something that the
     text names no further ("a file ... that file")."""
-    fitting = [one for one in here if _fits(asked, one.named.kind, one.named.value)]
+    fitting = [name for name in here if _fits(asked, name.named.kind, name.named.value)]
     if asked.noun:
         nearest = fitting[-1].at if fitting else 0
         since = before[max(nearest, len(before) - 300) :].rpartition("\n\n")[2].lower()
@@ -225,36 +225,36 @@ def _within(
     if asked.pronoun and not fitting and re.search(language.unnamed, _SENTENCE.split(before)[-1].lower()):
         return None
     if asked.pronoun and not asked.kinds:
-        fitting = [one for one in fitting if one.named.kind in _ACTING]
+        fitting = [name for name in fitting if name.named.kind in _ACTING]
         fitting = _by_subject(before, fitting, language)
-    found: dict[tuple[Kind, str], Candidate] = {}
-    for back, one in enumerate(reversed(fitting)):
-        entity = table.entity(one.named)
-        found.setdefault(entity.key, Candidate(entity, _WITHIN * _FADES**back, ("named in the same text",)))
-    return list(found.values())
+    candidates: dict[tuple[Kind, str], Candidate] = {}
+    for back, name in enumerate(reversed(fitting)):
+        entity = table.entity(name.named)
+        candidates.setdefault(entity.key, Candidate(entity, _WITHIN * _FADES**back, ("named in the same text",)))
+    return list(candidates.values())
 
 
 def _by_subject(before: str, here: Sequence[_Here], language: Language) -> list[_Here]:
     """The names that a pronoun may stand for, the likeliest last. At the beginning of a sentence the pronoun stands for
     the subject of the sentence before; elsewhere it stands for what was named last. It never stands for something that
     was named more than two sentences before."""
-    starts = [0, *(found.end() for found in _SENTENCE.finditer(before))]
+    starts = [0, *(match.end() for match in _SENTENCE.finditer(before))]
     sentences = [(start, before[start:end]) for start, end in zip(starts, [*starts[1:], len(before)], strict=True)]
     sentences = [(start, text) for start, text in sentences if text.strip()] or [(0, "")]
-    own_start, own = sentences[-1] if before[-1:] not in "\n" else (len(before), "")
-    earlier = [one for one in sentences if one[0] < own_start]
-    subject = re.fullmatch(language.starts, own.lower()) is not None
+    own_start, own_sentence = sentences[-1] if before[-1:] not in "\n" else (len(before), "")
+    earlier = [(start, text) for start, text in sentences if start < own_start]
+    subject = re.fullmatch(language.starts, own_sentence.lower()) is not None
     while subject and len(earlier) > 1 and _continues(earlier[-1][1], language):
         earlier.pop()
     reach = earlier[-2:][0][0] if earlier else own_start
-    near = [one for one in here if one.at >= reach]
-    clause = max((found.end() for found in re.finditer(language.breaks, before.lower())), default=0)
+    near = [name for name in here if name.at >= reach]
+    clause = max((match.end() for match in re.finditer(language.breaks, before.lower())), default=0)
     if not subject and not before[max(clause, own_start) :].strip():
-        return [*near, *[one for one in near if one.at >= own_start][:1]]  # the subject of a clause
+        return [*near, *[name for name in near if name.at >= own_start][:1]]  # the subject of a clause
     if not subject:  # what a clause says something of is not what it does it to
-        near = [one for one in near if one.at < max(clause, own_start)] or near
+        near = [name for name in near if name.at < max(clause, own_start)] or near
     if subject and earlier:
-        topic = [one for one in near if earlier[-1][0] <= one.at < own_start][:1]
+        topic = [name for name in near if earlier[-1][0] <= name.at < own_start][:1]
         return [*near, *topic]
     return near
 
@@ -279,15 +279,15 @@ def _earlier(asked: _Asked, trail: Sequence[Mention], last: int) -> list[Candida
         score = _WEIGHTS[mention.who] * _FADES**age * _rank(asked, entity)
         scores[entity.key] = max(scores.get(entity.key, 0.0), score)
         newest.setdefault(entity.key, mention)
-    made = []
+    candidates = []
     for key, score in scores.items():
         mention = newest[key]
         entity = mention.entity
         again = _AGAIN * min(_OFTEN, entity.mentions - 1)
-        said = f"{entity.state or 'mentioned'} in record {mention.record}"
-        made.append(Candidate(entity, score * (1 + again), (said, f"mentioned {entity.mentions} times")))
-    made = [one for one in made if one.score >= _LEAST]
-    return sorted(made, key=lambda one: (-one.score, -one.entity.last, one.entity.key))
+        state = f"{entity.state or 'mentioned'} in record {mention.record}"
+        candidates.append(Candidate(entity, score * (1 + again), (state, f"mentioned {entity.mentions} times")))
+    candidates = [candidate for candidate in candidates if candidate.score >= _LEAST]
+    return sorted(candidates, key=lambda candidate: (-candidate.score, -candidate.entity.last, candidate.entity.key))
 
 
 def _rank(asked: _Asked, entity: Entity) -> float:
@@ -303,7 +303,7 @@ def _of_list(
     asked: _Asked, here: Sequence[_Here], trail: Sequence[Mention], table: _Known, last: int
 ) -> list[Candidate]:
     """The thing at a place of the last list: things of one kind that a text, or a record before it, names in a row."""
-    lists: list[tuple[str, list[Entity]]] = [("the same text", [table.entity(one.named) for one in here])]
+    lists: list[tuple[str, list[Entity]]] = [("the same text", [table.entity(name.named) for name in here])]
     records: dict[int, list[Entity]] = {}
     for mention in trail:
         if last - mention.record <= _LISTED and mention.who in ("user", "assistant", "result"):
@@ -313,12 +313,16 @@ def _of_list(
     for place, entities in lists:
         for kind in kinds:
             row = list(
-                {one.key: one for one in entities if one.kind == kind and _fits(asked, kind, one.value)}.values()
+                {
+                    entity.key: entity
+                    for entity in entities
+                    if entity.kind == kind and _fits(asked, kind, entity.value)
+                }.values()
             )
             wanted = asked.place or 0
             if _FEWEST <= len(row) <= _MOST and -len(row) <= wanted < len(row):
-                at = wanted % len(row)
-                return [Candidate(row[at], _WITHIN, (f"number {at + 1} of {len(row)} in {place}",))]
+                index = wanted % len(row)
+                return [Candidate(row[index], _WITHIN, (f"number {index + 1} of {len(row)} in {place}",))]
     return []
 
 
@@ -332,8 +336,8 @@ class _Known(NamedTuple):
     def entity(self, named: Named) -> Entity:
         """The known entity for a name, or a new one. A part of a path stands for the file that was mentioned last with
         such a path, and so does the name of a file without its ending, if it is no other name."""
-        if (found := self.entities.get((named.kind, named.value))) is not None:
-            return found
+        if (entity := self.entities.get((named.kind, named.value))) is not None:
+            return entity
         if named.kind in ("file", "symbol"):
             end = f"/{named.value.removeprefix('~/')}"
             for mention in reversed(self.trail):

@@ -95,29 +95,29 @@ class Words:
         if len(text) > ENDS[0] + ENDS[1]:
             text = f"{text[: ENDS[0]]}\n{text[-ENDS[1] :]}"
         plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
-        found: dict[Named, None] = dict.fromkeys(map(self._verdicts.__getitem__, plain.translate(_APART).split()))
-        found.pop(_NOTHING, None)
+        names: dict[Named, None] = dict.fromkeys(map(self._verdicts.__getitem__, plain.translate(_APART).split()))
+        names.pop(_NOTHING, None)
         if not symbols:
-            found = {named: None for named in found if named.kind != "symbol"}
+            names = {named: None for named in names if named.kind != "symbol"}
         if "://" in text:
-            found |= dict.fromkeys(Named("url", url.rstrip(".,;:!?*")) for url in _URL.findall(text))
+            names |= dict.fromkeys(Named("url", url.rstrip(".,;:!?*")) for url in _URL.findall(text))
         if "ranch" in text or "git " in text or "into" in text:
-            found |= dict.fromkeys(Named("branch", name.rstrip(".")) for name in _BRANCH.findall(text))
+            names |= dict.fromkeys(Named("branch", name.rstrip(".")) for name in _BRANCH.findall(text))
         if "\n[" in text or text.startswith("["):
-            found |= dict.fromkeys(Named("branch", name) for name in _COMMITTED.findall(text))
+            names |= dict.fromkeys(Named("branch", name) for name in _COMMITTED.findall(text))
         if ": " in text and "<" in text:
-            found |= dict.fromkeys(Named("person", name) for name in _PERSON.findall(text))
+            names |= dict.fromkeys(Named("person", name) for name in _PERSON.findall(text))
         if len(self._verdicts) > _REMEMBERED:
             self._verdicts.clear()
-        return list(found)
+        return list(names)
 
 
 class _Verdicts(dict[str, Named]):
     """What each word names; `_NOTHING` for most."""
 
     def __missing__(self, word: str) -> Named:
-        found = self[word] = judged(word) or _NOTHING
-        return found
+        verdict = self[word] = judged(word) or _NOTHING
+        return verdict
 
 
 WORDS = Words()
@@ -142,9 +142,9 @@ def _file(word: str) -> Named | None:
     lines = (0, 0)
     word = word[2:] if word[:2] in ("a/", "b/") else word  # as diffs write them
     if ":" in word:
-        found = _LINE.search(word)
-        if found is not None:
-            word, lines = word[: found.start()], (int(found[1]), int(found[2] or found[1]))
+        match = _LINE.search(word)
+        if match is not None:
+            word, lines = word[: match.start()], (int(match[1]), int(match[2] or match[1]))
         word = word.rpartition(":")[2] if not _is_drive(word) else word
     name = word.replace("\\", "/").rpartition("/")[2]
     if not name or name[-1] in "/~":
@@ -178,8 +178,8 @@ def path_of(path: str) -> str:
 def raised_in(text: str) -> Iterator[str]:
     """The lines of a text that somebody wrote that name an exception or an error."""
     if "rror" in text or "xception" in text:
-        for found in _RAISED.finditer(text[: ENDS[0]]):
-            yield found[1].strip()
+        for match in _RAISED.finditer(text[: ENDS[0]]):
+            yield match[1].strip()
 
 
 _RAISED = re.compile(r"(?:^|[\s`*])((?:[\w.]*[A-Z]\w*(?:Error|Exception)|[Ee]rror|ERROR|fatal): [^\n`]{4,200})")
