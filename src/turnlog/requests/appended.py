@@ -58,7 +58,7 @@ def folded_until(decisions: Mapping[int, Decision], first_answer: int) -> int:
     """The number of the last record whose changes are told at the beginning: nothing was thought or cached before the
     `first_answer` that is shown, and a decision that made room changed the beginning. `decisions` are those in
     force."""
-    return max((first_answer, *(n for n, one in decisions.items() if action_of(one.action).refreshes)))
+    return max((first_answer, *(n for n, decision in decisions.items() if action_of(decision.action).refreshes)))
 
 
 def system_texts(decisions: Mapping[int, Decision]) -> Iterator[tuple[int, str]]:
@@ -101,11 +101,11 @@ def _tool_changes(
             continue  # another change of the configuration
         given = tools
         ways = plan(msgspec.structs.replace(configuration, tools=tools), target)
-        now = named_tools(ways.local.tools, ways.rules)[0]
-        parts = None if n <= since else ways.provider.tool_changes(top, before, now)
+        named = named_tools(ways.local.tools, ways.rules)[0]
+        parts = None if n <= since else ways.provider.tool_changes(top, before, named)
         if parts is None:
-            since, declared, top, told = max(since, n), tools, now, {}
+            since, declared, top, told = max(since, n), tools, named, {}
         elif parts:
             told[n] = parts
-        before = now
+        before = named
     return since, declared, told

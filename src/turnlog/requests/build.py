@@ -139,13 +139,15 @@ class Builder:
     def _rendered_run(self, run: RepairedRun, pieces: Sequence[Piece], given: frozenset[str]) -> _RenderedRun:
         """The pieces between the first and the last, rendered. Pieces of the previous request are reused. `given` are
         the words that the frame gives (see `LinkedRenderer`)."""
-        now, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
-        if now is None or now.run is not run or now.given != given:
-            now = _RenderedRun(run, given)
-        for piece, repaired in zip(pieces[len(now.pieces) :], run.repaired[len(now.pieces) :], strict=False):
-            now.add(self._rendered(piece, repaired.view, now.gives), self.plan)
-        self._run = now
-        return now
+        rendered_run, self._run = self._run, None  # so that none is reused if Ctrl-C interrupts its change
+        if rendered_run is None or rendered_run.run is not run or rendered_run.given != given:
+            rendered_run = _RenderedRun(run, given)
+        for piece, repaired in zip(
+            pieces[len(rendered_run.pieces) :], run.repaired[len(rendered_run.pieces) :], strict=False
+        ):
+            rendered_run.add(self._rendered(piece, repaired.view, rendered_run.gives), self.plan)
+        self._run = rendered_run
+        return rendered_run
 
     def _rendered_tail(self, piece: Piece, view: Sequence[Shown], earlier: Set[str]) -> RenderedPiece:
         """The end of the request, rendered. The result is reused if the end is exactly the last piece."""
@@ -164,8 +166,8 @@ class Builder:
         """A request of only the messages up to `end`. The frame of the last request is reused if these messages and the
         tools are unchanged."""
         view, key = repaired.closed.view[:end], (repaired.tools, repaired.closed.thinking_off)
-        now = self._frame
-        if now is None or now[1] != key or not unchanged(now[0], view):
+        remembered = self._frame
+        if remembered is None or remembered[1] != key or not unchanged(remembered[0], view):
             plan, settings = self.plan, self.plan.local.settings
             settings = plan.provider.without_thinking(settings) if repaired.closed.thinking_off else settings
             local = msgspec.structs.replace(plan.local, tools=repaired.tools, settings=settings)
@@ -175,9 +177,9 @@ class Builder:
             body, _, replaced = encodable(body)
             edits = (*rendered.edits, *sanitized.edits, *infinite, *replaced)
             losses = (*rendered.losses, *sanitized.losses)
-            made = _Frame(body, plan.provider.conversation, edits, losses, rendered.gives)
-            now = self._frame = view, key, made
-        return now[2]
+            frame = _Frame(body, plan.provider.conversation, edits, losses, rendered.gives)
+            remembered = self._frame = view, key, frame
+        return remembered[2]
 
     # -- join ----------------------------------------------------------------------------------------
 
@@ -188,7 +190,9 @@ class Builder:
         return Request(
             target=plan.target,
             body=lambda: (
-                {**frame.body, key: [one for piece in pieces for one in piece.messages]} if pieces else frame.body
+                {**frame.body, key: [message for piece in pieces for message in piece.messages]}
+                if pieces
+                else frame.body
             ),
             edits=lambda: _in_order(
                 [
@@ -238,16 +242,16 @@ class _Frame(Struct, frozen=True, dict=True):
         """The JSON up to the messages."""
         names = list(self.body)
         ahead = names[: names.index(self.key)] if self.key in names else names
-        said = msgspec.json.encode({name: self.body[name] for name in ahead})[1:-1]
-        return b"{" + said + (b"," if said else b"") + b'"' + self.key.encode() + b'":['
+        fields = msgspec.json.encode({name: self.body[name] for name in ahead})[1:-1]
+        return b"{" + fields + (b"," if fields else b"") + b'"' + self.key.encode() + b'":['
 
     @cached_property
     def behind(self) -> bytes:
         """The JSON after the messages."""
         names = list(self.body)
         rest = names[names.index(self.key) + 1 :] if self.key in names else []
-        said = msgspec.json.encode({name: self.body[name] for name in rest})[1:-1]
-        return b"]" + (b"," if said else b"") + said + b"}"
+        fields = msgspec.json.encode({name: self.body[name] for name in rest})[1:-1]
+        return b"]" + (b"," if fields else b"") + fields + b"}"
 
 
 class _Rendered(Struct, frozen=True, gc=False):

@@ -142,11 +142,11 @@ def read_of(rules: CacheRules, bill: Bill, share: float, least: int) -> int:
         left = bill.kept
     else:
         left = bill.input
-    found = left if share >= 1 else min(left, int(bill.input * share))
+    tokens_read = left if share >= 1 else min(left, int(bill.input * share))
     step = bill.step or rules.step
     if step > 1:
-        found = int(int(found / step + _ROUNDING) * step)
-    return found if found >= least else 0
+        tokens_read = int(int(tokens_read / step + _ROUNDING) * step)
+    return tokens_read if tokens_read >= least else 0
 
 
 _ROUNDING = 0.005

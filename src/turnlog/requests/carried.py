@@ -30,27 +30,29 @@ def carried(
     tools: Sequence[Tool], messages: Iterable[Message], to: Provider, target: Target, rules: Rules, lost: list[Loss]
 ) -> tuple[Tool, ...]:
     """The tools of a conversation as requests to `to` declare them. What they cannot express is added to `lost`."""
-    declared = [one for tool in tools for one in _opened(tool, to)]
-    found: set[str] = set()
+    declared = [opened for tool in tools for opened in _opened(tool, to)]
+    found_names: set[str] = set()
     for news in _news(messages, to, rules):
         gone = {*news.removed, *(tool.name for tool in news.added if isinstance(tool, Tool))}
         declared = [tool for tool in declared if tool.name not in gone or tool.kind == "hosted"]
         declared += (tool for tool in news.added if isinstance(tool, Tool))
-        found.update(_names(news))
+        found_names.update(_names(news))
     foreign = [tool for tool in declared if _defers_elsewhere(tool, to)]
     if not foreign:
         return tuple(tools) if declared == [*tools] else tuple(declared)
-    waiting = [tool for tool in foreign if tool.name not in found]
+    waiting = [tool for tool in foreign if tool.name not in found_names]
     can_wait = to.search_tool is not None and bool(to.deferred) and target.abilities.deferred_tools
-    made = [_own(tool, to, lost, waits=can_wait and tool in waiting) if tool in foreign else tool for tool in declared]
+    carried_tools = [
+        _own(tool, to, lost, waits=can_wait and tool in waiting) if tool in foreign else tool for tool in declared
+    ]
     if waiting and can_wait and to.search_tool is not None:
-        made = [tool for tool in made if not _searches(tool) or tool.provider == to.name]
-        made += () if any(map(_searches, made)) else (to.search_tool,)
+        carried_tools = [tool for tool in carried_tools if not _searches(tool) or tool.provider == to.name]
+        carried_tools += () if any(map(_searches, carried_tools)) else (to.search_tool,)
     elif waiting:
         names = ", ".join(repr(tool.name) for tool in waiting[:_NAMED])
         names += f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
         lost.append(Loss("tool", f"deferred tools declared at once, as the model cannot search for tools: {names}"))
-    return tuple(made)
+    return tuple(carried_tools)
 
 
 def are_carried(tools: Iterable[Tool], to: str) -> bool:

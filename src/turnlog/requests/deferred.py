@@ -25,16 +25,16 @@ def disclosed(tools: Sequence[Tool], to: Provider, target: Target) -> tuple[Tool
     """The tools as requests to a target declare them: those on demand kept back."""
     if not any(tool.on_demand for tool in tools):
         return tuple(tools)
-    own = native(to, target)
-    if own is None:
+    native_form = native(to, target)
+    if native_form is None:
         return tuple(tool for tool in tools if not tool.on_demand)
-    found: list[Tool] = []
+    disclosed_tools: list[Tool] = []
     for tool in tools:
         if tool == USE_TOOL:
             continue
-        declared = own.declared(tool) if tool.on_demand else own.search if tool == FIND_TOOLS else tool
-        found += [declared] if declared is not None else []
-    return tuple(found)
+        declared = native_form.declared(tool) if tool.on_demand else native_form.search if tool == FIND_TOOLS else tool
+        disclosed_tools += [declared] if declared is not None else []
+    return tuple(disclosed_tools)
 
 
 DEFER = "defer_loading"

@@ -89,8 +89,8 @@ class FitHistory(Struct, eq=False):
     def common(self, messages: Sequence[Message]) -> int:
         """How many messages of the history `messages` begins with. System text in the same place counts as equal even
         if it differs, unless a decision shortened it: no other decision depends on system text."""
-        for i, (own, one) in enumerate(zip(self.seen, messages, strict=False)):
-            if own != one and not (own.role == one.role == "system" and i + 1 not in self._shortened()):
+        for i, (seen, message) in enumerate(zip(self.seen, messages, strict=False)):
+            if seen != message and not (seen.role == message.role == "system" and i + 1 not in self._shortened()):
                 return i
         return min(len(self.seen), len(messages))
 
@@ -100,18 +100,22 @@ class FitHistory(Struct, eq=False):
 
     def until(self, same: int) -> FitHistory:
         """A new history with the first `same` messages and the decisions that concern only these."""
-        made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
+        decisions = takewhile(
+            lambda numbered: max(numbered[1].last, numbered[1].detail.get("at", 0) - 1) <= same, self.decisions.items()
+        )
         bindings = {n: binding for n, binding in self.bindings.items() if n <= same}
         bound = min(self.bound, same)
-        return FitHistory(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare, bindings, bound)
+        return FitHistory(
+            self.seen[:same], self.sizes[:same], self.counter, dict(decisions), self.spare, bindings, bound
+        )
 
     def take(self, messages: Sequence[Message], counting: FitCounter) -> None:
         """Replace the messages by the history as it is now. Sizes of unchanged messages are kept."""
-        known = len(self.seen) if self.counter == counting.id else 0
-        for i, own in enumerate(self.seen[:known]):
-            if own.role == "system" and own != messages[i]:  # the others are the same
+        sized = len(self.seen) if self.counter == counting.id else 0
+        for i, seen in enumerate(self.seen[:sized]):
+            if seen.role == "system" and seen != messages[i]:  # the others are the same
                 self.sizes[i] = counting.message(messages[i])
-        self.sizes[known:] = [counting.message(message) for message in messages[known:]]
+        self.sizes[sized:] = [counting.message(message) for message in messages[sized:]]
         self.seen, self.counter = list(messages), counting.id
 
     def forget(self, made: int) -> None:
@@ -261,14 +265,14 @@ class Fitter:
             counting = _ByCounter(counter, ways, parsed.blob)
         history = self._history(parsed.messages, counting)
         history.bind(ways)
-        made = len(history.decisions)
+        decisions_before = len(history.decisions)
         for spare in dict.fromkeys((history.spare, 0)):  # the spare of another request must not make this one fail
             history.spare = spare
             try:
                 return self._within(history, counting, target, ways)
             except BudgetError as error:
                 refusal = error
-                history.forget(made)
+                history.forget(decisions_before)
         raise refusal
 
     def _within(self, history: FitHistory, counting: _Counting, target: Target, ways: RequestPlan) -> Fitted:
@@ -278,12 +282,12 @@ class Fitter:
             shown = [item.shown for block in situation.blocks for item in block.items]
             builder = Builder(ways, counting.blob, bindings=history.bindings)
             conversation = conversation_of(shown)
-            made = builder.request(conversation, {})
-            tokens = counting.request(made)
+            request = builder.request(conversation, {})
+            tokens = counting.request(request)
             limit = situation.marks.limit
             if tokens <= limit:
                 history.last_binding = builder.binding(builder.repaired(conversation, {}))
-                return _fitted(history, made, tokens, ways, counting)
+                return _fitted(history, request, tokens, ways, counting)
             # A whole request may count more than its messages one by one. Leave out so much that the rest fits.
             history.spare += limit - situation.size + 1
         advice = ("a larger max_tokens", "less in the newest turn")
@@ -291,20 +295,20 @@ class Fitter:
 
     def _history(self, messages: Sequence[Message], counting: _Counting) -> FitHistory:
         """The remembered history that these messages continue, with the new messages added."""
-        found, same = FitHistory(), 0
-        for known in reversed(self._histories):
-            begins = known.common(messages)
-            if begins == len(known.seen):
-                found, same = known, begins
-                self._histories.remove(known)
+        history, same = FitHistory(), 0
+        for remembered in reversed(self._histories):
+            begins = remembered.common(messages)
+            if begins == len(remembered.seen):
+                history, same = remembered, begins
+                self._histories.remove(remembered)
                 break
             if begins > same:
-                found, same = known, begins
-        if same < len(found.seen):
-            found = found.until(same)
-        self._histories = [*self._histories[1 - _HISTORIES :], found]
-        found.take(messages, counting)
-        return found
+                history, same = remembered, begins
+        if same < len(history.seen):
+            history = history.until(same)
+        self._histories = [*self._histories[1 - _HISTORIES :], history]
+        history.take(messages, counting)
+        return history
 
     def _decided(self, history: FitHistory, counting: _Counting, target: Target, rules: Rules) -> CompactionInput:
         """The situation of a history after new decisions, which are added to it."""
@@ -334,16 +338,16 @@ class Fitter:
             prices=cache_prices(target.model),
             room=room_for(held(media_of(item.shown for item in items), rules, side), rules),
         )
-        made, situation = decide(situation, list(history.decisions.values()))
-        for decision in made:
+        decisions, situation = decide(situation, list(history.decisions.values()))
+        for decision in decisions:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
     def _ports(self, history: FitHistory, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Ports:
         def summarise(wanted: SummaryRequest) -> Summary:
             material = Material.of(wanted, counting.text)
-            made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
-            return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+            outcome = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
+            return Summary(outcome.text, outcome.summarizer, tuple(map(str, outcome.failures)))
 
         def read(first: int, last: int) -> Iterable[Shown]:
             return reversed(originals[first - 1 : last])
@@ -401,11 +405,11 @@ class _ByCounter:
         """Tokens of a whole request."""
         rules, local = self._ways.rules, self._ways.local
         spelled = [spelled_as(shown.message, rules) for shown in made.view]
-        said = as_turns(spelled, self._ways.provider)
+        turns = as_turns(spelled, self._ways.provider)
         declared = as_declared(tools_for(self._ways, made.view)[0], rules)
-        tools = tools_in_prompt(declared, self._ways.provider, found_tools(said))
+        tools = tools_in_prompt(declared, self._ways.provider, found_tools(turns))
         choice = choice_of(local.settings, self._ways.provider)
-        tally = tally_of(self._counter, said, tools, choice, self.blob)
+        tally = tally_of(self._counter, turns, tools, choice, self.blob)
         return (tally + settings_tally(local.settings, self._counter)).tokens
 
 

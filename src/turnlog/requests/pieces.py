@@ -46,11 +46,11 @@ class Conversation:
     @classmethod
     def of(cls, items: Iterable[Item], before: Sequence[Piece] = ()) -> Conversation:
         """A conversation of these messages. Pieces in `before` that contain the same messages are reused."""
-        made = cls()
+        conversation = cls()
         for item in items:
-            made.add(item)
-        made.keep(before)
-        return made
+            conversation.add(item)
+        conversation.keep(before)
+        return conversation
 
     def keep(self, before: Sequence[Piece]) -> None:
         """Reuse the pieces in `before` that contain the same messages."""
@@ -77,11 +77,11 @@ def _joined(pieces: Sequence[Piece], before: Mapping[int, Piece]) -> list[Piece]
     i = 0
     while i < len(pieces):
         piece = pieces[i]
-        known = before.get(piece.start)
-        same = _same(known, pieces, i) if known is not None else 0
-        if known is not None and same:
-            known.items = [item for one in pieces[i : i + same] for item in one.items]
-            joined.append(known)
+        reused = before.get(piece.start)
+        same = _same(reused, pieces, i) if reused is not None else 0
+        if reused is not None and same:
+            reused.items = [item for covered in pieces[i : i + same] for item in covered.items]
+            joined.append(reused)
             i, open_window = i + same, 0
             continue
         window = piece.start // _WINDOW + 1
@@ -101,8 +101,8 @@ def _same(known: Piece, pieces: Sequence[Piece], at: int) -> int:
         end += 1
     if length != len(known.items) or end == len(pieces) > at + 1:
         return 0
-    now = (item.shown for piece in pieces[at:end] for item in piece.items)
-    return end - at if all(a.shown == b for a, b in zip(known.items, now, strict=True)) else 0
+    messages = (item.shown for piece in pieces[at:end] for item in piece.items)
+    return end - at if all(a.shown == b for a, b in zip(known.items, messages, strict=True)) else 0
 
 
 class RepairedPiece(Struct, frozen=True, gc=False):
@@ -151,8 +151,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
             return True
         if self.follows is not None or plan.rules.own_calls:
             return False
-        shown = [item.shown for item in items]
-        return not any(one.message.role == "system" for one in shown) and _ends_alike(shown, self.view, follows)
+        view = [item.shown for item in items]
+        return not any(shown.message.role == "system" for shown in view) and _ends_alike(view, self.view, follows)
 
     def needs(self, *, first: bool) -> int:
         """What the piece has to be joined with: the piece before it (-1), unless it is the first, the piece after it
@@ -224,11 +224,13 @@ def repair_piece(
     thinking = _thinking(given, plan)
     left_out = thinking.intersection(unbound)
     if left_out:
-        own = plan.rules.provider
-        given = [without_reasoning(shown, own) if left_out.issuperset(shown.records) else shown for shown in given]
-    known = as_known(found_as_text(given, plan.provider, lost), plan.provider, blob, edited, lost)
-    repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
-    same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
+        provider_name = plan.rules.provider
+        given = [
+            without_reasoning(shown, provider_name) if left_out.issuperset(shown.records) else shown for shown in given
+        ]
+    accepted = as_known(found_as_text(given, plan.provider, lost), plan.provider, blob, edited, lost)
+    repaired = repair(accepted, plan.rules, fate, blob, leading=leading, follows=follows)
+    same_start = leading or _begins_alike(accepted, repaired.view, has_strays=repaired.strays)
     # Answers are repaired together if the messages between them were left out.
     same_end = _ends_alike(given, repaired.view, follows)
     callers = tuple(s for s in repaired.view if any(isinstance(part, ToolCall) for part in s.message.parts))
@@ -263,8 +265,8 @@ def _thinking(view: Sequence[Shown], plan: RequestPlan) -> frozenset[int]:
     """The records of answers whose reasoning is bound to the content before it."""
     if not plan.rules.reasoning_bound:
         return frozenset()
-    own = plan.rules.provider
-    return frozenset(shown.records[0] for shown in view if has_reasoning(shown.message, own))
+    provider_name = plan.rules.provider
+    return frozenset(shown.records[0] for shown in view if has_reasoning(shown.message, provider_name))
 
 
 def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:
@@ -311,10 +313,10 @@ def wire_messages(view: Sequence[Shown], plan: RequestPlan, blob: BlobReader) ->
 
 def messages_of(request: Mapping[str, Any], plan: RequestPlan) -> list[Any]:
     """The wire messages of a request as a list, also if the request has a text or a single message instead of one."""
-    said = request.get(plan.provider.conversation) or []
-    if isinstance(said, str):
-        return [{"role": "user", "content": said}]
-    return [said] if isinstance(said, dict) else list(said)
+    conversation = request.get(plan.provider.conversation) or []
+    if isinstance(conversation, str):
+        return [{"role": "user", "content": conversation}]
+    return [conversation] if isinstance(conversation, dict) else list(conversation)
 
 
 def is_within(edit: Edit, key: str) -> bool:
@@ -338,14 +340,14 @@ def as_known(
         if not any(isinstance(part, (Opaque, ToolResult)) for part in shown.message.parts):
             out.append(shown)
             continue
-        known: list[Part] = []
+        accepted: list[Part] = []
         for part in _with_media_named(shown, to, edits, losses):
             if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):
                 losses.append(Loss("opaque", f"{part.kind} left out: {to.name} does not accept it", shown.records))
             else:
-                known.append(part)
-        if known or not shown.message.parts:
-            out.append(with_parts(shown, tuple(known)))
+                accepted.append(part)
+        if accepted or not shown.message.parts:
+            out.append(with_parts(shown, tuple(accepted)))
     return out
 
 
@@ -358,8 +360,8 @@ def _with_media_named(shown: Shown, to: Provider, edits: list[Edit], losses: lis
             part = _media_named(part, to, shown.records, edits, losses)
         elif isinstance(part, ToolResult):
             inner = tuple(
-                _media_named(one, to, shown.records, edits, losses) if isinstance(one, Opaque) else one
-                for one in part.parts
+                _media_named(nested, to, shown.records, edits, losses) if isinstance(nested, Opaque) else nested
+                for nested in part.parts
             )
             part = part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)
         parts.append(part)
@@ -371,9 +373,9 @@ def _media_named(
 ) -> Opaque | Text:
     if part.provider not in PROVIDERS:
         return part
-    own = PROVIDERS[part.provider]
-    kind, sendable = own.unread_media(part), own.knows(part)
-    if not kind or (sendable and own is to):
+    source = PROVIDERS[part.provider]
+    kind, sendable = source.unread_media(part), source.knows(part)
+    if not kind or (sendable and source is to):
         return part
     label = f"[{kind.capitalize()}]"
     if sendable:

@@ -43,7 +43,7 @@ class LastRequest(Struct, frozen=True, eq=False):
 def use_of(now: LastRequest, before: LastRequest, decisions: Mapping[int, Decision]) -> CacheUse:
     """How much of the request `before` the request `now` repeats at its beginning."""
     tokens, previous = now.view.tokens, before.view.tokens
-    later = {n: one for n, one in decisions.items() if n > before.last and one.action in SHOWN_BY}
+    later = {n: decision for n, decision in decisions.items() if n > before.last and decision.action in SHOWN_BY}
     changed, why = _front_changed(now, before)
     if changed == "tools" and later and any(shown.treatment == "appended" for shown in before.view.closed.view):
         return CacheUse(tokens, previous, 0, max(later), "changes of tools moved to the beginning", changed)
@@ -104,9 +104,9 @@ def _gave_way(parted: Sequence[Shown]) -> str:
     """The reason for the first difference of two views, if repair caused it; else ""."""
     if any(isinstance(part, ToolResult) and part.synthetic for shown in parted for part in shown.message.parts):
         return "a call has its result now"
-    if any(one.treatment == "synthetic" for one in parted):
+    if any(shown.treatment == "synthetic" for shown in parted):
         return "a user message was added at an end"
-    return "answers are sent as one message now" if any(one.treatment == "joined" for one in parted) else ""
+    return "answers are sent as one message now" if any(shown.treatment == "joined" for shown in parted) else ""
 
 
 def marked(made: Request, plan: RequestPlan, tokens: int, places: MarkPlaces, wanted: MarksWanted) -> Request:
@@ -179,16 +179,16 @@ class MarkPlaces:
         ends = {wire}
         # An answer after another role's message is rendered by itself: the messages before it need not be rendered.
         ends.add(wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0)
-        kept = [end for end in marked_ends(view, breakpoints=breakpoints) if end not in (newest, len(view))]
-        ends.update(self._wire_end(place, view[:end]) for place, end in enumerate(kept))
+        inner_ends = [end for end in marked_ends(view, breakpoints=breakpoints) if end not in (newest, len(view))]
+        ends.update(self._wire_end(place, view[:end]) for place, end in enumerate(inner_ends))
         return tuple(sorted(end - 1 for end in ends if 0 < end <= wire))
 
     def _wire_end(self, place: int, view: Sequence[Shown]) -> int:
         """How many wire messages this beginning of a view becomes. Counted once while it does not change."""
-        known = self._counted.get(place)
-        if known is None or not unchanged(known[0], view):
-            known = self._counted[place] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
-        return known[1]
+        counted = self._counted.get(place)
+        if counted is None or not unchanged(counted[0], view):
+            counted = self._counted[place] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
+        return counted[1]
 
 
 def marked_ends(view: Sequence[Shown], *, breakpoints: bool) -> list[int]:

@@ -146,21 +146,21 @@ class Repairs:
         now."""
         if self.bindings is None:
             return self._view(conversation, fate)
-        known: frozenset[int] = frozenset()  # digests do not depend on reasoning; if one did, this ends the loop
+        unbound: frozenset[int] = frozenset()  # digests do not depend on reasoning; if one did, this ends the loop
         while True:
             self._forget_others(conversation.pieces)
-            made = self._view(conversation, fate)
-            thinking = frozenset().union(*(part.thinking for part in made.parts))
-            known |= thinking.difference(self._standing(made)[0])
-            if known == thinking & self._unbound:
-                return made
-            self._unbound = known
+            repaired = self._view(conversation, fate)
+            thinking = frozenset().union(*(part.thinking for part in repaired.parts))
+            unbound |= thinking.difference(self._standing(repaired)[0])
+            if unbound == thinking & self._unbound:
+                return repaired
+            self._unbound = unbound
 
     def _forget_others(self, pieces: Sequence[Piece]) -> None:
         """Have pieces repaired again if they show reasoning that has to be left out now, or the other way round."""
         for piece in pieces:
-            made = piece.repaired
-            if made is not None and made.thinking and made.left_out != made.thinking & self._unbound:
+            repaired = piece.repaired
+            if repaired is not None and repaired.thinking and repaired.left_out != repaired.thinking & self._unbound:
                 piece.forget()
 
     def _standing(self, made: RepairedView) -> tuple[list[int], bytes]:
@@ -180,8 +180,10 @@ class Repairs:
         """The binding of reasoning in an answer to a request of the view; None if the model does not bind reasoning."""
         if not self.plan.rules.reasoning_bound:
             return None
-        kept, digest = self._standing(made)
-        return Binding(digest.hex(), *((kept[-1], kept[0]) if kept else (0, 0)), model=self.plan.target.model)
+        standing, digest = self._standing(made)
+        return Binding(
+            digest.hex(), *((standing[-1], standing[0]) if standing else (0, 0)), model=self.plan.target.model
+        )
 
     def _view(self, conversation: Conversation, fate: Fate) -> RepairedView:
         pieces = conversation.pieces
@@ -213,19 +215,19 @@ class Repairs:
         closed = close(view, self.plan.rules, has_word=has_word)
         tools, declared = self._declared(parts if run is None else (parts[0], *run.callers, parts[-1]))
         system = (run is not None and run.system) or any(map(_has_system, ends))
-        found = set[str]().union(() if run is None else run.found, *(_found(part, self.plan) for part in ends))
-        around = self._tokens_around(tools, found, system=system)
-        fixed = around if self.plan.local.tools else self._tokens_around((), found, system=system)
+        found_names = set[str]().union(() if run is None else run.found, *(_found(part, self.plan) for part in ends))
+        around = self._tokens_around(tools, found_names, system=system)
+        fixed = around if self.plan.local.tools else self._tokens_around((), found_names, system=system)
         if self.sizing is not None:
             sizes = self._sizes(closed, sizes, self.sizing)
         return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
 
     def _sizes(self, closed: Closed, sizes: Sequence[int], sizing: Sizing) -> Sequence[int]:
         """The sizes of a view with legal ends, from the sizes of the view before its ends were changed."""
-        made, rules = [*sizes[: closed.kept]], self.plan.rules
+        closed_sizes, rules = [*sizes[: closed.kept]], self.plan.rules
         if closed.opening >= 0:
-            made[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
-        return [*made, *sizing.repaired(closed.view[len(made) :], (), rules)]
+            closed_sizes[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
+        return [*closed_sizes, *sizing.repaired(closed.view[len(closed_sizes) :], (), rules)]
 
     def _tokens_around(self, tools: Sequence[Tool], found: Collection[str], *, system: bool) -> int:
         """The tokens of a request beside its messages; counted once for the same tools."""
@@ -240,8 +242,8 @@ class Repairs:
             return view.tokens
         target = self.plan.target
         sizing = Sizing(counter_for(target.provider, target.model), self.blob)
-        found = found_tools(shown.message for shown in view.closed.view)
-        around = sizing.around(self.plan, view.tools, system=view.system, found=found)
+        found_names = found_tools(shown.message for shown in view.closed.view)
+        around = sizing.around(self.plan, view.tools, system=view.system, found=found_names)
         return around + sum(sizing.repaired(view.closed.view, (), self.plan.rules))
 
     def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
@@ -255,11 +257,11 @@ class Repairs:
         sizes, at_once = [0] * len(items), set[int]()
         last_call: dict[str, int] = {}
         for shown, tokens, several in zip(view.closed.view, view.sizes, answers_at_once(view.closed.view), strict=True):
-            found = [place[n] for n in shown.records if n in place] or [len(items) - 1] * bool(items)
-            for i, share in zip(found, self._shares([items[i] for i in found], shown, tokens), strict=True):
+            places = [place[n] for n in shown.records if n in place] or [len(items) - 1] * bool(items)
+            for i, share in zip(places, self._shares([items[i] for i in places], shown, tokens), strict=True):
                 sizes[i] += share
-            at_once.update(found if several else ())
-            last_call.update((part.name, found[0]) for part in shown.message.parts if isinstance(part, ToolCall))
+            at_once.update(places if several else ())
+            last_call.update((part.name, places[0]) for part in shown.message.parts if isinstance(part, ToolCall))
         for i, tokens in self._declarations(view, last_call).items():
             sizes[i] += tokens
         return [
@@ -286,25 +288,25 @@ class Repairs:
 
     def _declarations(self, view: RepairedView, last_call: Mapping[str, int]) -> dict[int, int]:
         """The tokens of tools declared from calls, by the index of the last message that calls each tool."""
-        found: dict[int, int] = {}
+        tokens_by_place: dict[int, int] = {}
         if self.plan.local.tools or not view.tools:
-            return found
-        newer, kept, system = view.fixed, set[str](), view.system
+            return tokens_by_place
+        newer, names, system = view.fixed, set[str](), view.system
         for tool in sorted(view.tools, key=lambda tool: last_call[tool.name], reverse=True):
-            kept.add(tool.name)
-            there = [one for one in view.tools if one.name in kept]
-            now = self._tokens_around(there, (), system=system)
-            found[last_call[tool.name]] = found.get(last_call[tool.name], 0) + now - newer
-            newer = now
-        return found
+            names.add(tool.name)
+            declared = [other for other in view.tools if other.name in names]
+            tokens = self._tokens_around(declared, (), system=system)
+            tokens_by_place[last_call[tool.name]] = tokens_by_place.get(last_call[tool.name], 0) + tokens - newer
+            newer = tokens
+        return tokens_by_place
 
     def _repaired_head(self, head: Sequence[Item], follows: Role, fate: Fate) -> RepairedPiece:
         """The head, repaired. The result of the last request is reused if the head is unchanged."""
-        now = self._opening
-        if now is None or now[1].follows != follows or not unchanged(now[0], head):
-            made = repair_piece(head, self.plan, self.blob, fate, self.sizing, leading=True, follows=follows)
-            now = self._opening = list(head), made
-        return now[1]
+        remembered = self._opening
+        if remembered is None or remembered[1].follows != follows or not unchanged(remembered[0], head):
+            repaired = repair_piece(head, self.plan, self.blob, fate, self.sizing, leading=True, follows=follows)
+            remembered = self._opening = list(head), repaired
+        return remembered[1]
 
     def _repaired(self, piece: Piece, fate: Fate, follows: Role | None) -> RepairedPiece:
         """A piece, repaired before a message of that role. Its last result is reused if that is still right."""
@@ -323,10 +325,10 @@ class Repairs:
         while True:
             run = self._run_of(pieces, fate)
             tail = self._repaired(pieces[-1], fate, None)
-            at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs(first=len(pieces) == 1))
+            place, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs(first=len(pieces) == 1))
             claimed = run.claimed(tail)
             if needs:
-                first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
+                first, end = (place, place + 2) if needs > 0 else (max(0, place - reach), place + 1)
                 reach *= 2
             elif run.meeting is not None:
                 first, end = run.meeting
@@ -356,10 +358,10 @@ class Repairs:
             if not part.called <= seen:
                 seen |= part.called
                 callers += part.callers
-        now = self._tools
-        if now is None or not unchanged(now[0], callers):
-            now = self._tools = callers, *tools_for(self.plan, callers)
-        return now[1], now[2]
+        remembered = self._tools
+        if remembered is None or not unchanged(remembered[0], callers):
+            remembered = self._tools = callers, *tools_for(self.plan, callers)
+        return remembered[1], remembered[2]
 
 
 def tools_for(plan: RequestPlan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:

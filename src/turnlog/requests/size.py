@@ -130,8 +130,8 @@ class Sizing:
 
     def has_room(self, media: Sequence[Media], rules: Rules) -> bool:
         """Whether these media are within the limits of one request."""
-        now = held(media, rules, self._side)
-        return room_for(now, rules).holds(now)
+        held_media = held(media, rules, self._side)
+        return room_for(held_media, rules).holds(held_media)
 
     def _side(self, media: Media) -> int:
         if media.sha256 not in self._sides:
@@ -335,12 +335,12 @@ def _functions(settings: Mapping[str, Any]) -> list[Tool]:
 def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
     """The schemas for the answer; they are billed about like their compact JSON."""
     for path in _SCHEMAS:
-        found: Any = settings
+        schema: Any = settings
         for key in path:
-            there = found.items() if isinstance(found, Mapping) else ()
-            found = next((value for name, value in there if _plain(name) == _plain(key)), None)
-        if found:
-            yield found
+            entries = schema.items() if isinstance(schema, Mapping) else ()
+            schema = next((value for name, value in entries if _plain(name) == _plain(key)), None)
+        if schema:
+            yield schema
 
 
 def _plain(key: str) -> str:

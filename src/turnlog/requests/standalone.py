@@ -184,8 +184,8 @@ def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
     """The target of a conversion; the body's own model is used if the provider stays the same."""
-    own = parsed.configuration.model if parsed.configuration.provider == to else ""
-    return target(to, model or own or DEFAULT_MODELS.get(to, ""))
+    own_model = parsed.configuration.model if parsed.configuration.provider == to else ""
+    return target(to, model or own_model or DEFAULT_MODELS.get(to, ""))
 
 
 def shown_messages(parsed: Parsed) -> list[Shown]:

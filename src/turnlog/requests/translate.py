@@ -109,9 +109,9 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     choice = source.tool_choice(configuration.settings)
     if choice is not None:
         settings = to.with_tool_choice(settings, choice)
-        said = settings_of_choice(source, configuration.settings, choice)
-        left = {path: value for path, value in left.items() if path[0] not in said}
-        left.update(beside_choice(source, configuration.settings, said, choice))
+        choice_keys = settings_of_choice(source, configuration.settings, choice)
+        left = {path: value for path, value in left.items() if path[0] not in choice_keys}
+        left.update(beside_choice(source, configuration.settings, choice_keys, choice))
     lost = [".".join(path) for path in left if left[path] is not None]
     losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
     local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
