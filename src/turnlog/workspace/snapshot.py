@@ -88,7 +88,7 @@ class Folder:
 
     def look(self) -> dict[str, SeenFile]:
         """Take a snapshot: the files by path, with `/`."""
-        now = time.time_ns()
+        start = time.time_ns()
         seen: dict[str, SeenFile] = {}
         for path, status in self.files():
             if isinstance(status, OSError):
@@ -96,21 +96,21 @@ class Folder:
                 seen[path] = SeenFile(-1, 0, 0, 0, "", False, why=why)
                 continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
-            stable = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
-            found = SeenFile(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, stable)
-            known = self._last.get(path)
-            if known is not None and known.stable and known.is_like(found):
-                found = replace(found, sha256=known.sha256, offset=known.offset, why=known.why)
+            stable = max(status.st_mtime_ns, status.st_ctime_ns) < start - _RACY_NS
+            seen_file = SeenFile(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, stable)
+            previous = self._last.get(path)
+            if previous is not None and previous.stable and previous.is_like(seen_file):
+                seen_file = replace(seen_file, sha256=previous.sha256, offset=previous.offset, why=previous.why)
             elif len(seen) >= _FILES_LIMIT:
-                found = replace(found, why=f"there are more than {_FILES_LIMIT:,} files")
+                seen_file = replace(seen_file, why=f"there are more than {_FILES_LIMIT:,} files")
             elif status.st_size > self._file_limit:
-                found = replace(found, why=f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
-            elif (read := self._read(path, found, known)) is None:
+                seen_file = replace(seen_file, why=f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
+            elif (read := self._read(path, seen_file, previous)) is None:
                 continue
             else:
-                found = read
-            seen[path] = found
-        if any(file.ctime > now - _TICK_NS for file in seen.values() if not file.sha256):
+                seen_file = read
+            seen[path] = seen_file
+        if any(file.ctime > start - _TICK_NS for file in seen.values() if not file.sha256):
             time.sleep(_TICK_NS / 1e9)  # later writes to files that were not read get another time stamp
         self._last = seen
         return seen
@@ -140,12 +140,12 @@ class Folder:
         """The entries of a folder, the last first; or the error that prevents listing it, unless the folder does not
         exist."""
         try:
-            found = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             return [(prefix or "/", error)]
-        return [(prefix + entry.name, entry) for entry in found]
+        return [(prefix + entry.name, entry) for entry in entries]
 
     def _read(self, path: str, found: SeenFile, known: SeenFile | None) -> SeenFile | None:
         """A file with its hash. Its content is saved unless it was saved before. None if the file was deleted
@@ -180,15 +180,15 @@ class Folder:
         times. `recorded` is the last recorded hash and time of files, by path: such a file is left out unless it is
         newer and has another content."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
-        found = []
+        paths = []
         for path, status in self.files():
             if isinstance(status, OSError) or (time := max(status.st_mtime_ns, status.st_ctime_ns)) < least:
                 continue
-            sha256, at = (recorded or {}).get(path, ("", 0.0))
+            sha256, seconds = (recorded or {}).get(path, ("", 0.0))
             # Recorded content without its secrets has another hash, so compare times (in milliseconds) first.
-            if not at or (time > (int(at * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
-                found.append(path)
-        return found
+            if not seconds or (time > (int(seconds * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
+                paths.append(path)
+        return paths
 
     def holds(self, path: str, sha256: str) -> bool:
         """Whether a file has the content with this hash, however large it is; False if it cannot be read."""
@@ -218,9 +218,9 @@ def differences(
         old_path = moved.get(path, path)
         if path.endswith("/") or (path in went and path not in after):
             continue
-        was, now = _seen(old_path, before), _seen(path, after)
-        if old_path != path or was is None or now is None or not was.is_same(now):
-            yield path, old_path, was, now
+        earlier, present = _seen(old_path, before), _seen(path, after)
+        if old_path != path or earlier is None or present is None or not earlier.is_same(present):
+            yield path, old_path, earlier, present
 
 
 def _seen(path: str, look: Mapping[str, SeenFile]) -> SeenFile | None:

@@ -185,15 +185,15 @@ class FileRecorder:
         other."""
         folder, _, name = place.rpartition("/")
         real = place_of(os.path.realpath(os.path.join(self._real, folder)))
-        found = relative_to(f"{real}/{name}", place_of(self._real))
-        return found if folder and is_inside(found) else place
+        inside = relative_to(f"{real}/{name}", place_of(self._real))
+        return inside if folder and is_inside(inside) else place
 
     def told_of(self, change: FileChange, *, old: bool = False) -> str:
         """The path, under the root, of the file in a recorded change; with `old`, its path before the change. Empty if
         the file is elsewhere."""
         place = place_of((old and change.old_path) or change.path, change.root or self._real)
-        found = relative_to(place, place_of(self._real))
-        return "" if found == place else found
+        path = relative_to(place, place_of(self._real))
+        return "" if path == place else path
 
     @contextmanager
     def watch(self, *, call_record: int = 0) -> Iterator[Watched]:
@@ -205,8 +205,8 @@ class FileRecorder:
         not see are recorded when it begins.
         """
         with self._watches.lock:
-            for one in self._watches.open:
-                one.record_changes()
+            for open_watch in self._watches.open:
+                open_watch.record_changes()
             mine = _Watch(self, call_record)
             self._watches.open.append(mine)
         try:
@@ -224,10 +224,10 @@ class FileRecorder:
         for record in records:
             if isinstance(record.body, FileChange):
                 try:
-                    at = datetime.fromisoformat(record.time).timestamp()
+                    seconds = datetime.fromisoformat(record.time).timestamp()
                 except ValueError:  # a store accepts any text as a time; then no file counts as later
-                    at = 1e10
-                recorded[self.told_of(record.body)] = record.body.after, at
+                    seconds = 1e10
+                recorded[self.told_of(record.body)] = record.body.after, seconds
         return self.folder.touched(since.timestamp(), recorded)
 
     def changed(
@@ -236,21 +236,26 @@ class FileRecorder:
         """The changes between two snapshots, with their contents kept as blobs; and the files that are left out."""
         changes: list[FileChange] = []
         left_out: list[LeftOut] = []
-        for path, old_path, was, now in differences(before, after):
-            why = next((seen.why for seen in (was, now) if seen is not None and seen.why), "")
+        for path, old_path, earlier, present in differences(before, after):
+            why = next((seen.why for seen in (earlier, present) if seen is not None and seen.why), "")
             if why:
-                perhaps = was is not None and now is not None and was.is_placed_like(now) and was.mode == now.mode
+                perhaps = (
+                    earlier is not None
+                    and present is not None
+                    and earlier.is_placed_like(present)
+                    and earlier.mode == present.mode
+                )
                 left_out.append(LeftOut(path, why + _PERHAPS * perhaps))
                 continue
             change = FileChange(
                 path=path,
-                action="renamed" if old_path != path else _action(was, now),
-                before="" if was is None else self._kept(was),
-                after="" if now is None else self._kept(now),
+                action="renamed" if old_path != path else _action(earlier, present),
+                before="" if earlier is None else self._kept(earlier),
+                after="" if present is None else self._kept(present),
                 old_path="" if old_path == path else old_path,
                 call_record=call_record,
-                old_mode="" if was is None else was.mode,
-                mode="" if now is None else now.mode,
+                old_mode="" if earlier is None else earlier.mode,
+                mode="" if present is None else present.mode,
                 root=self._real,
             )
             # Contents may be equal after their secrets were removed.
@@ -295,26 +300,26 @@ class _Watch:
         # Snapshots skip links and ignored files, so a recorded file that is missing in one may still exist.
         skipped = {path for path in recorded if path not in after and os.path.lexists(root / path)}
         skipped |= {path for path, seen in recorded.items() if self._is_as_recorded(path, seen, after)}
-        before, now = (
+        before, present = (
             {path: seen for path, seen in look.items() if path not in skipped} for look in (self._before, after)
         )
-        changes, left_out = recorder.changed(before, now, self._call_record)
+        changes, left_out = recorder.changed(before, present, self._call_record)
         self._before = after
         self.found.records += recorder.put_on_record(changes, left_out)
         self.found.left_out += tuple(left_out)
 
     def _is_as_recorded(self, path: str, recorded: SeenFile, after: Mapping[str, SeenFile]) -> bool:
         """Whether a file that is too large for snapshots to read has the recorded content."""
-        now = after.get(path)
-        unread = now is not None and not now.sha256 and now.mode == recorded.mode
+        present = after.get(path)
+        unread = present is not None and not present.sha256 and present.mode == recorded.mode
         return unread and self._recorder.folder.holds(path, recorded.sha256)
 
     def differs_from(self, change: FileChange, before: str) -> bool:
         """Whether this watch has another state of a file than the one before `change`, whose hash is `before`."""
         path = self._recorder.told_of(change, old=True)
         was = self._before.get(path)
-        known = "" if was is None else was.sha256
-        return bool(path) and known != before and not (was is not None and was.why)
+        known_hash = "" if was is None else was.sha256
+        return bool(path) and known_hash != before and not (was is not None and was.why)
 
     def take(self, change: FileChange) -> None:
         """Update the state with a recorded change."""

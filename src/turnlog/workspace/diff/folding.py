@@ -35,7 +35,7 @@ _Line = int | bytes
 def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
     """The hunks that do the same as `patches` applied one after the other. Raises InputError if a patch does not fit
     the result of those before it."""
-    known: dict[int, bytes] = {}
+    texts: dict[int, bytes] = {}
     lines: list[_Line] = []
     length = 0
     for number, hunks in enumerate(patches, 1):
@@ -48,10 +48,10 @@ def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
             end = start + hunk.new_count
             lines += range(length, length + missing)
             length += max(missing, 0)
-            lines[start : start + hunk.old_count] = _spliced(lines, start, hunk, known, number)
+            lines[start : start + hunk.old_count] = _spliced(lines, start, hunk, texts, number)
             shift += hunk.new_count - hunk.old_count
-    old = [_shown(line, known) for line in range(length)]
-    new = [_shown(line, known) for line in lines]
+    old = [_shown(line, texts) for line in range(length)]
+    new = [_shown(line, texts) for line in lines]
     return tuple(part for hunk in hunks_between(old, new, _runs(lines, old, new)) for part in _known_parts(hunk))
 
 
@@ -74,11 +74,11 @@ def _runs(lines: list[_Line], old: list[bytes], new: list[bytes]) -> list[EqualL
 
 def _spliced(lines: list[_Line], start: int, hunk: Hunk, known: dict[int, bytes], number: int) -> list[_Line]:
     """The lines that replace a hunk's old lines. The texts of unknown lines in the hunk are added to `known`."""
-    made: list[_Line] = []
+    new_lines: list[_Line] = []
     place = start
     for text in hunk.lines:
         if text[:1] == b"+":
-            made.append(text[1:])
+            new_lines.append(text[1:])
             continue
         line = lines[place]
         place += 1
@@ -87,8 +87,8 @@ def _spliced(lines: list[_Line], start: int, hunk: Hunk, known: dict[int, bytes]
         if text[1:] != (known.setdefault(line, text[1:]) if isinstance(line, int) else line):
             raise InputError(f"patch {number} cannot be applied to the result of the patches before it")
         if text[:1] == b" ":
-            made.append(line)
-    return made
+            new_lines.append(line)
+    return new_lines
 
 
 def _shown(line: _Line, known: dict[int, bytes]) -> bytes:
@@ -182,8 +182,8 @@ def root_of(changes: Iterable[FileChange]) -> str:
     for change in changes:
         roots.setdefault(change.root)
         folders.setdefault(posixpath.dirname(place_of(change.path, change.root)))
-    if found := common_root(roots):
-        return found
+    if common := common_root(roots):
+        return common
     return posixpath.commonpath(folders) if folders and all(folder.startswith("/") for folder in folders) else ""
 
 
@@ -250,9 +250,9 @@ class _Fold:
     def _again(self, n: int, change: FileChange, old: str, new: str) -> _File:
         """The file of a repeated rename from a path without a file: the file at the new path if there is one; otherwise
         the file that was recorded as deleted from the old path; otherwise a new one."""
-        there, gone = self._there.get(new), self._last_gone.get(old)
-        if there is not None:
-            return there
+        existing, gone = self._there.get(new), self._last_gone.get(old)
+        if existing is not None:
+            return existing
         if gone is not None and change.after:
             self._gone.remove(self._last_gone.pop(old))
             return gone
@@ -272,19 +272,23 @@ class _Fold:
         before = {file.origin: file for file in files if file.origin is not None}
         after = {file.place: file for file in files if file.place is not None}
         for place in sorted(before.keys() | after.keys()):
-            was, now = before.get(place), after.get(place)
-            if now is None and was is not None:
-                if was.place is None or was.place in before:  # gone, or moved to where another file was
-                    yield _net(was, place, "deleted")
-            elif was is None and now is not None:
-                if now.origin is None or now.origin in after:
-                    yield _net(now, place, "created")
+            earlier, present = before.get(place), after.get(place)
+            if present is None and earlier is not None:
+                if earlier.place is None or earlier.place in before:  # gone, or moved to where another file was
+                    yield _net(earlier, place, "deleted")
+            elif earlier is None and present is not None:
+                if present.origin is None or present.origin in after:
+                    yield _net(present, place, "created")
                 else:
-                    yield _net(now, place, "renamed", now.origin)
-            elif now is was and now is not None:
-                if not _is_same(now):
-                    yield _net(now, place, "modified")
-            elif was is not None and now is not None and (change := _replaced(was, now, place)) is not None:
+                    yield _net(present, place, "renamed", present.origin)
+            elif present is earlier and present is not None:
+                if not _is_same(present):
+                    yield _net(present, place, "modified")
+            elif (
+                earlier is not None
+                and present is not None
+                and (change := _replaced(earlier, present, place)) is not None
+            ):
                 yield change
 
 
@@ -352,13 +356,13 @@ def differences(changes: Iterable[NetChange], blob: _Blob) -> Iterator[tuple[Net
     """Each net change with its difference, or with the reason why there is none. Changes that left their file as it was
     are left out."""
     for change in changes:
-        found: FileDiff | str
+        difference: FileDiff | str
         try:
-            found = file_diff(change, blob) or "its change was not recorded"
+            difference = file_diff(change, blob) or "its change was not recorded"
         except BlobMissing as error:
-            found = str(error)
-        if isinstance(found, str) or not found.is_nothing:
-            yield change, found
+            difference = str(error)
+        if isinstance(difference, str) or not difference.is_nothing:
+            yield change, difference
 
 
 def _ends(steps: tuple[FileStep, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:

@@ -132,12 +132,12 @@ def read_hunks(text: bytes) -> tuple[Hunk, ...]:
     hunks: list[Hunk] = []
     place = 0
     while place < len(lines):
-        found = _HEAD.match(lines[place])
+        head = _HEAD.match(lines[place])
         place += 1
-        if found is not None:
-            old_count, new_count = (1 if found[k] is None else int(found[k]) for k in (2, 4))
+        if head is not None:
+            old_count, new_count = (1 if head[k] is None else int(head[k]) for k in (2, 4))
             body, place = _body(lines, place, (old_count, new_count), len(hunks) + 1)
-            hunks.append(Hunk(int(found[1]), old_count, int(found[3]), new_count, body))
+            hunks.append(Hunk(int(head[1]), old_count, int(head[3]), new_count, body))
         elif hunks and lines[place - 1].strip():
             raise InputError(f"hunk {len(hunks)} is followed by {lines[place - 1][:40]!r}, which is not a hunk")
     if not hunks:
@@ -194,16 +194,16 @@ def _reversed(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def apply_hunks(data: bytes, hunks: Iterable[Hunk]) -> bytes:
     """`data` with the hunks applied. Raises InputError unless each fits exactly at its position."""
-    lines, made, place = split_lines(data), list[bytes](), 0
+    lines, new_lines, place = split_lines(data), list[bytes](), 0
     for number, hunk in enumerate(hunks, 1):
         start = hunk.old_start - 1 if hunk.old_count else hunk.old_start
         old = [line[1:] for line in hunk.lines if line[:1] != b"+"]
         if start < place or lines[start : start + len(old)] != old:
             raise InputError(f"hunk {number} does not fit the content at line {hunk.old_start}")
-        made += lines[place:start]
-        made += [line[1:] for line in hunk.lines if line[:1] != b"-"]
+        new_lines += lines[place:start]
+        new_lines += [line[1:] for line in hunk.lines if line[:1] != b"-"]
         place = start + len(old)
-    made += lines[place:]
-    if any(not line.endswith(b"\n") for line in made[:-1]):
+    new_lines += lines[place:]
+    if any(not line.endswith(b"\n") for line in new_lines[:-1]):
         raise InputError("the hunks would put a line without a line end before other lines; the diff does not fit")
-    return b"".join(made)
+    return b"".join(new_lines)
