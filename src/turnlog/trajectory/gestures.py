@@ -88,8 +88,8 @@ def _found(action: Any, heard: str, depth: int) -> Iterator[Gesture]:
     if depth > 4:
         return
     if isinstance(action, list):
-        for one in action:
-            yield from _found(one, heard, depth + 1)
+        for item in action:
+            yield from _found(item, heard, depth + 1)
     elif isinstance(action, str):
         yield from _written(action, heard)
     elif isinstance(action, Mapping):
@@ -115,7 +115,7 @@ def _called(kind: str, given: Mapping[str, Any], *, thousandths: bool = False) -
         points = [point]
     path = given.get("path")
     if isinstance(path, list):
-        points += [point for one in path[:100] if (point := _point(one)) is not None]
+        points += [point for place in path[:100] if (point := _point(place)) is not None]
     if thousandths and any(max(point) > 1000 for point in points):
         thousandths = False
     elif thousandths and points and all(max(point) <= 1 for point in points):  # shares
@@ -128,7 +128,7 @@ def _typed(given: Mapping[str, Any]) -> str:
         value = given.get(key)
         if isinstance(value, str) and value:
             return value
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return "+".join(value)
     turned = given.get("scroll_y", given.get("scrollY"))
     if isinstance(turned, (int, float)) and turned:
@@ -144,8 +144,8 @@ def _point(value: Any) -> tuple[float, float] | None:
         value = [float(number) for number in _NUMBER.findall(value[:200])]
     if not isinstance(value, (list, tuple)):
         return None
-    numbers = [float(one) for one in value if isinstance(one, (int, float)) and not isinstance(one, bool)]
-    if len(numbers) != len(value) or any(abs(one) > 1e6 or one != one for one in numbers):
+    numbers = [float(item) for item in value if isinstance(item, (int, float)) and not isinstance(item, bool)]
+    if len(numbers) != len(value) or any(abs(item) > 1e6 or item != item for item in numbers):
         return None
     if len(numbers) == 4:
         return (numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2

@@ -59,11 +59,11 @@ def _left_out(records: Sequence[Record], most: int, numbers: ImageNumbers) -> De
     """The decision that replaces all images but the newest, the thumbnail and pinned ones; the same that
     `view.compaction.steps.images` makes for the cap of a strategy."""
     view = [shown for shown in select(records)[0] if not shown.stands_in]
-    found = [(shown.records[0], path) for shown in view for path in _images(shown)]
+    images = [(shown.records[0], path) for shown in view for path in _images(shown)]
     stays = _pinned(records)
     first = next((shown for shown in view if starts_turn(shown)), None)
     thumbnail = next(((first.records[0], path) for path in _images(first)), None) if first is not None else None
-    going = [one for one in found[: max(0, len(found) - most)] if one != thumbnail and one[0] not in stays]
+    going = [image for image in images[: max(0, len(images) - most)] if image != thumbnail and image[0] not in stays]
     texts = [[n, list(path), placeholder(_number(n, path, records, numbers))] for n, path in going]
     return shortening("images", "texts", texts, f"more than {most} images")
 
@@ -73,11 +73,13 @@ def _images(shown: Shown) -> Iterator[tuple[int, ...]]:
         if isinstance(part, Media) and part.kind == "image":
             yield (i,)
         elif isinstance(part, ToolResult):
-            yield from ((i, j) for j, one in enumerate(part.parts) if isinstance(one, Media) and one.kind == "image")
+            yield from (
+                (i, j) for j, inner in enumerate(part.parts) if isinstance(inner, Media) and inner.kind == "image"
+            )
 
 
 def _pinned(records: Sequence[Record]) -> set[int]:
-    return {one.first for one in active_decisions(records).values() if one.action == "pin"}
+    return {decision.first for decision in active_decisions(records).values() if decision.action == "pin"}
 
 
 def _number(n: int, path: tuple[int, ...], records: Sequence[Record], numbers: ImageNumbers) -> int:
@@ -117,15 +119,15 @@ class Navigation:
         self.session = session
         self._side = _positive("max_side", max_side)
         self._limit: int | None = None  # of the last request
-        found = walk(session.log.records())
-        if not found.asked:
-            found = self._begun(question, thumbnail, wsi_path, slide_width, slide_height, system)
-        elif text_given("question", question) and question != found.question:
+        walked = walk(session.log.records())
+        if not walked.asked:
+            walked = self._begun(question, thumbnail, wsi_path, slide_width, slide_height, system)
+        elif text_given("question", question) and question != walked.question:
             raise InputError(
-                f"session {session.id!r} has another question, {found.question!r:.200}; leave question out"
+                f"session {session.id!r} has another question, {walked.question!r:.200}; leave question out"
             )
-        self._steps = len(found.steps)
-        self._slide = (found.slide_width, found.slide_height)
+        self._steps = len(walked.steps)
+        self._slide = (walked.slide_width, walked.slide_height)
 
     def __repr__(self) -> str:
         return f"Navigation({self.session.id!r}, {self._steps} steps)"
@@ -205,8 +207,11 @@ class Navigation:
             session.add(said(spoken))
         else:
             answer = session.receive(response)
-            own, calls = derived(answer.message), answer.tool_calls
-            about["given"] = {"reasoning": spoken.reasoning or own.reasoning, "action": spoken.action or own.action}
+            from_answer, calls = derived(answer.message), answer.tool_calls
+            about["given"] = {
+                "reasoning": spoken.reasoning or from_answer.reasoning,
+                "action": spoken.action or from_answer.action,
+            }
         note = step_note(number, number, spoken, region, extra=extra, **about)
         session.note(note.topic, data=note.data)
         session.add(Message("user", _results(calls, content) if calls else content), step=number)
@@ -247,15 +252,15 @@ class Navigation:
         steps = ("images", "slide")
         strategy = Strategy("navigation", steps, max_history_images=most, max_history_turns=None)
         shown = self.session if most is None else with_newest(self.session, most)
-        made = shown.preview(target, strategy=strategy)
+        request = shown.preview(target, strategy=strategy)
         self._limit = most
-        return made
+        return request
 
     def get_messages(self, target: Target | None = None, max_history_images: int | None = None) -> list[dict[str, Any]]:
         """The messages of `request`, in the format of the target's provider. Where a provider takes the system text
         beside the messages (Anthropic, Google), it is in `request(...).body`."""
-        made = self.request(target, max_history_images)
-        messages: list[dict[str, Any]] = made.body[provider(made.target.provider).conversation]
+        request = self.request(target, max_history_images)
+        messages: list[dict[str, Any]] = request.body[provider(request.target.provider).conversation]
         return messages
 
 
@@ -264,7 +269,7 @@ def _results(calls: list[ToolCall], content: tuple[Text, Media]) -> tuple[ToolRe
     first, *others = calls
     return (
         ToolResult(first.id, first.name, content, kind=first.kind),
-        *(ToolResult(one.id, one.name, (Text(_ONLY_ONE),), "canceled", kind=one.kind) for one in others),
+        *(ToolResult(call.id, call.name, (Text(_ONLY_ONE),), "canceled", kind=call.kind) for call in others),
     )
 
 

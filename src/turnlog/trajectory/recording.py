@@ -21,8 +21,8 @@ def header(
     wsi_path: str, slide_width: int | None, slide_height: int | None, extra: Mapping[str, Any] | None = None
 ) -> Note:
     """The note before the question."""
-    known = {"wsi_path": wsi_path, "slide_width": slide_width, "slide_height": slide_height}
-    return Note(HEADER, data={**known, **({"extra": dict(extra)} if extra else {})})
+    fields = {"wsi_path": wsi_path, "slide_width": slide_width, "slide_height": slide_height}
+    return Note(HEADER, data={**fields, **({"extra": dict(extra)} if extra else {})})
 
 
 def question(text: str, thumbnail: Media | None) -> Message:

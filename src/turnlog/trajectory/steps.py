@@ -84,18 +84,18 @@ def walk(records: Iterable[Record], max_history_images: int | None = None) -> Wa
     """The steps that these records of one session hold. With `max_history_images`, `saw` and `gone` are what they are
     if requests show only so many of the newest images."""
     held = list(records)
-    said = {shown.records[0]: shown for shown in as_left(held)}
+    shown_by_record = {shown.records[0]: shown for shown in as_left(held)}
     rewinds = Rewinds.of(record for record in held if isinstance(record.body, Decision))
     walker = _Walker()
     for record in held:
-        if (shown := said.get(record.n)) is not None:
+        if (shown := shown_by_record.get(record.n)) is not None:
             walker.message(record, shown.message)
         elif isinstance(record.body, Decision) and record.body.action == "clear" and not rewinds.by(record.n):
             walker = _Walker(walker.walk.system)
         elif not rewinds.by(record.n):
             walker.beside(record.body)
-    found = walker.finished()
-    return replace(found, steps=tuple(_seen(found, held, max_history_images)))
+    walked = walker.finished()
+    return replace(walked, steps=tuple(_seen(walked, held, max_history_images)))
 
 
 class _Walker:
@@ -202,8 +202,8 @@ def _final(action: Any) -> str | None:
     """The answer in an action that ends a trajectory, None if it is none."""
     for key in ("arguments", "action"):
         action = action.get(key) if isinstance(action, dict) else action
-    found = _FINAL.match(action) if isinstance(action, str) else None
-    return found[1] if found else None
+    match = _FINAL.match(action) if isinstance(action, str) else None
+    return match[1] if match else None
 
 
 def _region(data: Mapping[str, Any]) -> Region | None:
@@ -241,10 +241,10 @@ def derived(message: Message) -> StepResponse:
     if calls:
         texts = _SPELLED.sub("", texts)
         thoughts = thoughts or next((_thought(call) for call in calls), "")
-        made = [
+        actions = [
             {"name": call.name, "arguments": call.raw if call.arguments is None else call.arguments} for call in calls
         ]
-        return StepResponse("\n\n".join(filter(None, (thoughts, texts))), made[0] if len(made) == 1 else made)
+        return StepResponse("\n\n".join(filter(None, (thoughts, texts))), actions[0] if len(actions) == 1 else actions)
     if (split := _SAID.match(texts)) is not None:
         return StepResponse("\n\n".join(filter(None, (thoughts, split[1]))), split[2])
     return StepResponse("\n\n".join(filter(None, (thoughts, texts))))
@@ -257,11 +257,11 @@ def _thought(call: ToolCall) -> str:
 
 def _heard(message: Message) -> str:
     """The texts of a user's message and of the results in it."""
-    found: list[str] = []
+    texts: list[str] = []
     for part in message.parts:
         inner = part.parts if isinstance(part, ToolResult) else (part,)
-        found += [one.text for one in inner if isinstance(one, Text)]
-    return "\n".join(found)
+        texts += [nested.text for nested in inner if isinstance(nested, Text)]
+    return "\n".join(texts)
 
 
 def _text(value: Any) -> str:
@@ -285,19 +285,21 @@ def _seen(found: Walk, records: Sequence[Record], most: int | None) -> Iterator[
         if not step.answer:
             yield step
             continue
-        now = bisect_left(decided, step.answer)
-        if now > passed:
-            passed = now
+        decided_before = bisect_left(decided, step.answer)
+        if decided_before > passed:
+            passed = decided_before
             visible = set(_images(select([record for record in records if record.n < step.answer])[0]))
         since = decided[passed - 1] if passed else 0
-        known = [(one.number, one.shown, one.image) for one in found.steps[:i] if one.image is not None]
+        images = [
+            (earlier.number, earlier.shown, earlier.image) for earlier in found.steps[:i] if earlier.image is not None
+        ]
         limit = step.limit if most is None else most
-        newest = {one[0] for one in (known if limit is None else known[max(0, len(known) - limit) :])}
+        newest = {number for number, *_ in (images if limit is None else images[max(0, len(images) - limit) :])}
         if found.thumbnail is not None:
-            known.insert(0, (0, found.thumbnail_record, found.thumbnail))
+            images.insert(0, (0, found.thumbnail_record, found.thumbnail))
             newest.add(0)
-        saw = {number for number, n, image in known if n > since or (n, _name(image)) in visible} & newest
-        gone = tuple(number for number, n, _ in known if n and number not in saw)
+        saw = {number for number, n, image in images if n > since or (n, _name(image)) in visible} & newest
+        gone = tuple(number for number, n, _ in images if n and number not in saw)
         yield replace(step, saw=tuple(sorted(saw)), gone=gone)
 
 

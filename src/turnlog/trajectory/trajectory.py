@@ -138,46 +138,46 @@ class _Reader:
         }
 
     def _turn(self, raw: Any, path: str, place: int, slide: tuple[int | None, int | None]) -> Turn | None:
-        found = _opened(raw, dict)
-        if found is None:
+        fields = _opened(raw, dict)
+        if fields is None:
             self._wrong(path, raw, dict)
             return None
-        index = self._get(found, "step_index", f"{path}.step_index")
+        index = self._get(fields, "step_index", f"{path}.step_index")
         if not _is_whole(index) or index < 0:
             self._wrong(f"{path}.step_index", index, int)
             index = place
-        if "image_base64" not in found:
+        if "image_base64" not in fields:
             self._say(f"{path}.image_base64", "missing; the step is read without an image")
         return Turn(
             step_index=index,
-            image=self._image(found.get("image_base64"), f"{path}.image_base64"),
-            response=self._response(found.get("response", _MISSING), f"{path}.response"),
-            region=self._region(found.get("region"), f"{path}.region", slide),
-            extra=self._extra(found, _TURN_KEYS, path),
+            image=self._image(fields.get("image_base64"), f"{path}.image_base64"),
+            response=self._response(fields.get("response", _MISSING), f"{path}.response"),
+            region=self._region(fields.get("region"), f"{path}.region", slide),
+            extra=self._extra(fields, _TURN_KEYS, path),
         )
 
     def _response(self, raw: Any, path: str) -> StepResponse:
-        found = _opened(raw, dict)
-        if found is None:
+        fields = _opened(raw, dict)
+        if fields is None:
             self._wrong(path, raw, dict)
             return StepResponse()
-        reasoning = self._text(found, "reasoning", path)
-        action = self._get(found, "action", f"{path}.action")
+        reasoning = self._text(fields, "reasoning", path)
+        action = self._get(fields, "action", f"{path}.action")
         if action is _MISSING:
             self._say(f"{path}.action", "missing")
-        extra = self._extra(found, ("reasoning", "action"), path)
+        extra = self._extra(fields, ("reasoning", "action"), path)
         return StepResponse(reasoning or "", None if action is _MISSING else action, extra)
 
     def _region(self, raw: Any, path: str, slide: tuple[int | None, int | None]) -> Region | None:
         if raw is None or (isinstance(raw, msgspec.Raw) and bytes(raw) == b"null"):
             return None
-        found = _opened(raw, dict)
-        if found is None:
+        fields = _opened(raw, dict)
+        if fields is None:
             self._wrong(path, raw, dict)
             return None
         sides: list[int] = []
         for key in _SIDES:
-            side = self._get(found, key, f"{path}.{key}")
+            side = self._get(fields, key, f"{path}.{key}")
             if isinstance(side, float) and side.is_integer():
                 side = int(side)
             if not _is_whole(side):
@@ -185,7 +185,7 @@ class _Reader:
                 return None
             sides.append(side)
         x, y, width, height = sides
-        region = Region(x, y, width, height, self._extra(found, _SIDES, path))
+        region = Region(x, y, width, height, self._extra(fields, _SIDES, path))
         if wrong := region.misfit(*slide):
             self._say(path, wrong)
         return None if width < 1 or height < 1 else region
@@ -299,8 +299,8 @@ class Trajectory(Struct, frozen=True, repr_omit_defaults=True):
         except (ValueError, TypeError) as error:
             raise InputError(f"{name}: the JSON is damaged or cut off ({error}); copy the file again") from error
         if problems:
-            more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
-            raise InputError(f"{name}: {problems[0]}{more}; `turnlog import` reads what is left")
+            others = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+            raise InputError(f"{name}: {problems[0]}{others}; `turnlog import` reads what is left")
         return cls(**fields)
 
     @classmethod
@@ -321,21 +321,21 @@ class Trajectory(Struct, frozen=True, repr_omit_defaults=True):
         not in the store.
         """
         log = (session.log if isinstance(session, Session) else session).on_disk  # `save` writes it to a file
-        found = walk(log.records())
+        walked = walk(log.records())
         turns: list[Turn] = []
-        for step in found.steps:
+        for step in walked.steps:
             image, wrong = _image(step.image, log)
             extra = {**step.extra, "image_left_out": wrong} if wrong else step.extra
             turns.append(Turn(step.index, image, step.response, step.region, extra))
         return cls(
-            wsi_path=found.wsi_path,
-            question=found.question,
+            wsi_path=walked.wsi_path,
+            question=walked.question,
             turns=tuple(turns),
-            final_answer=found.final_answer,
-            thumbnail=_image(found.thumbnail, log)[0],
-            slide_width=found.slide_width,
-            slide_height=found.slide_height,
-            extra=found.extra,
+            final_answer=walked.final_answer,
+            thumbnail=_image(walked.thumbnail, log)[0],
+            slide_width=walked.slide_width,
+            slide_height=walked.slide_height,
+            extra=walked.extra,
         )
 
     def to_json(self) -> bytes:

@@ -31,7 +31,7 @@ class Region(Struct, frozen=True, repr_omit_defaults=True):
     def misfit(self, slide_width: int | None = None, slide_height: int | None = None) -> str:
         """What is wrong with the region, "" if nothing is: its size is not positive, or it is not inside the slide."""
         numbers = (self.x, self.y, self.width, self.height)
-        if not all(isinstance(one, int) and not isinstance(one, bool) for one in numbers):
+        if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
             return f"x, y, width and height must be whole numbers of pixels, not {self}"
         if self.width < 1 or self.height < 1:
             return f"width and height must be at least 1, not {self.width} and {self.height}"
