@@ -159,16 +159,16 @@ class _Draft:
 
     def within(self, limit: int) -> Handoff:
         """The prompt within a limit."""
-        while (made := self._bare()).tokens > limit and self._now:  # what is to be done now is too long
-            shorter = excerpt(made.now, self._count(made.now) * 3 // 4, self._count)
-            self._now = shorter if len(shorter) < len(made.now) else ""
-        room = limit - made.tokens
+        while (bare := self._bare()).tokens > limit and self._now:  # what is to be done now is too long
+            shorter = excerpt(bare.now, self._count(bare.now) * 3 // 4, self._count)
+            self._now = shorter if len(shorter) < len(bare.now) else ""
+        room = limit - bare.tokens
         for _ in range(_TRIES):
             full = self._made(max(0, room))
             if full.tokens <= limit:
                 return full
             room -= full.tokens - limit + _TITLE
-        return made
+        return bare
 
     def _bare(self) -> Handoff:
         """The prompt without anything of the session."""
@@ -202,7 +202,7 @@ class _Draft:
     def _task(self, last: Sequence[Shown], tokens: int) -> str:
         """What the user asked first, and last if the `last` messages do not tell."""
         ends = [self._asked[0], self._asked[-1]] if len(self._asked) > 1 else self._asked
-        shown = [one for one in ends if one not in last]
+        shown = [end for end in ends if end not in last]
         return joined(fitted(entries_of(shown), tokens, self._sizes.quoted, _TITLE))
 
     def _rules(self, tokens: int) -> str:
@@ -230,18 +230,20 @@ class _Draft:
         )
         parts = [opening, *(f"## {name}\n\n{text}" for name, text in named if text)]
         past = self._redactor.text("\n\n".join(parts))[0]
-        made = Handoff(self._to, self._id, self.last, past, self._now, 0, dict(self.replaced))
-        return replace(made, tokens=self._sizes.whole(made.prompt))
+        handoff = Handoff(self._to, self._id, self.last, past, self._now, 0, dict(self.replaced))
+        return replace(handoff, tokens=self._sizes.whole(handoff.prompt))
 
     def _next(self) -> str:
         """What is to be done if nobody says it."""
         ask = f"#{self._asked[-1].records[0]}" if self._asked else "the conversation"
         end = self._messages[-1]
         if end.message.role == "assistant" and text_of(end.message):
-            said = f"The agent's last word on {ask} was #{end.records[0]}. Do what it left open; if nothing is, say so."
+            advice = (
+                f"The agent's last word on {ask} was #{end.records[0]}. Do what it left open; if nothing is, say so."
+            )
         else:
-            said = f"Go on with {ask}, where the agent stopped."
-        return f"{said} Look at files before you change them: they may be others by now."
+            advice = f"Go on with {ask}, where the agent stopped."
+        return f"{advice} Look at files before you change them: they may be others by now."
 
 
 def _is_of_program(shown: Shown) -> bool:
