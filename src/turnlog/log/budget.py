@@ -197,9 +197,9 @@ def read_strategy(value: Strategy | str) -> Strategy:
         ("summary_tokens", 0),
         ("user_tokens", 0),
     ):
-        found = getattr(value, name)
-        if found is not None and found < least:
-            raise InputError(f"strategy: {name} must be at least {least}, not {found}")
+        number = getattr(value, name)
+        if number is not None and number < least:
+            raise InputError(f"strategy: {name} must be at least {least}, not {number}")
     if len(value.grades) not in (0, 2) or [*value.grades] != sorted(value.grades):
         raise InputError(f"strategy: grades must be two sizes in tokens, the smaller first, not {value.grades}")
     _check_marks("strategy", value)
@@ -236,10 +236,10 @@ def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
 
 def _check_marks(what: str, value: Budget | Strategy) -> None:
     for name in ("trigger", "goal"):
-        found = getattr(value, name)
-        if found is not None and not (0 < found <= 1 or (found > 0 and float(found).is_integer())):
+        mark = getattr(value, name)
+        if mark is not None and not (0 < mark <= 1 or (mark > 0 and float(mark).is_integer())):
             raise InputError(
-                f"{what}: {name} must be a share above 0 and up to 1, or a whole number of tokens, not {found}"
+                f"{what}: {name} must be a share above 0 and up to 1, or a whole number of tokens, not {mark}"
             )
 
 
@@ -253,8 +253,8 @@ class Terms(Struct, frozen=True):
         """These terms with another budget or strategy; None if neither is given. Raises InputError."""
         if budget is None and strategy is None:
             return None
-        own = self.budget if budget is None else read_budget(budget)
-        return Terms(own, self.strategy if strategy is None else read_strategy(strategy))
+        new_budget = self.budget if budget is None else read_budget(budget)
+        return Terms(new_budget, self.strategy if strategy is None else read_strategy(strategy))
 
 
 # -- the system prompt in sections, as the log keeps it --------------------------------------------

@@ -59,10 +59,10 @@ class _Loose(msgspec.Struct, frozen=True):
 
 
 def _bare(value: Any) -> Any:
-    made = bare(value)
-    if made is value:
+    plain = bare(value)
+    if plain is value:
         raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
-    return made
+    return plain
 
 
 _decoder = msgspec.json.Decoder(_Envelope)
@@ -150,14 +150,14 @@ def _is_plain(encoded: bytes) -> bool:
 def _may_hold_marks(encoded: bytes) -> bool:
     """Whether the bytes may contain an object that looks like a mark. Most records have few dollar signs, and finding a
     single byte is fast; searching for the three bytes that begin a mark takes longer than the whole decoding."""
-    at = encoded.find(b"$")
+    dollar = encoded.find(b"$")
     for _ in range(_DOLLARS):
-        if at < 0:
+        if dollar < 0:
             return False
-        if encoded[at - 2 : at] == b'{"':
+        if encoded[dollar - 2 : dollar] == b'{"':
             return True
-        at = encoded.find(b"$", at + 1)
-    return encoded.find(_MARK_BYTES, max(0, at - 2)) >= 0
+        dollar = encoded.find(b"$", dollar + 1)
+    return encoded.find(_MARK_BYTES, max(0, dollar - 2)) >= 0
 
 
 def _mark(value: Any, levels: int = DEPTH_LIMIT) -> Any:
@@ -189,11 +189,11 @@ def decode_record(raw: bytes) -> Record:
     """
     if not _may_hold_marks(raw):
         try:
-            known = _decoder.decode(raw)
+            record = _decoder.decode(raw)
         except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: the slow path decides
             pass
         else:
-            return Record(known.n, known.t, known.body, raw, known.redacted, known.live)
+            return Record(record.n, record.t, record.body, raw, record.redacted, record.live)
     try:
         loose = msgspec.convert(_unmark(json.loads(raw, parse_constant=_refuse)), _Loose)
     except (ValueError, TypeError, RecursionError) as error:
@@ -243,13 +243,13 @@ def as_message(holder: Any) -> Message:
 
 def _keep_unknown_parts(holder: dict[str, Any]) -> dict[str, Any]:
     """A body, message or part in which each part of an unknown type is replaced by an `Unknown` part."""
-    kept = dict(holder)
+    body = dict(holder)
     for key in ("parts", "fragments"):
         if isinstance(parts := holder.get(key), list):
-            kept[key] = [_known_part(part) for part in parts]
+            body[key] = [_known_part(part) for part in parts]
     if isinstance(message := holder.get("message"), dict):
-        kept["message"] = _keep_unknown_parts(message)
-    return kept
+        body["message"] = _keep_unknown_parts(message)
+    return body
 
 
 def _known_part(part: Any) -> Any:

@@ -267,13 +267,13 @@ def nested_deeper(value: Any, levels: int) -> str | None:
     """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
     for _ in range(levels):
-        found = {  # each once: a value that contains itself twice would double with every level
+        next_level = {  # each once: a value that contains itself twice would double with every level
             id(inner): (inner, (keys, key))
             for holder, keys in level
             for key, inner in (holder.items() if isinstance(holder, Mapping) else enumerate(holder))
             if isinstance(inner, _HOLDERS)
         }
-        level = list(found.values())
+        level = list(next_level.values())
         if not level:
             return None
     return _path(level[0][1]) if level else None
@@ -331,9 +331,9 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 def bare(value: Any) -> Any:
     """A value of a subclass of `str`, `int` or `float`, such as `markupsafe.Markup` or `numpy.float64`, as a value of
     that type; any other value as it is."""
-    for kind, made in _BARE:
+    for kind, convert in _BARE:
         if isinstance(value, kind):
-            return value if type(value) in (kind, bool) else made(value)
+            return value if type(value) in (kind, bool) else convert(value)
     return value
 
 
@@ -380,12 +380,12 @@ def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "fil
 def images_in(message: Message) -> int:
     """The number of images in a message, including those inside results. Written as loops, because it runs for every
     message of a view."""
-    found = 0
+    count = 0
     for part in message.parts:
         for inner in part.parts if isinstance(part, ToolResult) else (part,):
             if isinstance(inner, Media) and inner.kind == "image":
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 def unchanged(new: Sequence[Any], old: Sequence[Any]) -> bool:

@@ -68,7 +68,7 @@ def tool_with_references(tool: Tool) -> Tool:
 
 def keys_of(reference: str) -> tuple[str, ...]:
     """The keys in a reference by JSON pointer, such as "#/$defs/Unit"."""
-    return tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in reference.split("/")[1:])
+    return tuple(unquote(key).replace("~1", "/").replace("~0", "~") for key in reference.split("/")[1:])
 
 
 def step(value: Any, key: str) -> Any:
@@ -82,8 +82,8 @@ def step(value: Any, key: str) -> Any:
 
 def _may_refer(value: Any, keyword: str) -> bool:
     if isinstance(value, dict):
-        return keyword in value or "mapping" in value or any(_may_refer(one, keyword) for one in value.values())
-    return isinstance(value, list) and any(_may_refer(one, keyword) for one in value)
+        return keyword in value or "mapping" in value or any(_may_refer(inner, keyword) for inner in value.values())
+    return isinstance(value, list) and any(_may_refer(inner, keyword) for inner in value)
 
 
 def _is_anchor(reference: str) -> bool:
@@ -91,12 +91,12 @@ def _is_anchor(reference: str) -> bool:
 
 
 def _pointer(place: Place) -> str:
-    escaped = (str(one).replace("~", "~0").replace("/", "~1").replace("%", "%25") for one in place)
-    return "#" + "".join(f"/{one}" for one in escaped)
+    escaped = (str(key).replace("~", "~0").replace("/", "~1").replace("%", "%25") for key in place)
+    return "#" + "".join(f"/{key}" for key in escaped)
 
 
 def _path(place: Place) -> str:
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)
 
 
 class _Document:
@@ -117,7 +117,9 @@ class _Document:
         self.anchors: dict[str, Place] = {}
         self._scan(root, (), "", names=False)
         self._below: dict[Place, list[_Reference]] = {}
-        self.meant = {one: place for one in self._references if (place := self._meaning(one)) != _ELSEWHERE}
+        self.meant = {
+            reference: place for reference in self._references if (place := self._meaning(reference)) != _ELSEWHERE
+        }
         self.endless = self._endless()
 
     def _scan(self, value: Any, at: Place, base: str, *, names: bool) -> None:
@@ -137,11 +139,11 @@ class _Document:
     def _opened(self, schema: dict[str, Any], at: Place, base: str) -> str:
         """Note a schema and the references that it holds itself. Returns the URI that they are relative to."""
         self.schemas[at] = schema
-        own = schema.get("$id")
-        if isinstance(own, str):
-            base = base if own.startswith("#") else _joined(base, own)[0]
+        identifier = schema.get("$id")
+        if isinstance(identifier, str):
+            base = base if identifier.startswith("#") else _joined(base, identifier)[0]
             self._ids.setdefault(base, at)
-            self._ids.setdefault(own, at)
+            self._ids.setdefault(identifier, at)
         for word in ("$anchor", "$dynamicAnchor"):
             if isinstance(schema.get(word), str):
                 self.anchors.setdefault(schema[word], at)
@@ -155,30 +157,34 @@ class _Document:
         return base
 
     def _meaning(self, reference: _Reference) -> Place | None:
-        at, text = reference.at, reference.text
-        above = [at[:n] for n in range(len(at), -1, -1) if at[:n] in self.schemas]  # the nearest first
-        own = next((place for place in above if any(isinstance(self.schemas[place].get(b), str) for b in _BASES)), ())
+        here, text = reference.at, reference.text
+        above = [here[:n] for n in range(len(here), -1, -1) if here[:n] in self.schemas]  # the nearest first
+        base_place = next(
+            (place for place in above if any(isinstance(self.schemas[place].get(b), str) for b in _BASES)), ()
+        )
         if not text.startswith("#"):
             bases = (reference.base, str(self.root.get("$id", "")), "")  # the last two once the inner `$id` is gone
-            known = [one for one in (_joined(base, text) for base in bases) if one[0] in self._ids]
-            if not known:
+            addresses = [address for address in (_joined(base, text) for base in bases) if address[0] in self._ids]
+            if not addresses:
                 return _ELSEWHERE
-            own, text = self._ids[known[0][0]], f"#{known[0][1]}"
-            above = [own]
+            base_place, text = self._ids[addresses[0][0]], f"#{addresses[0][1]}"
+            above = [base_place]
         if text == "#":
-            return own
+            return base_place
         if _is_anchor(text):
             return self.anchors.get(text[1:], self._ids.get(text))  # until draft 6, `$id` made anchors
         keys = keys_of(text)
-        places = above if keys[0] in self.holders else [own, (), *above]
-        found = (self.follow(place, keys) for place in places)
-        return next((place for place in found if place is not None), None) or self._named(keys[-1], text)
+        places = above if keys[0] in self.holders else [base_place, (), *above]
+        followed = (self.follow(place, keys) for place in places)
+        return next((place for place in followed if place is not None), None) or self._named(keys[-1], text)
 
     def _named(self, name: str, text: str) -> Place | None:
         """The only definition of a name, wherever it stands."""
         names = (name, text.rpartition("/")[2])
-        found = [one for one in self.definitions if one[-1] in names and isinstance(self.value(one), (dict, bool))]
-        return found[0] if len(found) == 1 else None
+        places = [
+            place for place in self.definitions if place[-1] in names and isinstance(self.value(place), (dict, bool))
+        ]
+        return places[0] if len(places) == 1 else None
 
     def value(self, place: Place) -> Any:
         """The value at a place."""
@@ -199,7 +205,7 @@ class _Document:
 
     def is_broken(self) -> bool:
         """Whether a reference, read from the root, does not lead to what it means."""
-        return bool(self.endless) or any(self.misleads(one) for one in self.meant)
+        return bool(self.endless) or any(self.misleads(reference) for reference in self.meant)
 
     def misleads(self, reference: _Reference) -> bool:
         """Whether a reference, read from the root, does not lead to what it means."""
@@ -233,17 +239,19 @@ class _Document:
 
     def _inside(self, place: Place) -> list[_Reference]:
         if place not in self._below:
-            self._below[place] = [one for one in self._references if one.at[: len(place)] == place]
+            self._below[place] = [reference for reference in self._references if reference.at[: len(place)] == place]
         return self._below[place]
 
     def _endless(self) -> set[Place]:
         """The schemas whose reference has to go, so that none leads back to itself in schemas of the same value."""
-        schemas = [(one.at, place) for one, place in self.meant.items() if one.keys == (self.keyword,)]
-        leads = {at: place for at, place in schemas if place is not None}
+        schemas = [
+            (reference.at, place) for reference, place in self.meant.items() if reference.keys == (self.keyword,)
+        ]
+        leads = {source: place for source, place in schemas if place is not None}
         closing: set[Place] = set()
-        while (at := self._in_circle(leads)) is not None:
-            closing.add(at)
-            del leads[at]
+        while (source := self._in_circle(leads)) is not None:
+            closing.add(source)
+            del leads[source]
         return closing
 
     def _in_circle(self, leads: Mapping[Place, Place]) -> Place | None:
@@ -252,15 +260,15 @@ class _Document:
         for start in leads:
             trail = {start: self._next(start, leads)}
             while trail:
-                at = next(reversed(trail))
-                to = None if at in done else next(trail[at], None)
+                current = next(reversed(trail))
+                to = None if current in done else next(trail[current], None)
                 if to is None:
-                    done.add(at)
-                    del trail[at]
+                    done.add(current)
+                    del trail[current]
                 elif to in trail:
                     circle = [*trail][[*trail].index(to) :]
                     after = [*circle[1:], to]
-                    return [one for one, other in zip(circle, after, strict=True) if leads.get(one) == other][-1]
+                    return [place for place, other in zip(circle, after, strict=True) if leads.get(place) == other][-1]
                 else:
                     trail[to] = self._next(to, leads)
         return None
@@ -315,23 +323,23 @@ class _Mending:
                 self._move(place, (place[-2], place[-1]))
         for reference, meant in document.meant.items():
             if meant and document.misleads(reference) and self._stands_at(meant)[0] not in document.holders:
-                named = next((one for one in reversed(meant) if isinstance(one, str)), "")
+                named = next((key for key in reversed(meant) if isinstance(key, str)), "")
                 self._move(meant, (document.holders[0], named))
         for reference in document.meant:
             self._refer(reference)
-        made: dict[str, Any] = self._built(document.root, ())
+        schema: dict[str, Any] = self._built(document.root, ())
         for place, (holder, name) in self._added.items():
-            there = made.get(str(holder))
+            existing = schema.get(str(holder))
             built = self._built(document.value(place), place)
-            made[str(holder)] = {**(there if isinstance(there, dict) else {}), name: built}
-        return made, tuple(self._made)
+            schema[str(holder)] = {**(existing if isinstance(existing, dict) else {}), name: built}
+        return schema, tuple(self._made)
 
     def _move(self, place: Place, wanted: Place) -> None:
         """Give a schema a place at the root: that of an equal one, or a new one."""
         document, (holder, name) = self._document, wanted
-        there = document.root.get(str(holder))
-        names = set(there if isinstance(there, dict) else ())
-        taken = {(holder, one): (holder, one) for one in names} | {to: at for at, to in self._added.items()}
+        existing = document.root.get(str(holder))
+        names = set(existing if isinstance(existing, dict) else ())
+        taken = {(holder, key): (holder, key) for key in names} | {to: origin for origin, to in self._added.items()}
         to, n = wanted, 1
         while to in taken and not document.same(taken[to], place):
             n += 1
@@ -352,22 +360,22 @@ class _Mending:
     def _refer(self, reference: _Reference) -> None:
         """Decide on the text of a reference."""
         document, text = self._document, reference.text
-        meant, at = document.meant[reference], (*reference.at, *reference.keys)
+        meant, here = document.meant[reference], (*reference.at, *reference.keys)
         if meant is None or (reference.at in document.endless and reference.keys == (document.keyword,)):
-            self._texts[at] = None
+            self._texts[here] = None
             rule, where = (_NOWHERE, "nowhere") if meant is None else (_ENDLESS, "to itself without end")
             detail = f"dropped: {text!r} leads {where}"
             detail += ", so any value is allowed" if document.schemas[reference.at].keys() == {document.keyword} else ""
-            self._made.append(MendedReference(_path(at), detail, rule.format(text)))
+            self._made.append(MendedReference(_path(here), detail, rule.format(text)))
             return
         stands = self._stands_at(meant)
         # Of several anchors of one name the first is meant, and another may be the first when all is moved.
         stays = text.startswith("#") and not _is_anchor(text) and tuple(map(str, stands)) == keys_of(text)
         if not stays:
-            self._texts[at] = _pointer(stands)
+            self._texts[here] = _pointer(stands)
             if meant == stands:  # otherwise its move says so
                 detail = f"{text!r} sent as {_pointer(stands)!r}"
-                self._made.append(MendedReference(_path(at), detail, _NOWHERE.format(text)))
+                self._made.append(MendedReference(_path(here), detail, _NOWHERE.format(text)))
 
     def _built(self, value: Any, at: Place) -> Any:
         if isinstance(value, list):
@@ -376,20 +384,20 @@ class _Mending:
             return value
         document = self._document
         is_schema = at in document.schemas
-        made: dict[str, Any] = {}
+        built: dict[str, Any] = {}
         for key, inner in value.items():
             here = (*at, key)
             if self._texts.get(here, "") is None:
                 continue
             if here in self._texts:
-                made[key] = self._texts[here]
+                built[key] = self._texts[here]
             elif is_schema and at and key in document.holders and isinstance(inner, dict):
                 continue
             elif is_schema and at and key in _BASES and isinstance(inner, str):
                 self._made.append(MendedReference(_path(here), "dropped", _ROOT))
             else:
-                made[key] = self._placed(inner, here)
-        return made
+                built[key] = self._placed(inner, here)
+        return built
 
     def _placed(self, value: Any, at: Place) -> Any:
         """A value as it stands in its old place: a reference if it moved."""

@@ -278,8 +278,8 @@ def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:
         value: Any = getattr(holder, name)
         if not value:
             continue
-        made = partial(with_texts, change=change) if kind == "within" else partial(change, kind)
-        new: Any = tuple(map(made, value)) if type(value) is tuple else made(value)
+        apply = partial(with_texts, change=change) if kind == "within" else partial(change, kind)
+        new: Any = tuple(map(apply, value)) if type(value) is tuple else apply(value)
         if not (unchanged(new, value) if type(value) is tuple else new is value):
             changes[name] = new
     return replace(holder, **changes) if changes else holder
