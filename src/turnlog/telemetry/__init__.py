@@ -43,13 +43,13 @@ def attach(
     if not isinstance(content, (bool, Redactor)):
         raise InputError(f"content must be True, False or a turnlog.Redactor, not {type(content).__name__}")
     redactor = content if isinstance(content, Redactor) else session.log.redactor or Redactor()
-    made = SessionSpans(
+    spans = SessionSpans(
         trace.get_tracer("turnlog", __version__, tracer_provider, SCHEMA_URL),
         session.id,
         session.configuration,
         Contents(redactor, wanted=bool(content)),
         agent=agent,
     )
-    follow_records(session, made.take)
-    session.attach(made)
-    return made
+    follow_records(session, spans.take)
+    session.attach(spans)
+    return spans

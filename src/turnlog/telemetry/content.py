@@ -21,11 +21,11 @@ class Contents:
 
     def messages(self, messages: Iterable[Message], *, stop: str = "") -> str:
         """Messages as JSON in the shape of the conventions; `stop` is the reason why the model stopped."""
-        found = []
+        entries = []
         for message in messages:
-            said: dict[str, Any] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
-            found.append({**said, "finish_reason": stop} if stop else said)
-        return self._json(found)
+            entry: dict[str, Any] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
+            entries.append({**entry, "finish_reason": stop} if stop else entry)
+        return self._json(entries)
 
     def arguments(self, call: ToolCall) -> str:
         """The arguments of a call: as JSON, or as text if the tool takes text."""

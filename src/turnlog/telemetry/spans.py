@@ -107,10 +107,10 @@ class SessionSpans:
 
     def close(self) -> None:
         """End the open spans, because the session is closed."""
-        now = self._since
+        last_time = self._since
         for key in list(self._calls):
-            self._end_call(key, "aborted", now)
-        self._end_turn("", "", now)
+            self._end_call(key, "aborted", last_time)
+        self._end_turn("", "", last_time)
 
     def _take(self, record: Record, appended: Appended) -> None:
         match record.body:
@@ -138,8 +138,8 @@ class SessionSpans:
 
     def _begin_turn(self, turn_id: str, record: Record) -> None:
         self._end_turn("", "", record.time)
-        now = self._configuration
-        asked = _model(now.provider, self._contents.name(now.model))
+        configuration = self._configuration
+        asked = _model(configuration.provider, self._contents.name(configuration.model))
         attributes = {names.TURN_ID: turn_id, names.RECORD: record.n, **asked}
         if self._agent:
             attributes[names.AGENT_NAME] = self._agent
@@ -151,7 +151,7 @@ class SessionSpans:
         if turn is None:
             return
         try:
-            for key in [key for key, known in self._calls.items() if known.span is not None]:
+            for key in [key for key, open_call in self._calls.items() if open_call.span is not None]:
                 self._end_call(key, "aborted", time)
         finally:
             span = turn[1]
@@ -170,8 +170,8 @@ class SessionSpans:
             self._said.clear()
             return
         for part in message.parts:
-            known = self._calls.get(part.call_id) if isinstance(part, ToolResult) else None
-            if isinstance(part, ToolResult) and known is not None and may_answer(part, known.call):
+            open_call = self._calls.get(part.call_id) if isinstance(part, ToolResult) else None
+            if isinstance(part, ToolResult) and open_call is not None and may_answer(part, open_call.call):
                 self._end_call(part.call_id, part.outcome, record.time, result=part)
         if self._contents.wanted:
             self._said.append(message)
@@ -216,33 +216,33 @@ class SessionSpans:
 
     def _settings(self, provider: str) -> _Attributes:
         """The settings of requests to that provider for which the conventions have a name."""
-        now = self._configuration
-        if now.provider != provider:
+        configuration = self._configuration
+        if configuration.provider != provider:
             return {}
-        inner = (now.settings.get(key) for key in names.NESTED)
-        settings = {**now.settings, **next((found for found in inner if isinstance(found, dict)), {})}
-        found = {
+        inner = (configuration.settings.get(key) for key in names.NESTED)
+        settings = {**configuration.settings, **next((nested for nested in inner if isinstance(nested, dict)), {})}
+        named = {
             word: next((settings[key] for key in keys if _is_number(settings.get(key))), None)
             for word, keys in names.SETTINGS.items()
         }
-        return {word: value for word, value in found.items() if value is not None}
+        return {word: value for word, value in named.items() if value is not None}
 
     # -- tools -----------------------------------------------------------------------------------
 
     def _begin_call(self, started: ToolStarted, record: Record) -> None:
-        known = self._calls.pop(started.call_id, None)
-        if known is not None and known.record != started.call_record:  # an older call with the same id
-            self._calls[started.call_id] = known
+        open_call = self._calls.pop(started.call_id, None)
+        if open_call is not None and open_call.record != started.call_record:  # an older call with the same id
+            self._calls[started.call_id] = open_call
             return
-        if known is None:
-            known = _Call(ToolCall(started.call_id, started.name), started.call_record, record.time)
-        self._calls[started.call_id] = known._replace(span=self._start_tool(known, record.time))
+        if open_call is None:
+            open_call = _Call(ToolCall(started.call_id, started.name), started.call_record, record.time)
+        self._calls[started.call_id] = open_call._replace(span=self._start_tool(open_call, record.time))
 
     def _finish_call(self, finished: ToolFinished, record: Record, appended: Appended) -> None:
         key, outcome, seconds = finished.call_id, finished.outcome, finished.seconds
-        known = self._calls.get(key)
-        if known is not None and known.record == finished.call_record:
-            result = _result_in(appended, known.call)
+        open_call = self._calls.get(key)
+        if open_call is not None and open_call.record == finished.call_record:
+            result = _result_in(appended, open_call.call)
             self._end_call(key, outcome, record.time, finished.reason, result, seconds=seconds)
 
     def _end_call(
@@ -257,14 +257,14 @@ class SessionSpans:
     ) -> None:
         """End the run of a call, if it is still open. If the beginning of the run was not recorded, the span begins
         `seconds` before its end or, without `seconds`, at the time of the call; a call that never ran has no span."""
-        known = self._calls.pop(key, None)
-        if known is None or (known.span is None and (result is None or result.synthetic) and not seconds):
+        open_call = self._calls.pop(key, None)
+        if open_call is None or (open_call.span is None and (result is None or result.synthetic) and not seconds):
             return
-        span = known.span
+        span = open_call.span
         if span is None:
             ended = _nanoseconds(time)
             begun = None if ended is None or not seconds else ended - round(seconds * 1e9)
-            span = self._start_tool(known, known.time, begun)
+            span = self._start_tool(open_call, open_call.time, begun)
         span.set_attribute(names.OUTCOME, outcome)
         if result is not None and not result.synthetic and self._contents.wanted:
             span.set_attribute(names.RESULT, self._contents.result(result))
@@ -316,26 +316,26 @@ class SessionSpans:
     def _fail(self, span: trace.Span, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
         """Mark a span as failed. A reason such as `TimeoutError: ...` names its type of error."""
         text = self._contents.reason(reason)
-        found = _ERROR_NAME.match(text)
-        span.set_attribute(names.ERROR_TYPE, found[1] if found else otherwise)
+        match = _ERROR_NAME.match(text)
+        span.set_attribute(names.ERROR_TYPE, match[1] if match else otherwise)
         span.set_status(Status(StatusCode.ERROR, text or otherwise))
 
 
 def _model(provider: str, model: str) -> _Attributes:
     """Provider and model, if they are known."""
-    found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: model}
-    return {word: value for word, value in found.items() if value}
+    attributes = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: model}
+    return {word: value for word, value in attributes.items() if value}
 
 
 def _usage(usage: Usage) -> _Attributes:
     """The usage, without parts that are zero."""
-    found = {names.INPUT_TOKENS: usage.input, names.OUTPUT_TOKENS: usage.output}
+    attributes = {names.INPUT_TOKENS: usage.input, names.OUTPUT_TOKENS: usage.output}
     parts = {
         names.CACHE_READ: usage.cached,
         names.CACHE_WRITE: usage.cache_write,
         names.REASONING_TOKENS: usage.reasoning,
     }
-    return found | {word: tokens for word, tokens in parts.items() if tokens}
+    return attributes | {word: tokens for word, tokens in parts.items() if tokens}
 
 
 def _result_in(appended: Appended, call: ToolCall) -> ToolResult | None:
