@@ -105,10 +105,10 @@ class RecordBadges:
     record."""
 
     def __init__(self, decisions: Iterable[Record] = (), last: int = 0) -> None:
-        made = list(decisions)
-        self.ended = ended_decisions(made)
-        self._rewinds = Rewinds.of(made)
-        self._effects = Effects.of(active_decisions(made))
+        records = list(decisions)
+        self.ended = ended_decisions(records)
+        self._rewinds = Rewinds.of(records)
+        self._effects = Effects.of(active_decisions(records))
         self._sent = self._effects.shown_ranges(last)
 
     def badges(self, record: Record) -> list[Badge]:
@@ -122,8 +122,8 @@ class RecordBadges:
     def _is_left_out(self, n: int, message: Message) -> bool:
         if message.role == "system":
             return self._effects.hides(n, message)
-        at = bisect_right(self._sent, (n, inf))
-        return not at or n > self._sent[at - 1][1]
+        ranges_before = bisect_right(self._sent, (n, inf))
+        return not ranges_before or n > self._sent[ranges_before - 1][1]
 
 
 def describe(record: Record, standing: RecordBadges | None = None) -> Description:
@@ -184,7 +184,7 @@ def _content(record: Record, standing: RecordBadges | None) -> tuple[str, Words,
         case SummaryRecord(state=state, text=text, reason=reason, summarizer=summarizer):
             return "summary", (f"{state} by {summarizer}",), [*_text(reason), *_text(text)]
         case StreamCheckpoint(message=message, fragments=fragments):
-            size = sum(len(one.value) for one in texts_in(message) if one.kind == "text")
+            size = sum(len(piece.value) for piece in texts_in(message) if piece.kind == "text")
             size += sum(len(part.raw_arguments) for part in (*message.parts, *fragments) if isinstance(part, ToolCall))
             return "checkpoint", (f"{size:,} characters of an answer had arrived",), []
         case Configuration(provider=provider, model=model):

@@ -41,16 +41,16 @@ def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Itera
 
 
 def _record(record: Record) -> str:
-    one = describe(record)
-    headline = _inline("".join(map(str, one.headline)))
-    shown = [block for block in one.blocks if not block.is_detail]
-    if one.is_said:
-        title = f"{one.kind.title()} ({headline})" if headline else one.kind.title()
+    description = describe(record)
+    headline = _inline("".join(map(str, description.headline)))
+    shown = [block for block in description.blocks if not block.is_detail]
+    if description.is_said:
+        title = f"{description.kind.title()} ({headline})" if headline else description.kind.title()
     elif not shown:
-        return f"\n*{one.n}. {one.kind}: {headline}*\n"
+        return f"\n*{description.n}. {description.kind}: {headline}*\n"
     else:
-        title = f"{one.kind.title()}: {headline}"
-    return f"\n## {one.n}. {title}\n{''.join(map(_block, shown))}"
+        title = f"{description.kind.title()}: {headline}"
+    return f"\n## {description.n}. {title}\n{''.join(map(_block, shown))}"
 
 
 def _block(block: ContentBlock) -> str:

@@ -41,13 +41,13 @@ class RecordWriter:
 
     def record(self, record: Record) -> Iterator[Markup]:
         """A record, in chunks of markup."""
-        one = describe(record, self._standing)
-        if not one.is_said and not one.blocks:
-            yield _line(one)
+        description = describe(record, self._standing)
+        if not description.is_said and not description.blocks:
+            yield _line(description)
             return
-        yield _head(one)
-        yield from self._parts.blocks(one.blocks, one.n)
-        if not one.blocks:
+        yield _head(description)
+        yield from self._parts.blocks(description.blocks, description.n)
+        if not description.blocks:
             yield tag("p", text("(empty)"), class_="small")
         yield end("article")
 
@@ -110,21 +110,21 @@ def changed_files(store: Store, records: Iterable[Record], root: str) -> Iterato
 
 def _change(change: NetChange, store: Store) -> Iterator[Markup]:
     name = f"{change.old_path} → {change.path}" if change.old_path else change.path
-    said = [tag("b", text(change.action.capitalize())), text(" "), tag("code", text(name, one_line=True)), text(" ")]
+    heading = [tag("b", text(change.action.capitalize())), text(" "), tag("code", text(name, one_line=True)), text(" ")]
     try:
         diff = file_diff(change, store.get_blob)
         why = "its change was not recorded"
     except BlobMissing as error:
         diff, why = None, str(error)
     if diff is None:
-        yield tag("p", *said, tag("span", text(why), class_="badge warn"))
+        yield tag("p", *heading, tag("span", text(why), class_="badge warn"))
     elif diff.is_binary:
         before, after = diff.contents or (b"", b"")
-        yield tag("p", *said, text(f"binary, {len(before):,} to {len(after):,} bytes"))
+        yield tag("p", *heading, text(f"binary, {len(before):,} to {len(after):,} bytes"))
     else:
         figures = [tag("ins", text(f"+{diff.additions:,}")), text(" "), tag("del", text(f"-{diff.deletions:,}"))]
         yield start("details")
-        yield tag("summary", *said, *figures)
+        yield tag("summary", *heading, *figures)
         yield start("pre", class_="diff", dir="auto")
         yield Markup("\n")
         yield from _lines(diff)
@@ -201,14 +201,14 @@ def _outcome(turn: TurnInfo) -> list[Markup]:
     """The outcome of a turn: status, reason, duration, cost."""
     good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
     status = turn.status.replace("_", " ")
-    said = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
+    pieces = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
     if turn.rewound:
-        said += [text(" taken back by "), link(turn.rewound)]
+        pieces += [text(" taken back by "), link(turn.rewound)]
     if turn.seconds is not None:
-        said.append(text(f" {turn.seconds:,.1f} s"))
+        pieces.append(text(f" {turn.seconds:,.1f} s"))
     if turn.bills:
-        said.append(text(f" · {in_short(turn.bills)}", one_line=True))
-    return said
+        pieces.append(text(f" · {in_short(turn.bills)}", one_line=True))
+    return pieces
 
 
 def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Markup]:
@@ -216,13 +216,13 @@ def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Mar
     summary = (
         f"{info.records:,} records, {info.messages:,} messages, {len(turns):,} turns, {info.created} to {info.updated}"
     )
-    said = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {summary}", one_line=True))]
+    lines = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {summary}", one_line=True))]
     if info.parent:
         shared = f", whose first {info.parent_records:,} records it shares" if info.parent_records else ""
-        said.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
+        lines.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
     if bills := store.usage(info.id):
-        said.append(tag("p", text(in_short(bills), one_line=True)))
-    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *said, class_="top")
+        lines.append(tag("p", text(in_short(bills), one_line=True)))
+    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
     if len(turns) < 2:
         return
     yield start("nav")

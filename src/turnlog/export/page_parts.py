@@ -97,8 +97,8 @@ class PartWriter:
                 written = json.dumps(block.value, ensure_ascii=False, indent=2)
                 yield folded(sized(block.name or block.label.capitalize() or "Data", written), written, class_="data")
             case _ if block.kind == "reasoning":
-                said = sized("Reasoning", block.text) if block.text else text("Reasoning, hidden by its provider")
-                yield folded(said, block.text, class_="reasoning") if block.text else tag("p", said, class_="small")
+                title = sized("Reasoning", block.text) if block.text else text("Reasoning, hidden by its provider")
+                yield folded(title, block.text, class_="reasoning") if block.text else tag("p", title, class_="small")
             case _ if block.kind == "fact":
                 yield tag("p", *linked(block.words))
             case _ if block.kind == "group":
@@ -160,26 +160,26 @@ class PartWriter:
 
 
 def _call(part: ToolCall, info: CallInfo | None) -> Markup:
-    said: list[Markup] = [text("Calls "), tag("b", text(part.name, one_line=True)), text(" ")]
+    head: list[Markup] = [text("Calls "), tag("b", text(part.name, one_line=True)), text(" ")]
     if part.kind != "function":
-        said.append(tag("span", text(part.kind, one_line=True), class_="badge"))
-    said.append(tag("code", text(part.id, one_line=True)))
+        head.append(tag("span", text(part.kind, one_line=True), class_="badge"))
+    head.append(tag("code", text(part.id, one_line=True)))
     if info is not None:
-        said += _call_state(info)
-    return tag("div", tag("p", *said, class_="head"), *_arguments(part), class_="call")
+        head += _call_state(info)
+    return tag("div", tag("p", *head, class_="head"), *_arguments(part), class_="call")
 
 
 def _call_state(info: CallInfo) -> list[Markup]:
-    said = [text(" ")]
+    pieces = [text(" ")]
     if info.outcome is not None:
-        said.append(_outcome(info.outcome))
+        pieces.append(_outcome(info.outcome))
     if info.seconds:
-        said.append(text(f" after {info.seconds:,.1f} s"))
+        pieces.append(text(f" after {info.seconds:,.1f} s"))
     if info.result:
-        said += [text(" "), link(info.result, "to its result")]
+        pieces += [text(" "), link(info.result, "to its result")]
     else:
-        said.append(tag("span", text(info.standing), class_="badge warn"))
-    return said
+        pieces.append(tag("span", text(info.standing), class_="badge warn"))
+    return pieces
 
 
 def _arguments(part: ToolCall) -> list[Markup]:

@@ -43,8 +43,8 @@ class Pictures:
     def __init__(self, log: SessionLog, media: Iterable[Media], problems: list[Problem]) -> None:
         self._log = log
         self._problems = problems
-        self._media = {one.sha256: one for one in media if one.sha256}
-        self._share = _share([one.size for one in self._media.values()])
+        self._media = {image.sha256: image for image in media if image.sha256}
+        self._share = _share([image.size for image in self._media.values()])
         self._sizes: dict[str, tuple[int, int]] = {}
         self._why: dict[str, str] = {}
         self._names = {sha256: f"picture-{n}" for n, sha256 in enumerate(self._media, 1)}
@@ -104,7 +104,7 @@ class Pictures:
     @property
     def note(self) -> Markup:
         """A line that says that pictures were made smaller, if any may have been."""
-        small = any(one.size > self._share for one in self._media.values())
+        small = any(image.size > self._share for image in self._media.values())
         return tag("p", text("Large images are shown smaller than they are."), class_="hint") if small else Markup("")
 
 
@@ -121,15 +121,15 @@ def _shrunk(data: bytes, most: int) -> bytes:
     """The image as a JPEG of at most so many bytes."""
     image = opened(data, _USE)
     image = image.convert("RGB")
-    made = encoded(image, "JPEG", 75)
+    jpeg = encoded(image, "JPEG", 75)
     for _ in range(_TRIES):
-        if len(made) <= most:
+        if len(jpeg) <= most:
             break
-        scale = sqrt(most / len(made)) * 0.95
+        scale = sqrt(most / len(jpeg)) * 0.95
         sides = max(_LEAST_SIDE, int(image.width * scale)), max(_LEAST_SIDE, int(image.height * scale))
         image = image.resize(sides)
-        made = encoded(image, "JPEG", 75)
-    return made
+        jpeg = encoded(image, "JPEG", 75)
+    return jpeg
 
 
 _LONG = 1_500
@@ -143,9 +143,9 @@ def as_trajectory(
     model sees that is sent only so many of the newest images; without it, what decisions on record left. Raises
     SessionNotFound, CorruptRecord."""
     log = log.on_disk
-    found = walk(log.records(), max_history_images)
-    media = [one for one in (found.thumbnail, *(step.image for step in found.steps)) if one is not None]
-    return (piece.encode("utf-8") for piece in _page(log, found, Pictures(log, media, problems)))
+    walked = walk(log.records(), max_history_images)
+    media = [image for image in (walked.thumbnail, *(step.image for step in walked.steps)) if image is not None]
+    return (piece.encode("utf-8") for piece in _page(log, walked, Pictures(log, media, problems)))
 
 
 def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
@@ -186,21 +186,21 @@ def _top(log: SessionLog, found: Walk, title: str, pictures: Pictures) -> Markup
     where = [text("Session "), tag("code", text(log.id, one_line=True))]
     if found.wsi_path:
         where += [text(" · "), tag("code", text(found.wsi_path, one_line=True))]
-    said = [tag("p", *where), tag("p", text(" · ".join(facts)))]
+    lines = [tag("p", *where), tag("p", text(" · ".join(facts)))]
     if bills := _summed([*(bill for step in found.steps for bill in step.bills), *found.bills]):
-        said.append(tag("p", text(in_short(bills), one_line=True)))
+        lines.append(tag("p", text(in_short(bills), one_line=True)))
     if found.question.strip() != title:
-        said.append(_foldable("Question", found.question, 0))
+        lines.append(_foldable("Question", found.question, 0))
     if found.system:
-        said.append(_foldable("System text", found.system, 0))
-    return tag("header", tag("h1", text(title, one_line=True), dir="auto"), *said, pictures.note, class_="top")
+        lines.append(_foldable("System text", found.system, 0))
+    return tag("header", tag("h1", text(title, one_line=True), dir="auto"), *lines, pictures.note, class_="top")
 
 
 def _summed(bills: Iterable[tuple[str, Usage]]) -> Bills:
-    found: dict[str, Usage] = {}
+    sums: dict[str, Usage] = {}
     for model, usage in bills:
-        found[model] = found.get(model, Usage()) + usage
-    return found
+        sums[model] = sums.get(model, Usage()) + usage
+    return sums
 
 
 def _controls(steps: int) -> Iterator[Markup]:
@@ -292,13 +292,13 @@ def _seen(step: Step) -> str:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Numbers in short: 1-3, 7."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
         else:
-            found.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in found)
+            ranges.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in ranges)
 
 
 def _foldable(name: str, words: str, longest: int) -> Markup:
@@ -336,10 +336,10 @@ def _screen(media: Media | None, gestures: Sequence[Gesture], pictures: Pictures
             points = " ".join(f"{x:g},{y:g}" for x, y in places)
             marks += [tag("polyline", points=points, class_="halo"), tag("polyline", points=points, class_="way")]
         for x, y in places:
-            at = {"cx": f"{x:g}", "cy": f"{y:g}", "r": f"{radius:g}"}
-            marks += [tag("circle", class_="halo", **at), tag("circle", class_="spot", **at)]
-    said = " · ".join(map(str, gestures))
-    return _figure(media, "Before" + (f": {said}" if said else ""), pictures, marks)
+            circle = {"cx": f"{x:g}", "cy": f"{y:g}", "r": f"{radius:g}"}
+            marks += [tag("circle", class_="halo", **circle), tag("circle", class_="spot", **circle)]
+    described = " · ".join(map(str, gestures))
+    return _figure(media, "Before" + (f": {described}" if described else ""), pictures, marks)
 
 
 def map_size(found: Walk, thumbnail: tuple[int, int] | None) -> tuple[int, int]:
@@ -349,7 +349,7 @@ def map_size(found: Walk, thumbnail: tuple[int, int] | None) -> tuple[int, int]:
     regions = [step.region for step in found.steps if step.region is not None]
     if thumbnail is not None:
         return thumbnail
-    return max(one.x + one.width for one in regions), max(one.y + one.height for one in regions)
+    return max(region.x + region.width for region in regions), max(region.y + region.height for region in regions)
 
 
 def _map(found: Walk, pictures: Pictures) -> Markup:
@@ -363,16 +363,16 @@ def _map(found: Walk, pictures: Pictures) -> Markup:
     for number, region in placed:
         box = {"x": str(region.x), "y": str(region.y), "width": str(region.width), "height": str(region.height)}
         inside.append(tag("rect", class_="region mark", data_step=str(number), **box))
-    for (_, one), (number, other) in pairwise(placed):
-        ends = {"x1": _middle(one.x, one.width), "y1": _middle(one.y, one.height)}
-        ends |= {"x2": _middle(other.x, other.width), "y2": _middle(other.y, other.height)}
+    for (_, region), (number, next_region) in pairwise(placed):
+        ends = {"x1": _middle(region.x, region.width), "y1": _middle(region.y, region.height)}
+        ends |= {"x2": _middle(next_region.x, next_region.width), "y2": _middle(next_region.y, next_region.height)}
         lines = tag("line", class_="under", **ends), tag("line", class_="path", **ends)
         inside.append(tag("g", *lines, class_="mark", data_step=str(number)))
     for number, region in placed:
         x, y = max(region.x, 2 * unit), max(region.y, 2 * unit)
         disc = tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{2 * unit:g}", class_="disc")
-        at = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{2.6 * unit:g}"}
-        name = tag("text", text(str(number)), class_="number", **at)
+        label_place = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{2.6 * unit:g}"}
+        name = tag("text", text(str(number)), class_="number", **label_place)
         inside.append(tag("g", disc, name, class_="mark", data_step=str(number)))
     drawing = _drawing(width, height, inside, f"The path of {len(placed)} regions over the thumbnail")
     return tag("figure", drawing, _caption("The regions in the order of the steps"), class_="map")

@@ -36,9 +36,9 @@ def as_trajectory_picture(log: SessionLog, problems: list[Problem]) -> Iterator[
     session has neither a region nor an image."""
     pillow(_USE)
     log = log.on_disk
-    found = walk(log.records())
-    regions = [(step.number, step.region) for step in found.steps if step.region is not None]
-    image = _path(found, regions, log, problems) if regions else _sheet(found, log, problems)
+    walked = walk(log.records())
+    regions = [(step.number, step.region) for step in walked.steps if step.region is not None]
+    image = _path(walked, regions, log, problems) if regions else _sheet(walked, log, problems)
     return iter([encoded(image, "PNG", 0)])
 
 
@@ -70,9 +70,9 @@ def _path(found: Walk, regions: Sequence[tuple[int, Region]], log: SessionLog, p
         image = thumbnail.resize(size)
     draw = _pen(image)
     boxes = [(number, _box(region, scale, size)) for number, region in regions]
-    for (_, one), (_, other) in pairwise(boxes):
-        draw.line([_middle(one), _middle(other)], fill=_WHITE, width=6)
-        draw.line([_middle(one), _middle(other)], fill=_BLUE, width=3)
+    for (_, box), (_, next_box) in pairwise(boxes):
+        draw.line([_middle(box), _middle(next_box)], fill=_WHITE, width=6)
+        draw.line([_middle(box), _middle(next_box)], fill=_BLUE, width=3)
     for number, box in boxes:
         color = _RED if number == boxes[-1][0] else _AMBER
         draw.rectangle(box, outline=_WHITE, width=6)

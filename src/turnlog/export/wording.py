@@ -24,8 +24,8 @@ def dollars(found: Cost) -> str:
 
 def longer(model: str) -> str:
     """Why the cost of a model's long prompts is a minimum."""
-    known = find_model(model)
-    return f"{model} costs more in prompts of over {known.facts.prices.up_to:,} tokens" if known else ""
+    match = find_model(model)
+    return f"{model} costs more in prompts of over {match.facts.prices.up_to:,} tokens" if match else ""
 
 
 def tokens_of(usage: Usage) -> str:
@@ -41,12 +41,12 @@ def at_least(usage: Usage, tokens: int) -> str:
 
 def in_short(bills: Bills) -> str:
     """A bill on one line."""
-    found = total_cost(bills)
-    doubts = [f"no full price for {name or 'a model without a name'}" for name in found.unpriced]
-    doubts += [longer(name) for name in found.longer]
-    doubts += [f"more was billed for {name or 'a model without a name'} than is on record" for name in found.incomplete]
-    for name in found.assumed:
+    total = total_cost(bills)
+    doubts = [f"no full price for {name or 'a model without a name'}" for name in total.unpriced]
+    doubts += [longer(name) for name in total.longer]
+    doubts += [f"more was billed for {name or 'a model without a name'} than is on record" for name in total.incomplete]
+    for name in total.assumed:
         like = find_model(name)
         doubts.append(f"{name} priced as {like.taken_for if like else name}")
-    price = dollars(found) if is_priced(found) else "price unknown"
+    price = dollars(total) if is_priced(total) else "price unknown"
     return f"{tokens_of(total_usage(bills))}, {price}" + (f" ({'; '.join(doubts)})" if doubts else "")
