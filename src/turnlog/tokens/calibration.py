@@ -102,21 +102,21 @@ class Calibration(Struct, frozen=True):
         """The expected bill of a request of `counted` tokens (messages, tools and framing). `clears`: the provider
         leaves out a part of it by itself, as much as of the last one."""
         tokens = counted.tokens
-        known = self.learned.get((provider, counted.counter))
-        if known is None:
+        learned = self.learned.get((provider, counted.counter))
+        if learned is None:
             share = 0.05 if counted.certainty == "exact" else 0.3
             return Prediction(tokens, counted.certainty, ceil(tokens * share))
-        expected = known.expected(tokens)
-        expected = max(0, expected - self._left_out(known, tokens)) if clears else expected
-        new = tokens if tokens < known.counted * _VOID else abs(tokens - known.counted)
+        expected = learned.expected(tokens)
+        expected = max(0, expected - self._left_out(learned, tokens)) if clears else expected
+        new = tokens if tokens < learned.counted * _VOID else abs(tokens - learned.counted)
         share = 0.05 if counted.certainty == "exact" else 0.15
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
 
     def cleared(self, provider: str, counted: Count) -> int:
         """The tokens, by the same counter, that the provider is expected to leave out of a request of `counted` tokens:
         as many as of the last one."""
-        known = self.learned.get((provider, counted.counter))
-        return 0 if known is None else int(self._left_out(known, counted.tokens) / known.ratio)
+        learned = self.learned.get((provider, counted.counter))
+        return 0 if learned is None else int(self._left_out(learned, counted.tokens) / learned.ratio)
 
     @staticmethod
     def _left_out(known: _Learned, tokens: int) -> int:
@@ -125,12 +125,12 @@ class Calibration(Struct, frozen=True):
     def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
         """Tokens that may be billed per counted token, margin included. The margin is at first that of `certainty`, and
         shrinks as more is billed."""
-        known = self.learned.get((provider, counter))
-        if known is None or not known.samples:
+        learned = self.learned.get((provider, counter))
+        if learned is None or not learned.samples:
             return MARGINS[certainty]
-        unlearned = _PRIOR / (_PRIOR + sum(counted for _, counted in known.samples))
+        unlearned = _PRIOR / (_PRIOR + sum(counted for _, counted in learned.samples))
         learned_margin = MARGINS["exact" if certainty == "exact" else "calibrated"]
-        return max(1.0, known.ratio) * (learned_margin + (MARGINS[certainty] - learned_margin) * unlearned)
+        return max(1.0, learned.ratio) * (learned_margin + (MARGINS[certainty] - learned_margin) * unlearned)
 
     def observe(self, record: UsageRecord) -> Calibration:
         """The calibration after one more bill. Records without a count of the request or without input are ignored."""
@@ -144,10 +144,10 @@ class Calibration(Struct, frozen=True):
 
     def drift(self, provider: str, counter: str) -> Drift | None:
         """A warning if the last predictions were off, else None."""
-        known = self.learned.get((provider, counter))
-        if known is None or known.strikes < _STRIKES:
+        learned = self.learned.get((provider, counter))
+        if learned is None or learned.strikes < _STRIKES:
             return None
-        return Drift(provider, counter, known.model, known.off)
+        return Drift(provider, counter, learned.model, learned.off)
 
 
 def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool) -> _Learned:

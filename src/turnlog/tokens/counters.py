@@ -53,11 +53,11 @@ def checked_counter(counter: Any, wanted: str) -> Counter:
         raise InputError(f"{wanted}; {counter!r} {lacks}")
     if not isinstance(counter.id, str) or not counter.id:
         raise InputError(f"counter: its id is {counter.id!r}; it must be a non-empty string, the name and version")
-    found = _Checked(counter)
-    found.messages((WORD,))
-    found.frame(system=True, tools=False)
-    found.text("a word")
-    return found
+    checked = _Checked(counter)
+    checked.messages((WORD,))
+    checked.frame(system=True, tools=False)
+    checked.text("a word")
+    return checked
 
 
 class _Checked:

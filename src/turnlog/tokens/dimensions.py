@@ -43,22 +43,22 @@ def _sides(data: bytes, at: int, layout: str) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    at = 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
+    offset = 2
+    while offset + 4 <= len(data):
+        if data[offset] != 0xFF:
             return None
-        marker = data[at + 1]
+        marker = data[offset + 1]
         if marker == 0xFF:  # a fill byte
-            at += 1
+            offset += 1
         elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # a marker without data
-            at += 2
+            offset += 2
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a start of frame
-            sides = _sides(data, at + 5, ">HH")
+            sides = _sides(data, offset + 5, ">HH")
             return sides and (sides[1], sides[0])
         elif marker in (0xD9, 0xDA):  # the end or the pixels, without a start of frame before them
             return None
         else:
-            at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4], "big"))
+            offset += 2 + max(2, int.from_bytes(data[offset + 2 : offset + 4], "big"))
     return None
 
 
@@ -77,6 +77,6 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 def pages(data: bytes) -> int:
     """The number of pages of a PDF, at least 1. Pages in compressed objects are not counted."""
-    found = data.count(b"/Type /Page") + data.count(b"/Type/Page")
+    marks = data.count(b"/Type /Page") + data.count(b"/Type/Page")
     groups = data.count(b"/Type /Pages") + data.count(b"/Type/Pages")
-    return max(1, found - groups)
+    return max(1, marks - groups)

@@ -200,8 +200,8 @@ _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
 
 def claude_family(model: str) -> FactoredFamily:
     """The family of a Claude model: the vocabulary changed with 4.7, the frame with 4.8."""
-    found = _VERSION.search(model)
-    version = (int(found[1]), int(found[2] or 0)) if found else (9, 0)
+    match = _VERSION.search(model)
+    version = (int(match[1]), int(match[2] or 0)) if match else (9, 0)
     family = _CLAUDE_48 if version >= (4, 8) else _CLAUDE_47 if version == (4, 7) else _CLAUDE_3
     hidden = next((prompt for pattern, prompt in _HIDDEN if re.search(pattern, model)), None)
     return family if hidden is None else replace(family, name=f"{family.name}-{hidden['auto']}", hidden=hidden)

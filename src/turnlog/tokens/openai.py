@@ -109,13 +109,13 @@ class _Declaration:
         required = required if isinstance(required, list) else []
         lines: list[str] = []
         for name, value in mapping(schema.get("properties")).items():
-            own = mapping(value)
-            whole = self._references.resolved(own)
-            title, text = (own.get(key) or whole.get(key) for key in ("title", "description"))
+            as_written = mapping(value)
+            whole = self._references.resolved(as_written)
+            title, text = (as_written.get(key) or whole.get(key) for key in ("title", "description"))
             if isinstance(title, str) and title:
                 lines += [f"// {title}", *(["//"] if text else [])]
             lines += _comment(text)
-            default = own.get("default")
+            default = as_written.get("default")
             note = "" if default is None else f" // default: {json.dumps(default)}"
             lines.append(f"{name}{'' if name in required else '?'}: {self._type(whole, depth)},{note}")
         return "\n".join(lines)
@@ -135,7 +135,7 @@ class _Declaration:
             return json.dumps(schema["const"], ensure_ascii=False)
         kind = schema.get("type")
         if isinstance(kind, list):
-            return " | ".join(self._type({**schema, "type": one}, depth + 1) for one in kind)
+            return " | ".join(self._type({**schema, "type": type_name}, depth + 1) for type_name in kind)
         if kind == "array":
             return (self._type(mapping(schema["items"]), depth + 1) if "items" in schema else "any") + "[]"
         if kind == "object" or "properties" in schema:
@@ -299,7 +299,7 @@ def _goes_on(message: Message) -> int:
     kinds = [part for part in message.parts if isinstance(part, (Text, *others))]
     while kinds and isinstance(kinds[0], Reasoning):
         kinds.pop(0)
-    return sum(isinstance(before, others) and isinstance(now, Text) for before, now in pairwise(kinds))
+    return sum(isinstance(before, others) and isinstance(after, Text) for before, after in pairwise(kinds))
 
 
 def _arguments(call: ToolCall) -> Any:

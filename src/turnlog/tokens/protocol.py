@@ -41,8 +41,8 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def tokens(self) -> int:
         """The sum of all kinds."""
-        said = self.system + self.user + self.assistant
-        return said + self.tools + self.tool_results + self.images + self.framing
+        in_messages = self.system + self.user + self.assistant
+        return in_messages + self.tools + self.tool_results + self.images + self.framing
 
     @property
     def parts(self) -> dict[str, int]:

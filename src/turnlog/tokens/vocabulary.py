@@ -92,7 +92,7 @@ def estimated(text: str, count: Callable[[str], int]) -> int:
     """The tokens of a text of more than `SAMPLED` characters, from samples at equal distances in it."""
     last = len(text) - _SAMPLE
     begins = [last * i // (_SAMPLES - 1) for i in range(_SAMPLES)]
-    return round(sum(count(text[at : at + _SAMPLE]) for at in begins) * len(text) / (_SAMPLES * _SAMPLE))
+    return round(sum(count(text[begin : begin + _SAMPLE]) for begin in begins) * len(text) / (_SAMPLES * _SAMPLE))
 
 
 def count_pieces(vocabulary: str, text: str) -> int:
