@@ -123,8 +123,8 @@ _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.
 
 def model_facts(model: str) -> ModelFacts | None:
     """The facts about a model, as `find_model` finds them; None if nothing is known. Raises InputError."""
-    found = find_model(model)
-    return found.facts if found else None
+    match = find_model(model)
+    return match.facts if match else None
 
 
 def model_abilities(model: str) -> Abilities:
@@ -152,10 +152,10 @@ def find_model(model: str) -> Found | None:
 
 def model_origins(model: str) -> list[Origin]:
     """All known facts about a model, each with its source. Raises InputError."""
-    found = find_model(model)
-    facts = found.facts if found else _facts(model, {})
+    match = find_model(model)
+    facts = match.facts if match else _facts(model, {})
     sources: dict[str, str] = {}
-    for entry, source in (*family_entries(model), *_table_entries(model, found)):
+    for entry, source in (*family_entries(model), *_table_entries(model, match)):
         for key, value in entry.items():
             names = [f"{key}.{name}" for name in value] if key in _NESTED else [key]
             sources |= dict.fromkeys(names, source)
@@ -206,8 +206,8 @@ def _find(model: str, named: str) -> Found | None:
 
 @lru_cache(maxsize=1024)
 def _abilities(model: str, named: str) -> Abilities:
-    found = _find(model, named)
-    return found.facts.abilities if found else _facts(model, {}).abilities
+    match = _find(model, named)
+    return match.facts.abilities if match else _facts(model, {}).abilities
 
 
 def _facts(model: str, entry: dict[str, Any]) -> ModelFacts:
@@ -245,7 +245,12 @@ def _older(name: str, table: dict[str, dict[str, Any]]) -> str:
     family, version = _versioned(name)
     if not version:
         return ""
-    alike = ((known, key) for key in table for kind, known in [_versioned(key)] if kind == family and known <= version)
+    alike = (
+        (candidate, key)
+        for key in table
+        for kind, candidate in [_versioned(key)]
+        if kind == family and candidate <= version
+    )
     # Of equal versions, the shortest name wins: `-preview-tts` and other special previews come after the model itself.
     return max(alike, key=lambda each: (each[0], -len(each[1])), default=((), ""))[1]
 
@@ -254,8 +259,8 @@ def _older(name: str, table: dict[str, dict[str, Any]]) -> str:
 def _versioned(name: str) -> tuple[str, tuple[int, ...]]:
     """A name with `#` in place of its version and without its date, and the version: `claude-opus-#` and (5, 5)."""
     short = _undated(name)
-    found = _VERSION.search(short)
-    numbers = tuple(map(int, re.split(r"[-.]", found[0]))) if found else ()
+    match = _VERSION.search(short)
+    numbers = tuple(map(int, re.split(r"[-.]", match[0]))) if match else ()
     return _VERSION.sub("#", short, count=1), numbers
 
 
@@ -299,14 +304,16 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
         return
     shipped = _shipped()
     path = own_file()
-    own = _own(path, path.read_bytes()) if is_there(path) else {}
-    name = next(name for name in _spellings(found.taken_for or model) if name in own or name in shipped["models"])
+    own_models = _own(path, path.read_bytes()) if is_there(path) else {}
+    name = next(
+        name for name in _spellings(found.taken_for or model) if name in own_models or name in shipped["models"]
+    )
     below = name if name in shipped["models"] else _closest(name, shipped["models"])
     if below:
         other = f", of {below}" if below not in _spellings(model) else ""
         yield shipped["models"][below], f"table of models ({shipped['source']}){other}"
-    if name in own:
-        yield own[name], str(path)
+    if name in own_models:
+        yield own_models[name], str(path)
 
 
 def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:

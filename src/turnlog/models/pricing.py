@@ -70,10 +70,10 @@ def cost(usage: Usage, model: str) -> Cost:
         raise InputError(
             f"usage must be `answer.usage` or `session.usage`, a turnlog.Usage, not {type(usage).__name__}"
         )
-    found = find_model(model)
-    prices = found.facts.prices if found else Prices()
+    match = find_model(model)
+    prices = match.facts.prices if match else Prices()
     # Tokens written to an automatic cache cost what input costs, unless the table has a price for writing.
-    plain = prices.input if found and found.facts.cache.mode == "automatic" else None
+    plain = prices.input if match and match.facts.cache.mode == "automatic" else None
     cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
     long = min(max(usage.cache_write_1h, 0), written)
     parts = {
@@ -85,12 +85,12 @@ def cost(usage: Usage, model: str) -> Cost:
         ),
         "output": _price(usage.output, prices.output),
     }
-    known = [part for part in parts.values() if part is not None]
+    priced = [part for part in parts.values() if part is not None]
     return Cost(
         **parts,
-        at_least=sum(known, _ZERO),
-        unpriced=(model,) if len(known) < len(parts) else (),
-        assumed=(model,) if found and found.taken_for and any(known) else (),
+        at_least=sum(priced, _ZERO),
+        unpriced=(model,) if len(priced) < len(parts) else (),
+        assumed=(model,) if match and match.taken_for and any(priced) else (),
         longer=(model,) if prices.up_to is not None and usage.input > prices.up_to else (),
         incomplete=(model,) if usage.incomplete else (),
     )

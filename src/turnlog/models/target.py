@@ -145,27 +145,27 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
         raise InputError(f"target(): the model is empty; give a model such as {DEFAULT_MODELS[provider]!r}")
     check_settings(settings)
     text_given("base_url", base_url)
-    found = find_model(model)
+    match = find_model(model)
     input_limit, output_limit, media = _COMMON[provider]
-    if found is not None:
-        facts = found.facts
+    if match is not None:
+        facts = match.facts
         input_limit, output_limit = facts.input or input_limit, facts.output or output_limit
         media = media if facts.media is None else frozenset(facts.media)
-    made = Target(
+    built = Target(
         provider=provider,
         model=model,
         input_limit=input_limit,
         output_limit=output_limit,
         input_media=media,
-        known=found is not None,
-        taken_for=found.taken_for if found else "",
+        known=match is not None,
+        taken_for=match.taken_for if match else "",
         settings=dict(settings),
         base_url=base_url,
-        compatible=bool(base_url) or found is None or found.newer or found.facts.provider != _MAKERS[provider],
+        compatible=bool(base_url) or match is None or match.newer or match.facts.provider != _MAKERS[provider],
     )
-    if made.taken_for or not made.known:
-        _warn(made)
-    return made
+    if built.taken_for or not built.known:
+        _warn(built)
+    return built
 
 
 _warned: set[str] = set()
