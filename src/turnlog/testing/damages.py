@@ -44,8 +44,8 @@ class _Damager:
             return False
         if name not in _DAMAGED:
             return bool(getattr(self, name)())
-        at = self.pick(_DAMAGED[name])
-        return at is not None and bool(getattr(self, name)(at))
+        position = self.pick(_DAMAGED[name])
+        return position is not None and bool(getattr(self, name)(position))
 
     def where(self, kind: type) -> list[tuple[int, int]]:
         return [
@@ -56,8 +56,8 @@ class _Damager:
         ]
 
     def pick(self, kind: type) -> tuple[int, int] | None:
-        found = self.where(kind)
-        return self.random.choice(found) if found else None
+        positions = self.where(kind)
+        return self.random.choice(positions) if positions else None
 
     def put(self, at: tuple[int, int], *parts: Part) -> None:
         """Replace one part with `parts`; a message that loses all its parts is removed."""
@@ -69,10 +69,10 @@ class _Damager:
             del self.messages[at[0]]
 
     def change(self, kind: type, /, **changes: object) -> bool:
-        at = self.pick(kind)
-        if at is None:
+        position = self.pick(kind)
+        if position is None:
             return False
-        self.put(at, msgspec.structs.replace(self.messages[at[0]].parts[at[1]], **changes))
+        self.put(position, msgspec.structs.replace(self.messages[position[0]].parts[position[1]], **changes))
         return True
 
     def insert(self, message: Message) -> bool:
@@ -166,12 +166,12 @@ class _Damager:
 
     def surrogates(self) -> bool:
         word = self.writer.unique("sur\ud800rogate \x00")
-        at = self.pick(ToolResult)
-        if at is None:
+        position = self.pick(ToolResult)
+        if position is None:
             return self.insert(Message("user", (Text(word),)))
-        result = self.messages[at[0]].parts[at[1]]
+        result = self.messages[position[0]].parts[position[1]]
         assert isinstance(result, ToolResult)
-        self.put(at, msgspec.structs.replace(result, parts=(*result.parts, Text(word))))
+        self.put(position, msgspec.structs.replace(result, parts=(*result.parts, Text(word))))
         return True
 
     def bad_arguments(self) -> bool:

@@ -123,9 +123,9 @@ class _Writer:
             return self._data()
         lines = data.splitlines(keepends=True)
         for _ in range(self.random.randrange(1, 4)):
-            at = self.random.randrange(len(lines) + 1)
+            index = self.random.randrange(len(lines) + 1)
             new = [self._line() + self.random.choice((b"\n", b"\n", b"\r\n")) for _ in range(self.random.randrange(3))]
-            lines[at : at + self.random.randrange(3)] = new
+            lines[index : index + self.random.randrange(3)] = new
         edited = b"".join(lines)
         return edited.removesuffix(b"\n") if self.random.random() < 0.2 else edited
 
@@ -142,8 +142,8 @@ class _Writer:
         if was and now and self.patches and b"\0" not in was.data + now.data and self.random.random() < 0.8:
             hunks = b"".join(write_hunks(make_hunks(was.data, now.data, context=self.random.choice((1, 3)))))
             facts["patch"] = self._blob(hunks) if hunks else ""
-        kept = action == "renamed" and was is not None and now is not None and was.data == now.data
-        if not facts.get("patch") and not (kept and self.random.random() < 0.5):
+        only_moved = action == "renamed" and was is not None and now is not None and was.data == now.data
+        if not facts.get("patch") and not (only_moved and self.random.random() < 0.5):
             facts["before"] = self._blob(was.data) if was else ""
             facts["after"] = self._blob(now.data) if now else ""
         self.changes.append(FileChange(path, action, **facts))  # type: ignore[arg-type]
@@ -194,8 +194,8 @@ def git_judges(before: Mapping[str, File], after: Mapping[str, File], patch: byt
         ):
             if error := _git_apply(root, options, patch):
                 return f"git apply, {step}: {error}"
-            if (found := dict(_files(root))) != dict(wanted):
-                wrong = sorted(path for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path))
+            if (files := dict(_files(root))) != dict(wanted):
+                wrong = sorted(path for path in files.keys() | wanted.keys() if files.get(path) != wanted.get(path))
                 return f"git apply, {step}: other files than there should be: {wrong}"
     return ""
 

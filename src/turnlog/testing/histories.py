@@ -131,9 +131,9 @@ class HistoryWriter:
     def step(self) -> list[Message]:
         """Calls and their results."""
         calls = [self.call() for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
-        said: tuple[Part, ...] = (Text(self.unique("says")),) if self.random.random() < 0.4 else ()
+        words: tuple[Part, ...] = (Text(self.unique("says")),) if self.random.random() < 0.4 else ()
         results = [self.result(call) for call in calls]
-        assistant = Message("assistant", (*self.reasoning(), *said, *calls))
+        assistant = Message("assistant", (*self.reasoning(), *words, *calls))
         if self.random.random() < 0.5:
             return [assistant, Message("user", tuple(results))]
         return [assistant, *(Message("user", (result,)) for result in results)]

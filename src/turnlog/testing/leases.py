@@ -30,17 +30,17 @@ def check_leases(store: Store) -> None:
     raises(StoreError, "the check of a lease that is closed", first.check)
     second.close()
 
-    one = store.lease("a", shared=True)
-    assert one.alone, "who shares a session that nobody has is not alone"
+    third = store.lease("a", shared=True)
+    assert third.alone, "who shares a session that nobody has is not alone"
     raises(SessionBusy, "a lease before who came first lets others in", _take, store, True)
-    one.share()
-    two = store.lease("a", shared=True)
-    assert not one.alone and not two.alone, "of two who share a session, one is alone"
-    two.share()
+    third.share()
+    fourth = store.lease("a", shared=True)
+    assert not third.alone and not fourth.alone, "of two who share a session, one is alone"
+    fourth.share()
     raises(SessionBusy, "a lease of a session that others share", _take, store, False)
-    one.close()
+    third.close()
     raises(SessionBusy, "a lease of a session that another still shares", _take, store, False)
-    two.close()
+    fourth.close()
     last = store.lease("a")
     assert last.alone, "a session that nobody has any more is not given to one alone"
     last.close()

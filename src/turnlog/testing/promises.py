@@ -69,11 +69,11 @@ def check_inventory(store: Store) -> None:
     store.fork("a", "b", at=3)
     store.append("b", [said("b4")])
     store.create("c")
-    found = store.inventory()
-    assert sorted(found.blobs.values()) == [7, 10, 100_000], f"blobs are {found.blobs}"
-    assert _owners(store) == {("a", "ab"), ("b", "b")}, f"pieces are {found.pieces}"
+    inventory = store.inventory()
+    assert sorted(inventory.blobs.values()) == [7, 10, 100_000], f"blobs are {inventory.blobs}"
+    assert _owners(store) == {("a", "ab"), ("b", "b")}, f"pieces are {inventory.pieces}"
     assert _named(store) == {10, 100_000}, "the blobs that records name"
-    assert all(piece.size > 0 for piece in found.pieces if piece.owner != "c"), "records take no room"
+    assert all(piece.size > 0 for piece in inventory.pieces if piece.owner != "c"), "records take no room"
     store.delete("a")
     assert _owners(store) == {("", "b"), ("b", "b")}, "the records of a deleted session that a fork reads"
     assert _named(store) == {10, 100_000}, "the blobs of a deleted session that a fork reads"
@@ -111,8 +111,8 @@ def _lock(store: Store, session_id: str, *, alone: bool = False) -> Held:
 
 
 def _in_use(store: Store) -> set[str] | None:
-    found = store.inventory().in_use
-    return None if found is None else set(found)
+    in_use = store.inventory().in_use
+    return None if in_use is None else set(in_use)
 
 
 def _owners(store: Store) -> set[tuple[str, str]]:
@@ -121,13 +121,13 @@ def _owners(store: Store) -> set[tuple[str, str]]:
     for piece in store.inventory().pieces:
         if piece.readers and piece.size:
             readers.setdefault(piece.owner, set()).update(piece.readers)
-    return {(owner, "".join(sorted(found))) for owner, found in readers.items()}
+    return {(owner, "".join(sorted(sessions))) for owner, sessions in readers.items()}
 
 
 def _named(store: Store) -> set[int]:
     """The sizes of the blobs that records refer to; a store may use other names for them."""
-    found = store.inventory()
-    return {found.blobs[name] for piece in found.pieces for name in piece.blobs}
+    inventory = store.inventory()
+    return {inventory.blobs[name] for piece in inventory.pieces for name in piece.blobs}
 
 
 def _long(name: str, n: int) -> str:
@@ -163,14 +163,14 @@ def check_forks(store: Store) -> None:
         "z": [],
     }
     for session, expected in wanted.items():
-        found = texts(store, session)
-        assert found == expected, f"fork {session!r} has {found}, not {expected}"
+        texts_read = texts(store, session)
+        assert texts_read == expected, f"fork {session!r} has {texts_read}, not {expected}"
         back = [record.n for record in store.read(session, reverse=True)]
         assert back == list(range(store.info(session).records, 0, -1)), f"fork {session!r} read backwards"
     assert [record.n for record in store.read("e", first=3, last=6)] == [3, 4, 5, 6], "a range across the boundary"
     assert store.info("e").messages == 5, "messages of a fork of a fork"
-    for at in (-1, 6, True, 2.0, "2"):  # True equals 1, and would be stored as True
-        raises(InputError, f"fork at {at!r} of 5 records", store.fork, "a", "f", at=at)
+    for end in (-1, 6, True, 2.0, "2"):  # True equals 1, and would be stored as True
+        raises(InputError, f"fork at {end!r} of 5 records", store.fork, "a", "f", at=end)
     raises(SessionNotFound, "fork of no session", store.fork, "y", "f")
     assert store.verify() == [], "verify found damage in forks"
 
@@ -289,8 +289,8 @@ def check_search(store: Store) -> None:
         ({"query": "two", "until": _TIME[:7]}, [2]),
         ({"query": "two", "since": _TIME[:10], "until": _TIME[:10]}, [2]),
     ):
-        found = [hit.record for hit in search(**options)]
-        assert found == wanted, f"search {options} found {found}, not {wanted}"
+        hits = [hit.record for hit in search(**options)]
+        assert hits == wanted, f"search {options} found {hits}, not {wanted}"
     hit = search("red apples")[0]
     assert hit.snippet[hit.start : hit.end].lower() in ("red", "apples"), f"the hit is not where {hit} says"
     store.fork("a", "b", at=5)
@@ -321,16 +321,16 @@ def check_labels(store: Store) -> None:
         store.append(name, [said("apples")])
     label("a", user="ann", team="x")
     label("b", user="bob", team="x")
-    found = [asked(user="ann"), asked(team="x"), asked(user=""), asked(user="ann", team=""), asked(user="cy")]
+    results = [asked(user="ann"), asked(team="x"), asked(user=""), asked(user="ann", team=""), asked(user="cy")]
     both = (["a", "b"], [("b", 1), ("a", 1)])
     wanted = [(["a"], [("a", 1)]), both, (["c"], [("c", 1)]), ([], []), ([], [])]
-    assert found == wanted, f"by labels, the store found {found}, not {wanted}"
+    assert results == wanted, f"by labels, the store found {results}, not {wanted}"
     store.fork("a", "d")
     label("d", user="dan")
     label("a", user="née ☂\x00")
-    found = [asked(user="ann"), asked(user="dan"), asked(user="née ☂\x00")]
+    results = [asked(user="ann"), asked(user="dan"), asked(user="née ☂\x00")]
     wanted = [([], []), (["d"], [("d", 1)]), (["a"], [("a", 1)])]
-    assert found == wanted, f"after labels changed, the store found {found}, not {wanted}"
+    assert results == wanted, f"after labels changed, the store found {results}, not {wanted}"
     assert store.search("apples", session="a", where={"user": "dan"}) == [], "search in a session without the label"
     assert [info.id for info in store.sessions(where={"user": "dan"}, limit=1)] == ["d"], "labels with a limit"
     assert len(store.search("apples", where={})) == 3, "no labels asked for are not all sessions"
@@ -345,9 +345,9 @@ def check_labels(store: Store) -> None:
 
 def check_rewrite(store: Store) -> None:
     """Rewritten records are changed, also in forks; everything else is unchanged, and `verify` finds no damage."""
-    old, kept = store.put_blob(b"old picture"), store.put_blob(b"kept picture")
+    old, other = store.put_blob(b"old picture"), store.put_blob(b"kept picture")
     store.create("a")
-    store.append("a", [said("a1"), said("hunter2 a2", blob=old), said("a3", blob=kept)])
+    store.append("a", [said("a1"), said("hunter2 a2", blob=old), said("a3", blob=other)])
     store.fork("a", "b", at=2)
     store.append("b", [said("b3"), said("hunter2 b4")])
     store.fork("b", "c")
@@ -375,7 +375,7 @@ def check_rewrite(store: Store) -> None:
         assert back == expected[::-1], "read backwards after a rewrite"
         assert store.info(session).records == len(expected), "info after a rewrite"
     assert store.verify() == [], f"verify after a rewrite: {store.verify()}"
-    assert store.get_blob(kept) == b"kept picture", "a rewrite deleted a blob that was not in `blobs`"
+    assert store.get_blob(other) == b"kept picture", "a rewrite deleted a blob that was not in `blobs`"
     raises(BlobMissing, "reading a deleted blob", store.get_blob, old)
     raises(InputError, "a rewrite of a record that does not exist", store.rewrite, "b", {9: new[2]})
     raises(InputError, "a rewrite under another number", store.rewrite, "b", {3: new[2]})
@@ -452,8 +452,8 @@ def check_kinds(store: Store) -> None:
     for session in ("s", "t"):
         for kinds in _QUERIES:
             wanted = [record.raw for record in store.read(session) if not _words_of(record.body).isdisjoint(kinds)]
-            found = [record.raw for record in store.of_kinds(session, kinds)]
-            assert found == wanted, f"of_kinds of {kinds} gave {len(found)} records, not {len(wanted)}"
+            raw_records = [record.raw for record in store.of_kinds(session, kinds)]
+            assert raw_records == wanted, f"of_kinds of {kinds} gave {len(raw_records)} records, not {len(wanted)}"
             back = [record.raw for record in store.of_kinds(session, kinds, reverse=True)]
             assert back == wanted[::-1], f"of_kinds of {kinds} backwards gave other records than in order"
         for first in (0, 5, 13, 14, 18, 19):

@@ -57,19 +57,19 @@ def _tidies_once(provider: Provider, target: Target, histories: int) -> None:
 def _reads_what_it_writes(provider: Provider, target: Target, histories: int) -> None:
     for seed in range(histories):
         history = sound_history(random.Random(seed))
-        made = _made(target, history)
-        read = provider.parse(made.body)
+        request = _made(target, history)
+        read = provider.parse(request.body)
         back = iter(_gists(read.messages))  # captions of moved media may be in between
-        for sent in _gists(shown.message for shown in made.view):
+        for sent in _gists(shown.message for shown in request.view):
             assert sent in back, f"{sent} was not read back, or not in its position"
 
 
 def _gists(messages: Iterable[Message]) -> list[tuple[str, ...]]:
     """Texts, calls and results in order, without details that differ between providers."""
-    said: list[tuple[str, ...]] = []
+    gists: list[tuple[str, ...]] = []
     for message in messages:
-        said += [found for part in message.parts if (found := _gist(part))]
-    return said
+        gists += [gist for part in message.parts if (gist := _gist(part))]
+    return gists
 
 
 def _gist(part: Part) -> tuple[str, ...]:
@@ -91,12 +91,12 @@ def _an_empty_stream_is_incomplete(provider: Provider, target: Target, histories
 
 
 def _an_error_is_no_answer(provider: Provider, target: Target, histories: int) -> None:
-    said = ""
+    refusal = ""
     try:
         provider.parse_response({"error": {"type": "rate_limit", "message": "Slow down."}})
     except FormatError as error:
-        said = str(error)
-    assert "rate_limit: Slow down." in said, "an error body must be refused with its message"
+        refusal = str(error)
+    assert "rate_limit: Slow down." in refusal, "an error body must be refused with its message"
 
 
 PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (

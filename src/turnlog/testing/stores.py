@@ -69,11 +69,11 @@ def check_store(open_store: Callable[[], Store]) -> None:
 def _check_sessions(store: Store) -> None:
     """Sessions are created, listed in the order of their last update (newest first), renamed, and not created twice."""
     assert store.sessions() == [], "a new store has sessions"
-    made = store.create("a", title="First", created=_TIME)
-    assert (made.id, made.title, made.created, made.records, made.messages) == ("a", "First", _TIME, 0, 0), (
-        f"create returned {made}"
+    new = store.create("a", title="First", created=_TIME)
+    assert (new.id, new.title, new.created, new.records, new.messages) == ("a", "First", _TIME, 0, 0), (
+        f"create returned {new}"
     )
-    assert store.info("a") == made, "info differs from what create returned"
+    assert store.info("a") == new, "info differs from what create returned"
     assert list(store.read("a")) == [], "a new session has records"
     store.create("b", created=_TIME)
     store.append("a", [said("x", time="2026-01-03T00:00:00.000Z")])
@@ -88,9 +88,9 @@ def _check_sessions(store: Store) -> None:
 
 def _check_parents(store: Store) -> None:
     """A session may have a parent that is created later or never, and keeps it whatever happens to either session."""
-    made = store.create("child", title="Agent", created=_TIME, parent="later")
-    assert (made.parent, made.parent_records, made.records) == ("later", 0, 0), f"create returned {made}"
-    assert store.info("child") == store.sessions()[0] == made, "info or a listing differs from what create returned"
+    session = store.create("child", title="Agent", created=_TIME, parent="later")
+    assert (session.parent, session.parent_records, session.records) == ("later", 0, 0), f"create returned {session}"
+    assert store.info("child") == store.sessions()[0] == session, "info or a listing differs from what create returned"
     store.append("child", [said("x"), said("y")])
     store.rename("child", "New")
     store.create("later")
@@ -248,8 +248,8 @@ def _check_copies(store: Store) -> None:
     again = next(iter(store.read("s")))
     assert record.raw == again.raw == raw, "a copied record's bytes were changed"
     assert (record.time, again.body) == (copied.time, UnknownRecord("hologram")), "a copied record's content changed"
-    known = encode_record(Record(n=1, time=_TIME, body=Note("t", "x")))
-    moved = store.append("s", [Draft(Note("t", "x"), _TIME, known), Draft(copied.body, copied.time, raw)])
+    encoded = encode_record(Record(n=1, time=_TIME, body=Note("t", "x")))
+    moved = store.append("s", [Draft(Note("t", "x"), _TIME, encoded), Draft(copied.body, copied.time, raw)])
     assert [record.n for record in moved] == [2, 3], "a copied record kept a number that is not its own"
     read = list(store.read("s", first=2))
     assert [decode_record(record.raw or b"").n for record in read] == [2, 3], "the bytes hold another number"
@@ -260,9 +260,9 @@ def _check_copies(store: Store) -> None:
 
 def _check_verify(store: Store) -> None:
     """An undamaged store has no problems; a record without its media is a problem."""
-    kept = store.put_blob(b"picture")
+    sha256 = store.put_blob(b"picture")
     store.create("good")
-    store.append("good", [Draft(MessageRecord(Message("user", (Media("image", sha256=kept),))))])
+    store.append("good", [Draft(MessageRecord(Message("user", (Media("image", sha256=sha256),))))])
     store.create("bad")
     lost = Draft(MessageRecord(Message("user", (Media("image", sha256="0" * 64),))))
     store.append("bad", [said("x"), lost])
@@ -292,9 +292,9 @@ def _check_threads(store: Store) -> None:
         thread.join()
     assert not failures, f"a thread failed: {failures[0]!r}"
     assert [record.n for record in store.read("s")] == list(range(1, 201)), "numbers have gaps or doubles"
-    kept = texts(store, "s")
-    assert sorted(kept) == sorted(f"{name}{n}{end}" for name in "wxyz" for n in range(25) for end in ("", "+"))
-    for first, second in zip(kept[::2], kept[1::2], strict=True):
+    stored = texts(store, "s")
+    assert sorted(stored) == sorted(f"{name}{n}{end}" for name in "wxyz" for n in range(25) for end in ("", "+"))
+    for first, second in zip(stored[::2], stored[1::2], strict=True):
         assert second == first + "+", "records of one append were torn apart by another"
 
 
