@@ -135,9 +135,9 @@ def text_said(name: str, text: object) -> str:
 
 def replaced(sections: Sequence[PromptSection], given: Iterable[PromptSection]) -> tuple[PromptSection, ...]:
     """The sections with those `given`: each takes the place of the one with its name, or comes last."""
-    found = {section.name: section for section in sections}
-    found.update((section.name, section) for section in given)
-    return tuple(found.values())
+    by_name = {section.name: section for section in sections}
+    by_name.update((section.name, section) for section in given)
+    return tuple(by_name.values())
 
 
 def ordered(sections: Iterable[PromptSection]) -> list[PromptSection]:
@@ -196,30 +196,32 @@ def composed(
 ) -> list[SectionPlacement]:
     """Where each section stands, in the order in which requests show them. `texts` are those of late sections with a
     function; `room` is how many tokens all may have together."""
-    found: list[SectionPlacement] = []
+    placements: list[SectionPlacement] = []
     for section in ordered(sections):
         text = capped(section, texts.get(section.name, section.text))
-        found.append(
+        placements.append(
             SectionPlacement(section, text, tokens_in(text), unmet(section.when, facts) if text else "it has no text")
         )
-    return _given_way(found, room)
+    return _given_way(placements, room)
 
 
 def _given_way(found: list[SectionPlacement], room: int) -> list[SectionPlacement]:
     """Without the sections that give way, those of the lowest priority and of these the last first, until the rest has
     room."""
-    used = sum(one.tokens for one in found if not one.left_out)
-    going = [one for one in found[::-1] if not one.left_out and one.section.priority is not None]
-    for one in sorted(going, key=lambda one: one.section.priority or 0):
+    used = sum(placement.tokens for placement in found if not placement.left_out)
+    going = [
+        placement for placement in found[::-1] if not placement.left_out and placement.section.priority is not None
+    ]
+    for placement in sorted(going, key=lambda placement: placement.section.priority or 0):
         if used <= room:
             break
-        used -= one.tokens
+        used -= placement.tokens
         why = f"it gave way: all sections together may have {room:,} tokens"
-        found[found.index(one)] = SectionPlacement(one.section, one.text, one.tokens, why)
+        found[found.index(placement)] = SectionPlacement(placement.section, placement.text, placement.tokens, why)
     return found
 
 
 def start_text(found: Sequence[SectionPlacement]) -> str:
     """The system text that requests begin with."""
-    shown = (one.text for one in found if one.section.place == "start" and not one.left_out)
+    shown = (placement.text for placement in found if placement.section.place == "start" and not placement.left_out)
     return "\n\n".join(shown)
