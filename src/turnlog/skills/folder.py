@@ -76,17 +76,17 @@ def load_skills(folder: str | Path) -> LoadedSkills:
     if not place.is_dir():
         raise InputError(f"load_skills: there is no folder {str(folder)!r}")
     homes = [place] if (place / FILE).is_file() else sorted(inner for inner in place.iterdir() if inner.is_dir())
-    found: list[Skill] = []
+    skills: list[Skill] = []
     problems: list[str] = []
     for home in homes:
         if not (home / FILE).is_file():
             continue
         try:
-            found.append(_read(home))
+            skills.append(_read(home))
         except (InputError, OSError, UnicodeError) as error:
             problems.append(f"{home / FILE}: {error}")
             _LOG.warning("skill left out: %s", problems[-1])
-    return LoadedSkills(tuple(sorted(found, key=lambda skill: skill.name)), tuple(problems))
+    return LoadedSkills(tuple(sorted(skills, key=lambda skill: skill.name)), tuple(problems))
 
 
 def _read(home: Path) -> Skill:
@@ -130,8 +130,8 @@ def _fields(front: str) -> Mapping[str, Any]:
     try:
         fields = yaml.safe_load(front)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"its fields are not YAML: {said[:200]}") from error
+        message = " ".join(str(error).split())
+        raise InputError(f"its fields are not YAML: {message[:200]}") from error
     if not isinstance(fields, Mapping):
         raise InputError("its fields are not YAML fields with a value each")
     if unknown := sorted(str(key) for key in fields if key not in _FIELDS):

@@ -61,9 +61,9 @@ def is_ready(tool: Tool) -> bool:
 
 def with_ready_tools(tools: Iterable[Tool], *, skills: bool) -> tuple[Tool, ...]:
     """The tools with the ready ones that they call for; `skills`: there are skills."""
-    own = tuple(tool for tool in tools if not is_ready(tool))
-    on_demand = any(tool.on_demand for tool in own)
-    return (*own, *((LOAD_SKILL,) if skills else ()), *((FIND_TOOLS, USE_TOOL) if on_demand else ()))
+    own_tools = tuple(tool for tool in tools if not is_ready(tool))
+    on_demand = any(tool.on_demand for tool in own_tools)
+    return (*own_tools, *((LOAD_SKILL,) if skills else ()), *((FIND_TOOLS, USE_TOOL) if on_demand else ()))
 
 
 def found_by(query: str, tools: Sequence[Tool]) -> list[Tool]:
@@ -72,11 +72,11 @@ def found_by(query: str, tools: Sequence[Tool]) -> list[Tool]:
     wanted = {*_words(query)}
     scored = []
     for tool in tools:
-        named, said = {*_words(tool.name)}, {*_words(tool.description)}
-        score = 2 * len(wanted & named) + len(wanted & (said - named))
+        named, described = {*_words(tool.name)}, {*_words(tool.description)}
+        score = 2 * len(wanted & named) + len(wanted & (described - named))
         if score:
             scored.append((-score, tool.name, tool))
-    return [tool for _, _, tool in sorted(scored, key=lambda one: one[:2])[:_FOUND]]
+    return [tool for _, _, tool in sorted(scored, key=lambda entry: entry[:2])[:_FOUND]]
 
 
 def _words(text: str) -> list[str]:
