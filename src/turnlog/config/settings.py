@@ -79,10 +79,10 @@ def _flag(value: Any) -> bool:
 
 def _flag_of(text: str) -> bool:
     words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    found = words.get(text.strip().lower())
-    if found is None:
+    flag = words.get(text.strip().lower())
+    if flag is None:
         raise ValueError
-    return found
+    return flag
 
 
 def _number_of(text: str) -> int | str:
@@ -328,7 +328,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         usual = msgspec.structs.fields(Settings)
-        given = [one.name for one in usual if one.name in keys() and getattr(self, one.name) != _default(one)]
+        given = [field.name for field in usual if field.name in keys() and getattr(self, field.name) != _default(field)]
         return f"Settings({', '.join(f'{name}={self._shown(name)}' for name in given)})"
 
     def _shown(self, name: str) -> str:
@@ -374,13 +374,13 @@ def read_key(name: str, value: Any, *, in_program: bool = True, spelled: str = "
         return kind.read(value)
     except (ValueError, TypeError, OverflowError, InputError) as error:
         why = f" ({error})" if isinstance(error, InputError) else ""
-        found = "the value given (not shown, as it may be a secret)" if kind.hidden else repr(value)
-        raise InputError(f"{spelled or name}: {found} is not allowed{why}; allowed: {kind.allowed}") from error
+        shown = "the value given (not shown, as it may be a secret)" if kind.hidden else repr(value)
+        raise InputError(f"{spelled or name}: {shown} is not allowed{why}; allowed: {kind.allowed}") from error
 
 
 @cache
 def keys() -> dict[str, Key]:
     """Every key of `Settings` by name, in order."""
     hints = get_type_hints(Settings, include_extras=True)
-    found = {name: getattr(hints[name], "__metadata__", (None,))[0] for name in Settings.__struct_fields__}
-    return {name: key for name, key in found.items() if isinstance(key, Key)}
+    annotations = {name: getattr(hints[name], "__metadata__", (None,))[0] for name in Settings.__struct_fields__}
+    return {name: key for name, key in annotations.items() if isinstance(key, Key)}
