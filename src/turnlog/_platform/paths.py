@@ -20,13 +20,13 @@ def from_here(path: str | Path) -> Path:
 
 def from_home(path: str | Path) -> Path:
     """`path` with a leading `~` or `~user` as that home folder. Raises InputError if there is no such user."""
-    said = str(path)
-    found = os.path.expanduser(said)  # a Path would take ./~x for ~x
-    if said.startswith("~") and found == said:
+    text = str(path)
+    expanded = os.path.expanduser(text)  # a Path would take ./~x for ~x
+    if text.startswith("~") and expanded == text:
         raise InputError(
-            f"{said!r} names the home folder of a user that does not exist; a file of that name is ./{said}"
+            f"{text!r} names the home folder of a user that does not exist; a file of that name is ./{text}"
         )
-    return Path(found)
+    return Path(expanded)
 
 
 def _home() -> Path:

@@ -39,10 +39,10 @@ def counted(number: int, noun: str) -> str:
 def read_size(value: int | str) -> int:
     """A size in bytes, given as an int or as a number with a unit. Raises ValueError."""
     if isinstance(value, str):
-        found = _NUMBER.fullmatch(value)
-        if found is None or found[2].lower() not in _BYTES:
+        match = _NUMBER.fullmatch(value)
+        if match is None or match[2].lower() not in _BYTES:
             raise ValueError(f"{value!r} is not a size")
-        number, unit = found[1], _BYTES[found[2].lower()]
+        number, unit = match[1], _BYTES[match[2].lower()]
         try:
             value = int(float(number) * unit) if "." in number else int(number) * unit
         except OverflowError:
@@ -85,11 +85,11 @@ def _outside() -> int:
 def read_age(value: timedelta | str) -> timedelta:
     """A length of time, given as a timedelta or as a number with a unit. Raises ValueError."""
     if isinstance(value, str):
-        found = _NUMBER.fullmatch(value)
-        if found is None or found[2].lower() not in _SECONDS:
+        match = _NUMBER.fullmatch(value)
+        if match is None or match[2].lower() not in _SECONDS:
             raise ValueError(f"{value!r} is not an age")
         try:
-            value = timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
+            value = timedelta(seconds=float(match[1]) * _SECONDS[match[2].lower()])
         except OverflowError:
             raise ValueError(f"age out of range: {value!r}") from None
     if not isinstance(value, timedelta) or value <= timedelta(0):
