@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnlog.view.repair.arrange import Fate
+from turnlog.view.repair.clean import contains_word
 from turnlog.view.repair.repair import close
 from turnlog.view.repair.repair import repair as repair_stretch
-from turnlog.view.repair.required_word import contains_word
 from turnlog.view.rules import Rules
 from turnlog.view.types import Edit, Loss, Shown
 

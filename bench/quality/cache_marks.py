@@ -26,8 +26,7 @@ from turnlog.errors import BudgetError
 from turnlog.log.messages import Message
 from turnlog.log.records import MessageRecord, Record, UsageRecord
 from turnlog.log.usage import Usage
-from turnlog.requests.cache_reads import Bills, Pause, keeps_long
-from turnlog.requests.prompt_cache import cache_prices, cache_rules
+from turnlog.requests.prompt_cache import Bills, Pause, cache_prices, cache_rules, keeps_long
 
 BAR, REQUESTS, SHARE = 1.05, 12, 0.2
 BARS = {"gpt-5.6 (own marks)": 0.55, "anthropic 5m (own marks)": 0.501, "openai prefix (gpt-5.2)": 0.475}

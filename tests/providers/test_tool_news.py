@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from turnlog.log.messages import Opaque, Tool
 from turnlog.providers import PROVIDERS
-from turnlog.requests.deferred import news_of
+from turnlog.requests.carried import news_of
 
 _KINDS = (
     "tool_addition", "tool_removal", "tool_reference", "tool_search_tool_result", "tools", "tool_search_output",

@@ -25,7 +25,7 @@ from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
-from turnlog.view.compaction.blocks import Item
+from turnlog.view.compaction.situation import Item
 from turnlog.view.types import Shown
 
 

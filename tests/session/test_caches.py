@@ -17,7 +17,7 @@ from turnlog.log.store import Draft
 from turnlog.log.usage import CacheRead, Usage
 from turnlog.models.catalog import CacheRules, known_models, model_facts
 from turnlog.models.target import Target
-from turnlog.requests.cache_reads import Bills, read_of
+from turnlog.requests.prompt_cache import Bills, read_of
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 

@@ -15,7 +15,7 @@ from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
-from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
+from turnlog.stores.records import COLUMNS, SessionRow, seal
 from turnlog.stores.sqlite.schema import SCHEMA_VERSION, upgrade
 from turnlog.stores.sqlite.store import Appender
 

@@ -21,7 +21,7 @@ from turnlog.log.codec import encode_record
 from turnlog.log.records import Record
 from turnlog.log.store import Packed, Problem, Store
 from turnlog.stores import FilesStore, SqliteStore, open_store
-from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
+from turnlog.stores.records import COLUMNS, SessionRow, seal
 from turnlog.stores.sqlite.schema import upgrade
 from turnlog.stores.sqlite.store import Appender
 

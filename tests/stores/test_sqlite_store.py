@@ -20,7 +20,7 @@ from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, St
 from turnlog.log.records import Decision, Note, SummaryRecord
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.stores.session_rows import COLUMNS, SessionRow, seal
+from turnlog.stores.records import COLUMNS, SessionRow, seal
 from turnlog.stores.sqlite.schema import INDEXED, RARE, SCHEMA_VERSION, upgrade
 from turnlog.stores.sqlite.store import Appender
 

@@ -10,7 +10,7 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.summarize.file_states import FileState, lines_of
+from turnlog.summarize.events import FileState, lines_of
 
 _MORE = "{} more, changed before these"
 _NAMES = st.text("abc/.\n", min_size=1, max_size=12).map(lambda text: text.strip("/\n") or "a")

@@ -13,11 +13,9 @@ from .._platform.one_line import clip
 from ..errors import InputError, kind_given, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
-from ..summarize.events import error_of
-from ..summarize.file_states import FileState
+from ..summarize.events import FileState, error_of
 from ..summarize.orders import orders_of
-from ..summarize.reading import flat_lines
-from ..summarize.speakers import is_output, with_calls
+from ..summarize.reading import flat_lines, is_output, with_calls
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds

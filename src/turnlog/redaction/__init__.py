@@ -7,11 +7,9 @@ packages above it import this one.
 
 from __future__ import annotations
 
-from .bodies import redacted, redacted_bytes
-from .drafts import Cleaned, redacted_draft, redacted_drafts, redacted_next, redacted_time
-from .redactor import Counts, Finding, Redactor, counts_text, first_mark, has_mark
+from .drafts import Cleaned, redacted, redacted_bytes, redacted_draft, redacted_drafts, redacted_next, redacted_time
+from .redactor import Attentive, Counts, Finding, Pieces, Redactor, counts_text, first_mark, has_mark
 from .store import SHOWS_MARKS, RedactingStore, as_kept, cut_title, is_cut, redacted_title
-from .truncated import Attentive, Pieces
 
 __all__ = [
     "Attentive",

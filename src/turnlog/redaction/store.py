@@ -16,10 +16,8 @@ from ..log.store import Draft, Hit, Problem, SessionInfo, Store
 from ..stores.labels import LABELS, where_given
 from ..stores.search import Search
 from ..stores.wrapper import StoreWrapper
-from .bodies import redacted, redacted_bytes
-from .drafts import QUOTING, Cleaned, redacted_next, redacted_time
-from .redactor import Counts, Redactor, marks_in
-from .truncated import Attentive
+from .drafts import QUOTING, Cleaned, redacted, redacted_bytes, redacted_next, redacted_time
+from .redactor import Attentive, Counts, Redactor, marks_in
 
 # -- titles: the beginning of a text, cut off if it is too long, possibly in the middle of a se ----
 

@@ -19,7 +19,7 @@ from ..log.records import Binding
 from ..providers.protocol import BlobReader
 from ..tokens.protocol import Certainty
 from ..view.bound_reasoning import Bound
-from ..view.compaction.blocks import Item
+from ..view.compaction.situation import Item
 from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
 from .pieces import (

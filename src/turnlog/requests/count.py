@@ -15,7 +15,7 @@ from ..providers.protocol import Parsed, Provider
 from ..providers.recognise import provider_of
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
-from .deferred import found_tools, tools_in_prompt
+from .carried import found_tools, tools_in_prompt
 from .size import choice_of, settings_tally
 from .standalone import as_json
 

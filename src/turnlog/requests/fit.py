@@ -24,10 +24,8 @@ from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for
 from ..tokens.protocol import Counter, tokens_said
-from ..view.compaction.blocks import Item
-from ..view.compaction.curation import Curation
 from ..view.compaction.decide import decide, situation_of
-from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
+from ..view.compaction.situation import CompactionInput, Curation, Item, Ports, Summary, SummaryRequest
 from ..view.curate.conversation import Rule
 from ..view.decisions import failures_of, lasting
 from ..view.fold import as_decided
@@ -35,8 +33,8 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 from .build import Builder, conversation_of
+from .carried import found_tools, tools_in_prompt
 from .count import as_turns, tally_of
-from .deferred import found_tools, tools_in_prompt
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices, has_breakpoints
 from .repaired import tools_for

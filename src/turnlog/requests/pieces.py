@@ -17,11 +17,11 @@ from ..log.messages import Opaque, Part, Role, Text, ToolCall, ToolResult, is_fi
 from ..providers import PROVIDERS
 from ..providers.protocol import BlobReader, Provider
 from ..view.bound_reasoning import has_reasoning, without_reasoning
-from ..view.compaction.blocks import Item, starts_block
+from ..view.compaction.situation import Item, starts_block
 from ..view.repair.arrange import Fate, with_parts
+from ..view.repair.clean import contains_word
 from ..view.repair.media_room import MediaTotals, held, longest_side, media_of
 from ..view.repair.repair import is_declared_by_name, repair
-from ..view.repair.required_word import contains_word
 from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .carried import found_as_text

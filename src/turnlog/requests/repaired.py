@@ -16,12 +16,12 @@ from ..models.abilities import reads_thinking
 from ..providers.protocol import BlobReader
 from ..tokens.counters import counter_for
 from ..view.bound_reasoning import Bound, Prefixes, beginning, resumed, standing
-from ..view.compaction.blocks import Item
+from ..view.compaction.situation import Item
 from ..view.repair.arrange import Fate
 from ..view.repair.media_room import MediaTotals, room_for
 from ..view.repair.repair import Closed, close, declare_tools, named_tools
 from ..view.types import Edit, Shown
-from .deferred import found_tools
+from .carried import found_tools
 from .pieces import Conversation, Piece, RepairedPiece, repair_piece
 from .size import Sizing, answers_at_once
 from .translate import RequestPlan

@@ -30,13 +30,13 @@ from ..tokens.approximate import FactoredCounter
 from ..tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from ..tokens.openai import OpenAICounter
 from ..tokens.protocol import CERTAINTIES, BlobReader, Certainty, Choice, Counter, Tally
-from ..view.compaction.blocks import Item
+from ..view.compaction.situation import Item
 from ..view.fold import as_shown
 from ..view.repair.clean import is_blank
 from ..view.repair.media_room import MediaLimits, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.types import Shown
-from .deferred import tools_in_prompt
+from .carried import tools_in_prompt
 from .translate import RequestPlan
 
 _REMEMBERED = 20_000

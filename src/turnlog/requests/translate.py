@@ -17,8 +17,7 @@ from ..providers.tool_declarations import beside_choice, chosen_as_sent, setting
 from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules
 from ..view.types import Loss
-from .carried import carried
-from .deferred import disclosed
+from .carried import carried, disclosed
 
 # -- limit the number of tools that a request declares ---------------------------------------------
 

@@ -15,15 +15,21 @@ from ..log.usage import CacheRead, Count
 from ..models.catalog import model_name
 from ..models.target import Target
 from ..providers.protocol import CacheMiss
-from ..requests.cache_reads import Bill, Bills, entry_at, has_expired, keeps_long, lifetime_of, read_of
 from ..requests.prompt_cache import (
     SMALLEST,
+    Bill,
+    Bills,
     LastRequest,
     MarksWanted,
     cache_prices,
     cache_rules,
+    entry_at,
     has_breakpoints,
+    has_expired,
+    keeps_long,
+    lifetime_of,
     marked_ends,
+    read_of,
     same_messages,
     tokens_until,
     use_of,

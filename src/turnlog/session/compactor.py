@@ -31,9 +31,8 @@ from ..summarize import (
     ladder_of,
 )
 from ..summarize.protocol import beside
-from ..view.compaction.blocks import has_open_call
 from ..view.compaction.decide import compact, decide, is_stalled
-from ..view.compaction.situation import CompactionInput, PendingSummary, Summary, SummaryRequest
+from ..view.compaction.situation import CompactionInput, PendingSummary, Summary, SummaryRequest, has_open_call
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, failures_of, still_needed, told
 from ..view.types import Edit

@@ -13,7 +13,7 @@ from ..log.records import Decision
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder
-from ..requests.deferred import found_tools, tools_in_prompt
+from ..requests.carried import found_tools, tools_in_prompt
 from ..requests.pieces import Conversation
 from ..requests.size import Sizing, as_declared, given_choice, settings_tally, spelled_as
 from ..requests.translate import plan
@@ -21,7 +21,7 @@ from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import Bound, bindings_of
 from ..view.breakdown import Breakdown, shares_of
-from ..view.compaction.blocks import Item
+from ..view.compaction.situation import Item
 from ..view.decisions import active_decisions
 from ..view.explain import Explanation, explain
 from ..view.fold import Viewed, viewed

@@ -18,7 +18,7 @@ from ..log.messages import Message, ToolCall, ToolResult, images_in
 from ..log.records import Configuration, Decision, MessageRecord, Record
 from ..log.store import RecordStore
 from ..models.target import target
-from ..view.compaction.blocks import Item, starts_block
+from ..view.compaction.situation import Item, starts_block
 from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_decisions, lasting, told
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface

@@ -26,11 +26,10 @@ from ..requests.prompt_cache import LastRequest
 from ..requests.request import Request
 from ..tokens.counters import counter_for
 from ..view.bound_reasoning import compacted, has_reasoning
-from ..view.compaction.blocks import Block, blocks_of
-from ..view.compaction.situation import ranges_of
+from ..view.compaction.situation import Block, blocks_of, ranges_of
 from ..view.provider_compaction import BOUND, ELSEWHERE, PROVIDER, Prefix
 from .caches import marks_wanted
-from .changes import folding
+from .sections import folding
 from .state import Context
 
 _LATE = "the conversation was changed before the compaction came, so it is not used"

@@ -30,11 +30,9 @@ from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.bound_reasoning import Bound, bindings_of
-from ..view.compaction.blocks import Item
-from ..view.compaction.curation import Curation
 from ..view.compaction.decide import situation_of
 from ..view.compaction.orders import has_untold
-from ..view.compaction.situation import CompactionInput, Ports, Summary, SummaryRequest
+from ..view.compaction.situation import CompactionInput, Curation, Item, Ports, Summary, SummaryRequest
 from ..view.curate.conversation import CurationRules, outputs_of
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown, viewed, with_appended
@@ -43,7 +41,6 @@ from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Shown, starts_turn
 from .caches import Caches, marks_wanted
-from .changes import Changes, folding
 from .exclusions import mark_edits, marked
 from .loader import (
     ImageNumbers,
@@ -56,7 +53,7 @@ from .loader import (
     read_window,
     usual_reach,
 )
-from .sections import Sections
+from .sections import Changes, Sections, folding
 from .versions import version_decision
 
 # -- the messages that are in memory of a session, with their sizes, and what they add up to -------

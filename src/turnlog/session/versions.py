@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..log.messages import Text, ToolCall, ToolResult
 from ..log.records import Configuration, Decision
-from ..view.compaction.blocks import Item
+from ..view.compaction.situation import Item
 from ..view.curate.curate import LEAST
 from ..view.curate.recognise import kind_of
 

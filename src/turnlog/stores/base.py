@@ -45,6 +45,7 @@ from .damaged import damage_of_rows, decoded, past_damage
 from .labels import KnownLabels, where_given
 from .leases import FolderLocks, Lease, LocalLocks, unowned
 from .records import (
+    Segment,
     check_expected,
     check_free,
     check_unchanged,
@@ -54,10 +55,11 @@ from .records import (
     no_such_record,
     number_drafts,
     of_any,
+    segments_of_log,
     storable,
+    unshared,
 )
 from .search import Search, scan
-from .session_rows import Segment, segments_of_log, unshared
 
 # -- the lock of an encrypted store on disk: the store's data key, encrypted with the user's ke ----
 

@@ -10,8 +10,7 @@ from ..errors import CorruptRecord, StoreError
 from ..log.records import Record
 from ..log.store import Problem, Store
 from .blobs import BlobCheck
-from .records import blob_names, damage_in, damaged_session, numbered
-from .session_rows import Segment
+from .records import Segment, blob_names, damage_in, damaged_session, numbered
 
 WHOLE = "what is stored with it is damaged; the record itself is whole"
 """The damage of a checksum or a line break."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Note, Record
 from ..log.store import RecordStore, SessionInfo
-from .session_rows import SessionRow
+from .records import SessionRow
 
 Key = TypeVar("Key", bound=Hashable)
 

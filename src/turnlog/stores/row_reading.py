@@ -14,8 +14,18 @@ from ..log.codec import decode_record
 from ..log.records import Body, Record
 from ..log.store import Problem
 from .blobs import BlobCheck
-from .records import blob_names, damage_in, damaged_session, numbered
-from .session_rows import CHAIN_START, Segment, SessionRow, chain, damaged_row, seal
+from .records import (
+    CHAIN_START,
+    Segment,
+    SessionRow,
+    blob_names,
+    chain,
+    damage_in,
+    damaged_row,
+    damaged_session,
+    numbered,
+    seal,
+)
 
 Row = tuple[int, bytes, bytes, bytes | None]
 """A record's number, its checksum, its bytes, and the checksum before it; None if there is no record before it."""

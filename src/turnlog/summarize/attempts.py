@@ -17,6 +17,9 @@ from .protocol import Material, Summarizer
 from .running import RunningCall
 from .verdict import SummaryFailure, fault_of
 
+# How models begin when they decline, in several languages: with an apology, or by saying that they cannot.
+
+
 TIMEOUT = 5.0
 """Seconds that a request waits for a summarizer."""
 

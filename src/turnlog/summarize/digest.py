@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from .._platform.one_line import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
-from .events import acts, changes_things, ended, errors, files, open_ends
-from .file_states import FileState, lines_of
+from .events import FileState, acts, changes_things, ended, errors, files, lines_of, open_ends
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling
 from .notes import NoteCache, NoteReader
 from .protocol import Material
 from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
-from .reading import Quote, Said
+from .reading import Quote, Said, with_calls
 from .sections import (
     ASKED,
     DECIDED,
@@ -43,7 +42,6 @@ from .sections import (
     read_lines,
     with_the_task,
 )
-from .speakers import with_calls
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds

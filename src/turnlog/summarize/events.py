@@ -7,12 +7,68 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._platform.one_line import clip
 from ..log.messages import Outcome, ToolCall
 from ..view.file_edits import BY_SHELL, last_program, words_of
 from .reading import Said
+from .sections import SectionLine
+
+# -- the section of a digest that names the files which a session changed, each with its last s ----
+
+_LEAST_ROOT = 8  # characters of a folder that is worth a line of its own
+_MORE = "{} more, changed before these"
+
+
+class FileState(NamedTuple):
+    """A file that was changed: its path, what was done to it last, and the record that says so."""
+
+    path: str
+    state: str
+    record: int
+
+
+def lines_of(states: Sequence[FileState], room: float) -> list[SectionLine]:
+    """The lines of the section for `states`, the last changed first: as many files as have `room` characters. A last
+    line says how many more there are."""
+    low, high = 0, len(states)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _size(states, middle) <= room else (low, middle - 1)
+    texts = _texts(states, low)
+    return [SectionLine(place, text) for place, text in enumerate(texts)] if low else []
+
+
+def _size(states: Sequence[FileState], number: int) -> int:
+    return sum(len(text) + 1 for text in _texts(states, number))
+
+
+def _texts(states: Sequence[FileState], number: int) -> list[str]:
+    """The lines that name the first `number` files."""
+    folders: dict[str, list[str]] = {}
+    for path, state, record in states[:number]:
+        folder, slash, name = " ".join(path.splitlines()).rpartition("/")
+        folders.setdefault(folder + slash, []).append(f"{name} {state} [{record}]")
+    root = _root([folder for folder in folders if folder.startswith("/")])
+    lines = [f"in {root}" for _ in range(1) if root]
+    for folder, files in folders.items():
+        place = folder.removeprefix(root) if root and folder.startswith(root) else folder
+        lines.append(f"{place or './'}: {', '.join(files)}")
+    if number < len(states):
+        lines.append(_MORE.format(len(states) - number))
+    return lines
+
+
+def _root(folders: Sequence[str]) -> str:
+    """The folder that all of `folders` are in, if naming it once saves room."""
+    if len(folders) < 2:
+        return ""
+    first, last = min(folders), max(folders)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    root = first[: first.rfind("/", 0, same) + 1]
+    return root if len(root) >= _LEAST_ROOT else ""
+
 
 _ENDS = 1500  # characters at either end of a text that are searched for an event
 _STATUS = 300  # the same for an exit status

@@ -16,8 +16,7 @@ from ..view.types import Shown
 from .events import error_of, tasks_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
-from .speakers import REFUSED, refusal_of
+from .reading import REFUSED, Said, TextFindings, laid_out, read, refusal_of, spelled, texts_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
 

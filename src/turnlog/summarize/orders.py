@@ -13,7 +13,7 @@ from ..log.messages import Message, Text, ToolResult, text_of
 from ..view.program_prefaces import is_preface
 from .paste_forms import form
 from .pastes import ENDS, LONG_LINE, has_typed_pieces, typed_lines, typed_pieces
-from .speakers import is_output, refusal_of
+from .reading import is_output, refusal_of
 
 # -- the words by which a sentence forbids or requires something, in several languages, as data ----
 

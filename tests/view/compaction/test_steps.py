@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from turnlog.log.budget import PRESETS, Thresholds
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
-from turnlog.view.compaction.blocks import Item, blocks_of, total
-from turnlog.view.compaction.situation import CompactionInput, Ports, Summary, applied
+from turnlog.view.compaction.situation import CompactionInput, Item, Ports, Summary, applied, blocks_of, total
 from turnlog.view.compaction.steps import STEPS
 from turnlog.view.decisions import Effects
 from turnlog.view.types import Shown

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from turnlog.log.budget import PRESETS, Budget
 from turnlog.log.messages import Message, Text, text_of
-from turnlog.view.compaction.blocks import Item
-from turnlog.view.compaction.cut_short import shortened
 from turnlog.view.compaction.decide import decide, situation_of
-from turnlog.view.compaction.situation import CompactionInput, PendingSummary, Ports, Summary, SummaryRequest, applied
+from turnlog.view.compaction.situation import (
+    CompactionInput,
+    Item,
+    PendingSummary,
+    Ports,
+    Summary,
+    SummaryRequest,
+    applied,
+)
 from turnlog.view.compaction.steps.priority import priority
 from turnlog.view.compaction.steps.slide import slide
-from turnlog.view.compaction.steps.summarise import summarise
+from turnlog.view.compaction.steps.summarise import shortened, summarise
 from turnlog.view.types import Shown
 
 LIMIT = 1_000

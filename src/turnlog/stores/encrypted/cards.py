@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from ..._platform.lazy import ready
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo
-from ..records import storable
-from ..session_rows import Segment
+from ..records import Segment, storable
 from .vault import SALT_BYTES, Vault, new_salt
 
 _MARK = "sealed:"

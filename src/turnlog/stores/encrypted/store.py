@@ -24,6 +24,7 @@ from ..blobs import is_blob_name, names_in
 from ..damaged import number_of
 from ..labels import KnownLabels, where_given
 from ..records import (
+    Segment,
     blob_names,
     check_expected,
     check_unchanged,
@@ -34,8 +35,8 @@ from ..records import (
     number_drafts,
     of_any,
     row_kind,
+    unshared,
 )
-from ..session_rows import Segment, unshared
 from ..wrapper import StoreWrapper
 from ..zstd import compressed, decompressed, groups, joined, parted
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...errors import CorruptRecord
 from ...log.records import Record
-from ..session_rows import segments_of_log
+from ..records import segments_of_log
 from .files import LogFolder, SessionFile
 from .lines import StoredLine, checked, is_base64, lines_backwards, lines_forwards, read_line
 

@@ -44,6 +44,7 @@ from ..labels import decoded_labels, has_labels, where_given
 from ..leases import FolderLocks
 from ..presence import Durability, check_durability
 from ..records import (
+    Segment,
     check_expected,
     check_free,
     check_unchanged,
@@ -57,7 +58,6 @@ from ..records import (
     of_any,
     storable,
 )
-from ..session_rows import Segment
 from .files import MARKER, LogFolder, SessionFile, marked, open_folder, start_sum, write_marker
 from .labels import LabelEntry, entry_now, read_entries, write_entries
 from .lines import Tail, digest, write_line

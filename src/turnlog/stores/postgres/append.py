@@ -20,8 +20,7 @@ import psycopg
 from ...errors import StoreError
 from ...log.records import Record
 from ...log.store import Draft
-from ..records import check_expected, number_drafts, row_kind
-from ..session_rows import SessionRow, chain, damaged_row, seal
+from ..records import SessionRow, chain, check_expected, damaged_row, number_drafts, row_kind, seal
 from .database import Database
 from .rows import find_sealed
 from .schema import Db, to_column

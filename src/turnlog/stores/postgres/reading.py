@@ -13,9 +13,8 @@ from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
 from ..damaged import StoredEntry, judged, number_of
-from ..records import storable
+from ..records import Segment, SessionRow, chain, storable
 from ..row_reading import Row, RowReader
-from ..session_rows import Segment, SessionRow, chain
 from .database import Database
 from .rows import checksum_at, find, segments_of
 from .schema import Db, to_column

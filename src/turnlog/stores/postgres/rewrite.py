@@ -14,9 +14,8 @@ from ...log.codec import decode_record
 from ...log.records import Body
 from ...log.store import SWEEP_GRACE_SECONDS, Inventory, Problem, StoredPiece, Swept
 from ..blobs import BlobCheck, Put, named, unused
-from ..records import no_such_record, row_kind
+from ..records import CHAIN_START, COLUMNS, Segment, SessionRow, chain, no_such_record, row_kind, seal
 from ..row_reading import CheckedRow, RowCheck, row_damage
-from ..session_rows import CHAIN_START, COLUMNS, Segment, SessionRow, chain, seal
 from .database import Database
 from .rows import checksum_at, count_messages, find, measure, row_of, segments_of, write
 from .schema import Db, to_column

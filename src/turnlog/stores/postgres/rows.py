@@ -7,8 +7,18 @@ from typing import Any
 
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo, folded_id
-from ..records import check_free, no_session, storable
-from ..session_rows import CHAIN_START, COLUMNS, Segment, SessionRow, damaged_row, seal, segments_of_log
+from ..records import (
+    CHAIN_START,
+    COLUMNS,
+    Segment,
+    SessionRow,
+    check_free,
+    damaged_row,
+    no_session,
+    seal,
+    segments_of_log,
+    storable,
+)
 from .schema import Db, from_column, to_column
 
 _FIND = f"select {COLUMNS}, seal, owner from turnlog_sessions where folded = %s"

@@ -30,8 +30,18 @@ from ..billing import billed_once
 from ..blobs import whole_blob
 from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of, where_given
 from ..leases import Lease
-from ..records import check_expected, check_unchanged, fork_point, numbered, of_any, storable
-from ..session_rows import COLUMNS, Segment, SessionRow, new_row
+from ..records import (
+    COLUMNS,
+    Segment,
+    SessionRow,
+    check_expected,
+    check_unchanged,
+    fork_point,
+    new_row,
+    numbered,
+    of_any,
+    storable,
+)
 from .address import Address
 from .append import Appender
 from .database import Database

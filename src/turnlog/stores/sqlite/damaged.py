@@ -9,7 +9,7 @@ from ...errors import CorruptRecord
 from ...log.records import Record
 from ...log.store import Problem
 from ..damaged import StoredEntry, judged, number_of
-from ..session_rows import SessionRow, chain
+from ..records import SessionRow, chain
 from .packs import held
 from .schema import record_id
 from .segments import checksum_at, segments_of

@@ -16,7 +16,7 @@ from ...log.codec import decode_record
 from ...log.messages import ToolResult
 from ...log.records import Record, ToolFinished
 from ...log.store import Problem
-from ..session_rows import COLUMNS, SessionRow, chain
+from ..records import COLUMNS, SessionRow, chain
 from ..words import SearchEntry, ToolNames, entry_of, indexed
 from .database import Database
 from .packs import held

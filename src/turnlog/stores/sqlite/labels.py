@@ -15,7 +15,7 @@ from itertools import islice
 from ...errors import CorruptRecord, StoreError
 from ...log.store import Problem, RecordStore
 from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of
-from ..session_rows import COLUMNS, SessionRow
+from ..records import COLUMNS, SessionRow
 from .database import Database
 from .schema import INDEXED, LABELS_VERSION, RARE, version_of
 

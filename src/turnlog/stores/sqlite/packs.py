@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ...errors import CorruptRecord, StoreError
 from ...log.store import Packed
-from ..session_rows import SessionRow
+from ..records import SessionRow
 from ..zstd import compressed, decompressed, groups, joined, library, parted
 from .schema import LOCK_VERSION, record_id, version_of
 

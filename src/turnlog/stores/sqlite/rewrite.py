@@ -14,8 +14,7 @@ from ...errors import CorruptRecord, InputError, StoreError
 from ...log.codec import decode_record
 from ...log.store import Inventory, StoredPiece, Swept
 from ..blobs import BlobFolder, Put, named, unused
-from ..records import row_kind
-from ..session_rows import CHAIN_START, COLUMNS, Segment, SessionRow, chain, seal
+from ..records import CHAIN_START, COLUMNS, Segment, SessionRow, chain, row_kind, seal
 from . import labels
 from .database import Database
 from .index import reset

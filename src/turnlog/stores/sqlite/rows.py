@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from ...log.store import SessionInfo
-from ..records import check_free, no_session, storable
-from ..session_rows import COLUMNS, SessionRow, damaged_row, seal
+from ..records import COLUMNS, SessionRow, check_free, damaged_row, no_session, seal, storable
 from .index import forget
 from .packs import drop_packs, unpack
 from .schema import record_id

@@ -15,9 +15,9 @@ from ...log.codec import decode_record
 from ...log.records import Record
 from ...log.store import Hit, Problem
 from ..damaged import decoded
+from ..records import COLUMNS, Segment, SessionRow, chain, unshared
 from ..row_reading import Row, RowReader
 from ..search import Search
-from ..session_rows import COLUMNS, Segment, SessionRow, chain, unshared
 from ..words import Term, role_and_text
 from .damaged import mended
 from .database import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from ...errors import CorruptRecord
-from ..session_rows import CHAIN_START, Segment, SessionRow, segments_of_log
+from ..records import CHAIN_START, Segment, SessionRow, segments_of_log
 from .schema import record_id
 
 

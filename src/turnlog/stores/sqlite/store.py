@@ -35,9 +35,23 @@ from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..labels import KnownLabels, where_given
 from ..leases import FolderLocks
 from ..presence import Durability, check_durability
-from ..records import check_expected, check_unchanged, fork_point, number_drafts, of_any, row_kind, storable
+from ..records import (
+    COLUMNS,
+    Segment,
+    SessionRow,
+    chain,
+    check_expected,
+    check_unchanged,
+    damaged_row,
+    fork_point,
+    new_row,
+    number_drafts,
+    of_any,
+    row_kind,
+    seal,
+    storable,
+)
 from ..search import Search
-from ..session_rows import COLUMNS, Segment, SessionRow, chain, damaged_row, new_row, seal
 from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged

@@ -14,9 +14,8 @@ from typing import Any
 from ...log.records import Body
 from ...log.store import Problem
 from ..blobs import BlobCheck, BlobFolder
-from ..records import blob_names, kind_of, row_kind
+from ..records import COLUMNS, Segment, SessionRow, blob_names, kind_of, row_kind
 from ..row_reading import CheckedRow, RowCheck, row_damage
-from ..session_rows import COLUMNS, Segment, SessionRow
 from .damaged import mended
 from .packs import held
 from .schema import SEARCH_VERSION, SYSTEM_VERSION, record_id, table_definitions, upgrade, version_of

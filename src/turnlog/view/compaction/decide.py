@@ -12,13 +12,12 @@ from ...log.actions import SHRINKING
 from ...log.budget import Budget, Strategy, Thresholds
 from ...log.records import Decision
 from ..repair.media_room import MediaLimits
-from .blocks import Item, blocks_of
-from .cut_short import shortened
-from .situation import CachePrices, CompactionInput, Ports, with_figures
+from .situation import CachePrices, CompactionInput, Item, Ports, blocks_of, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
 from .steps.images import images_over
 from .steps.slide import tell_orders, turns_over
+from .steps.summarise import shortened
 
 _LITTLE = 0.05
 """Share of the limit. A decision that saves less is not worth making; growth by less is no reason for a decision."""

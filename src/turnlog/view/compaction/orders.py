@@ -19,8 +19,7 @@ from ...log.records import Decision
 from ...log.texts import leaf_parts
 from ..decisions import Effects
 from ..types import Shown
-from .blocks import Block, Item
-from .situation import CompactionInput
+from .situation import Block, CompactionInput, Item
 
 _SHARE = 0.1
 """The share of the budget that all orders together may take."""

@@ -32,10 +32,9 @@ from ...log.messages import (
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn, without_extras
 from .arrange import Fate, arrange, as_one, with_parts
-from .clean import clean, is_blank, sendable_name
+from .clean import add_word, clean, is_blank, sendable_name
 from .media_room import within_room
 from .pairing import At, pair
-from .required_word import add_word
 
 # -- system text where a provider accepts it -------------------------------------------------------
 

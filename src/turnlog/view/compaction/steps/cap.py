@@ -14,8 +14,7 @@ from typing import Any
 from ....log.messages import Message, Part, Text, ToolResult
 from ....log.records import Decision
 from ...decisions import cut_text, is_cut
-from ..blocks import Item
-from ..situation import CompactionInput, shortening
+from ..situation import CompactionInput, Item, shortening
 
 _LEAST = 60
 """Tokens. An output of fewer tokens is never cut, and no output is cut to fewer, however small the budget."""

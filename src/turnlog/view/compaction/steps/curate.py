@@ -6,8 +6,7 @@ from ...._platform.units import counted
 from ....log.messages import ToolResult
 from ....log.records import Decision
 from ...curate.conversation import STEP
-from ..blocks import Item
-from ..situation import CompactionInput
+from ..situation import CompactionInput, Item
 
 _NEWEST = 3
 """The newest blocks, which are left alone: an agent uses what it has just read."""

@@ -8,8 +8,7 @@ from typing import Any
 from ....log.messages import Media, Message, ToolResult
 from ....log.records import Decision
 from ...repair.media_room import MediaLimits, MediaTotals, base64_of, media_of
-from ..blocks import Item, user_word
-from ..situation import CompactionInput, shortening
+from ..situation import CompactionInput, Item, shortening, user_word
 
 _NEWEST = 3
 """How many images stay if the view is too large and the strategy sets no number."""

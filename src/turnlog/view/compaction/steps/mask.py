@@ -9,8 +9,7 @@ from ...._platform.units import counted
 from ....log.messages import Message, Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ...repair.pairing import At, pair
-from ..blocks import Block, Item
-from ..situation import CompactionInput, shortening
+from ..situation import Block, CompactionInput, Item, shortening
 
 _ARGUMENTS = 120
 """Characters of a call's arguments that the line quotes."""

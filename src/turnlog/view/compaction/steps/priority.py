@@ -12,8 +12,7 @@ from collections.abc import Iterable
 
 from ....log.messages import Text, ToolCall, ToolResult
 from ....log.records import Decision
-from ..blocks import Block
-from ..situation import CompactionInput
+from ..situation import Block, CompactionInput
 from .slide import leave
 
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")

@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from ....log.records import Decision
-from ..blocks import Block, total
 from ..orders import Orders, detail_of, has_untold, note_room, orders_leaving
-from ..situation import CompactionInput, of_results, ranges_of
+from ..situation import Block, CompactionInput, of_results, ranges_of, total
 
 _ROUNDS = 3  # how often the room for the note of orders is estimated anew
 
