@@ -50,3 +50,14 @@ def test_names_in_capitals_exist() -> None:
         for name in re.findall(r"`(_?[A-Z][A-Z0-9_]{2,})`", (ROOT / page).read_text("utf-8"))
     }
     assert {(page, name) for page, name in named if name not in known | TAKEN} == set()
+
+
+def test_the_glossary_is_short_and_alive() -> None:
+    """The list of words to know first grows until nobody reads it, or explains words that nothing uses."""
+    words = (ROOT / "DESIGN.md").read_text("utf-8").partition("\n## Words\n")[2].partition("\n## ")[0]
+    explained = re.findall(r"(?m)^\| \*\*([\w -]+)\*\* \| .{10,} \|$", words)
+    source = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "src").rglob("*.py")))
+    assert 20 <= len(explained) <= 35 and len(set(explained)) == len(explained)
+    spellings = {word: re.compile(rf"\b{re.sub('[ -]', '[ _-]', word)}", re.IGNORECASE) for word in explained}
+    assert [word for word, spelling in spellings.items() if not spelling.search(source)] == []
+    assert 'under "Words"' in (ROOT / "docs" / "how-it-works.md").read_text("utf-8")
