@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 import turnlog
-from turnlog.models.target import DEFAULT_MODELS, Target
+from turnlog.models.makers import default_model
+from turnlog.models.target import Target
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
@@ -19,7 +20,7 @@ CHAT = turnlog.target("openai-chat", "gpt-4o")
 
 def aim_of(provider: str, model: str | None) -> Target:
     """The target of a body; of one without a model, what a usual model takes, and no model's name."""
-    aim = turnlog.target(provider, model or DEFAULT_MODELS[provider])
+    aim = turnlog.target(provider, model or default_model(provider))
     return aim if model else msgspec.structs.replace(aim, model="")
 
 

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import turnlog
+from turnlog.models.makers import PROVIDER_ROWS, makers
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -60,8 +61,8 @@ ALONE = {
 }
 """Modules that only one other module imports, other than a facade, and why they are files of their own."""
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
-PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
-NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
+NAMES = {*PROVIDER_ROWS, *makers()}
+NO_PROVIDERS = "config errors log memory requests session stores summarize telemetry tokens view".split()
 EXTRAS_ROOMS = ("chat", "stores", "telemetry", "testing", "tokens", "trajectory")
 
 
@@ -341,7 +342,7 @@ def test_rooms_without_providers_name_none(sources: Sources) -> None:
             continue
         prose = _docstrings(tree)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and node.value in PROVIDER_NAMES and id(node) not in prose:
+            if isinstance(node, ast.Constant) and node.value in NAMES and id(node) not in prose:
                 named.append(f"{_where(path, node)}: {node.value}")
     assert named == []
 

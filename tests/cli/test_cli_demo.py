@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from turnlog.cli.demo import TARGETS, run_demo
+from turnlog.cli.demo import run_demo
+from turnlog.models.makers import PROVIDER_ROWS, default_model
 from turnlog.models.target import target
 from turnlog.providers import PROVIDERS
 from turnlog.session.session import Session
@@ -41,8 +42,9 @@ def test_it_shows_what_it_claims(turnlog: Any) -> None:
     assert "The same log gives the same bytes again: yes." in out
     assert "reasoning: reasoning of anthropic left out" in out
     rows = [line.split() for line in out.splitlines() if line.split()[:1] and line.split()[0] in PROVIDERS]
-    assert [(row[0], row[1], row[-1]) for row in rows] == [(name, model, "0") for name, model in TARGETS.items()]
-    assert set(TARGETS) == set(PROVIDERS)
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        (name, row.model, "0") for name, row in PROVIDER_ROWS.items()
+    ]
     assert "0 problems found." in out
     assert "\x1b" not in out
 
@@ -56,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("provider", TARGETS)
+@pytest.mark.parametrize("provider", PROVIDER_ROWS)
 def test_its_requests_are_accepted(store: Path, oracle: ModuleType, provider: str) -> None:
     """What the demo's table counts are requests that the providers take."""
     body = made(store, provider)
@@ -65,7 +67,7 @@ def test_its_requests_are_accepted(store: Path, oracle: ModuleType, provider: st
         "openai-responses": oracle.check_openai_responses,
         "anthropic": oracle.check_anthropic,
         "google-interactions": oracle.check_interactions,
-        "google": lambda body: oracle.check_gemini(body, model=TARGETS["google"]),
+        "google": lambda body: oracle.check_gemini(body, model=default_model("google")),
     }
     assert judges[provider](body) == []
 
@@ -73,7 +75,7 @@ def test_its_requests_are_accepted(store: Path, oracle: ModuleType, provider: st
 def made(path: Path, provider: str) -> dict[str, Any]:
     """The request of the demo's session for a provider."""
     with closing(open_store(path)) as store:
-        return Session(store, store.sessions()[0]).request(target(provider, TARGETS[provider])).body
+        return Session(store, store.sessions()[0]).request(target(provider, default_model(provider))).body
 
 
 @pytest.mark.slow

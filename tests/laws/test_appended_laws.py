@@ -21,18 +21,13 @@ from judging import TARGETS, errors_of
 from turnlog.errors import FormatError, InputError
 from turnlog.log.messages import Media, Part, Text, ToolCall, ToolResult
 from turnlog.log.records import Record
+from turnlog.models.makers import PROVIDER_ROWS
 from turnlog.requests.request import Request
 
 CASES = int(os.environ.get("TURNLOG_APPENDED", "0"))
 """`TURNLOG_APPENDED=50000` is the long run of the law."""
 
-MODELS = {
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-    "google-interactions": "gemini-2.5-pro",
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-}
+MODELS = {name: row.model for name, row in sorted(PROVIDER_ROWS.items())}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
 Message = dict[str, Any]
 

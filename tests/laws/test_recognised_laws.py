@@ -26,7 +26,7 @@ from turnlog.errors import ImportFailed, InputError
 from turnlog.importers.bodies import IMPORTER
 from turnlog.log.messages import Text, Tool, ToolCall, ToolResult
 from turnlog.log.records import Configuration
-from turnlog.providers import CONVERSATIONS, PROVIDERS
+from turnlog.providers import PROVIDERS
 from turnlog.providers.recognise import provider_of
 from turnlog.requests.build import build
 from turnlog.requests.translate import plan
@@ -54,6 +54,7 @@ SHARED: dict[str, Any] = {
 """Settings that servers of several formats accept: they name nobody."""
 
 FOREIGN = sorted({key for one in PROVIDERS.values() for key in (*one.settings, *one.signs.settings)})
+KEYS = {one.conversation for one in PROVIDERS.values()}
 NEUTRAL = ("my-proxy", "llama-4", "")
 
 
@@ -66,7 +67,7 @@ def draw(chance: random.Random) -> tuple[str, dict[str, Any], str]:
         history = replace(history, messages=tuple(said[: chance.choice([1, 9])]))
     tools = (Tool("f", "d", {"type": "object"}),) if chance.random() < 0.2 else ()
     body = build(plan(Configuration(tools=tools), aim), shown(history), history.blobs.__getitem__).body
-    key = CONVERSATIONS[aim.provider]
+    key = PROVIDERS[aim.provider].conversation
     body = {key: body[key], "model": aim.model} | ({"tools": body["tools"]} if "tools" in body else {})
     if key == "input" and len(history.messages) == 1 and chance.random() < 0.7:
         body[key] = chance.choice(["Name a fjord.", ""])
@@ -81,7 +82,7 @@ def draw(chance: random.Random) -> tuple[str, dict[str, Any], str]:
     if is_structured:
         body["model"] = chance.choice([one.model for one in TARGETS] + ["anthropic/claude-sonnet-4.5", *NEUTRAL])
         others = chance.sample(FOREIGN, chance.randint(0, 6))
-        others = [name for name in others if name not in (*CONVERSATIONS.values(), "tools", "model", "tool_choice")]
+        others = [name for name in others if name not in (*KEYS, "tools", "model", "tool_choice")]
         return aim.provider, body | {name: chance.choice([1, "x", {}, [], True]) for name in others}, "structure"
     own = OWN[aim.provider]
     names = chance.sample(sorted(own), chance.randint(0, 2))
@@ -99,7 +100,7 @@ def draw(chance: random.Random) -> tuple[str, dict[str, Any], str]:
 
 def _says_nothing(name: str, key: str) -> bool:
     """Whether all providers with this conversation have a setting, or none."""
-    rivals = [PROVIDERS[one] for one, place in CONVERSATIONS.items() if place == key]
+    rivals = [one for one in PROVIDERS.values() if one.conversation == key]
     return len({name in one.settings or name in one.signs.settings for one in rivals}) == 1
 
 
@@ -160,7 +161,7 @@ def _lines(*paths: Path) -> Iterator[Any]:
 
 
 def _bodies(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict) and any(isinstance(value.get(key), list) for key in CONVERSATIONS.values()):
+    if isinstance(value, dict) and any(isinstance(value.get(key), list) for key in KEYS):
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _bodies(inner)
@@ -181,7 +182,7 @@ def test_recorded_bodies_are_those_of_the_api_that_they_were_sent_to(shared: Pat
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_the_key_of_the_conversation_is_stated_once(name: str) -> None:
-    """By this table a folder is loaded; with another key in the folder, a body would be read by the wrong one."""
-    assert PROVIDERS[name].conversation == CONVERSATIONS[name]
+def test_the_key_of_the_conversation_is_one_of_the_schema(name: str) -> None:
+    """By the row's key a folder is loaded; with another key in its schema, a body would be read by the wrong one."""
+    assert PROVIDERS[name].conversation in PROVIDERS[name].settings
     assert provider_of(BODIES[name]) == name

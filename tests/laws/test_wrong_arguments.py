@@ -159,7 +159,7 @@ def test_a_store_that_no_file_can_be_named_like_is_an_input_error() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there a working directory cannot be deleted")
-@pytest.mark.parametrize("store", ["trips.db", "trips/"])
+@pytest.mark.parametrize("store", ["trips.db", "files:trips"])
 def test_a_working_directory_that_is_gone_is_told(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent deletes the folder that it works in: the next relative path was a FileNotFoundError that named none."""
     (gone := tmp_path / "gone").mkdir()

@@ -41,8 +41,10 @@ def test_each_action_that_is_recorded_has_a_row() -> None:
 def test_the_format_page_lists_the_same_actions() -> None:
     """Whoever reads a log by the page meets an action that the page does not describe."""
     page = (ROOT / "docs/format.md").read_text("utf-8")
-    rows = page.partition("What the actions do:\n\n")[2].partition("\n\n")[0].splitlines()
-    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row.partition(":")[0])) == sorted(ACTIONS)
+    rows = page.partition("| Entry of `action` | what it does |\n")[2].partition("\n\n")[0].splitlines()
+    assert sorted(
+        name for row in rows for name in re.findall(r"`(\w+)`", row.strip("| ").partition(" | ")[0])
+    ) == sorted(ACTIONS)
 
 
 def test_the_sets_are_those_of_the_reference_model() -> None:

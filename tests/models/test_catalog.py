@@ -19,7 +19,8 @@ import turnlog
 from turnlog.errors import InputError
 from turnlog.models.abilities import Abilities
 from turnlog.models.catalog import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
-from turnlog.models.target import DEFAULT_MODELS, UnknownModelWarning
+from turnlog.models.makers import PROVIDER_ROWS
+from turnlog.models.target import UnknownModelWarning
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = json.loads((ROOT / "src/turnlog/models/data/models.json").read_text("utf-8"))
@@ -149,10 +150,10 @@ def test_a_tuned_model_is_what_it_was_made_of_at_a_price_of_its_own(base: str, g
     assert find_model("ft:company-model:acme::id2") is None
 
 
-@pytest.mark.parametrize("provider", DEFAULT_MODELS)
+@pytest.mark.parametrize("provider", PROVIDER_ROWS)
 def test_a_target_has_a_model(provider: str) -> None:
     """A variable of the environment that is not set gave a session without a target, and a request without a model."""
-    with pytest.raises(InputError, match=f"give a model such as '{DEFAULT_MODELS[provider]}'"):
+    with pytest.raises(InputError, match=f"give a model such as '{PROVIDER_ROWS[provider].model}'"):
         turnlog.target(provider, "")
 
 
@@ -226,6 +227,7 @@ def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
         ({"nova": {"inptu": 5}}, "model 'nova': Object contains unknown field `inptu`"),
         ({"nova": {"input": "many"}}, "model 'nova': Expected `int | null`, got `str` - at `$.input`"),
         ({"nova": {"input": 0}}, "model 'nova': Expected `int` >= 1 - at `$.input`"),
+        ({"nova": {"provider": "acme"}}, "model 'nova': provider: 'acme'; use one of anthropic, openai, google"),
         ({"nova": {"media": ["smell"]}}, "model 'nova': Invalid enum value 'smell' - at `$.media[0]`"),
         ({"nova": {"prices": {"input": -1}}}, "model 'nova': prices.input must not be below 0"),
         ({"nova": {"prices": {"input": "NaN"}}}, "model 'nova': prices.input must be a number"),

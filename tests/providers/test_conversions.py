@@ -13,11 +13,12 @@ import pytest
 
 import turnlog
 from turnlog.log.messages import Media, media_parts
+from turnlog.models.makers import PROVIDER_ROWS
 from turnlog.providers import provider
 from turnlog.requests.standalone import convert
 from turnlog.testing.histories import PIXEL
 
-PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google", "google-interactions")
+PROVIDERS = tuple(PROVIDER_ROWS)
 PICTURE = base64.b64encode(PIXEL).decode()
 TEXT = base64.b64encode(b"some words").decode()
 

@@ -16,9 +16,9 @@ import turnlog
 from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import Decision, SummaryRecord
+from turnlog.models.makers import PROVIDER_ROWS
 from turnlog.models.target import Target, target
-from turnlog.providers import PROVIDERS
-from turnlog.runners import CHEAP_MODELS, ProgramRunner, RunnerSummarizer, ScriptedRunner
+from turnlog.runners import ProgramRunner, RunnerSummarizer, ScriptedRunner
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Material
@@ -26,14 +26,7 @@ from turnlog.text_history import HistoryPrompt
 from turnlog.view.types import Shown
 
 NOTES = "Task: count the rows of every file (#2). Files: part1.py read. Open: the other files. The schema stays."
-MODELS = {
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-    "google-interactions": "gemini-2.5-pro",
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-}
-TARGETS = [target(provider, MODELS[provider]) for provider in PROVIDERS]
+TARGETS = [target(name, row.model) for name, row in PROVIDER_ROWS.items()]
 
 
 def finished() -> None:
@@ -104,8 +97,8 @@ def test_what_costs_less_is_asked() -> None:
     runner = ScriptedRunner([NOTES] * 9)
     conversed(RunnerSummarizer(runner, rides=False), target("anthropic", "claude-sonnet-4-5"))
     assert {asked.target.model for asked in runner.requests} == {"claude-haiku-4-5"}
-    for provider, model in CHEAP_MODELS.items():
-        assert target(provider, model).known
+    for provider, row in PROVIDER_ROWS.items():
+        assert target(provider, row.maker.cheap_model).known
 
 
 def test_no_request_waits_for_a_summary() -> None:

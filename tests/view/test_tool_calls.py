@@ -26,7 +26,8 @@ from turnlog.log.records import (
     ToolStarted,
 )
 from turnlog.log.usage import Count
-from turnlog.models.target import DEFAULT_MODELS, Target
+from turnlog.models.makers import PROVIDER_ROWS, default_model
+from turnlog.models.target import Target
 from turnlog.providers import provider as provider_named
 from turnlog.session.recovery import answer_unfinished
 from turnlog.stores import MemoryStore
@@ -202,7 +203,7 @@ def _calling(provider: str, name: str) -> dict[str, Any]:
 def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str) -> None:
     """A server's tools have names that a provider does not take: the model was offered another, called that, and the
     agent knew no such tool; the next provider was shown calls of a tool that it had not."""
-    aim = turnlog.target(provider, DEFAULT_MODELS[provider])
+    aim = turnlog.target(provider, default_model(provider))
     with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": name}]) as session:
         session.user("Read it.")
         first = session.request().json().decode()
@@ -212,8 +213,8 @@ def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str
         session.tool_result(call, "It says nothing.")
         session.user("Well?")
         assert set(re.findall(r'"name":"([^"]+)"', session.request().json().decode())) == {offered}
-        for other in DEFAULT_MODELS:
-            session.switch(turnlog.target(other, DEFAULT_MODELS[other]))
+        for other in PROVIDER_ROWS:
+            session.switch(turnlog.target(other, default_model(other)))
             assert len(set(re.findall(r'"name":"([^"]+)"', session.request().json().decode()))) == 1
 
 
@@ -244,7 +245,7 @@ def test_a_tool_has_its_own_name_in_half_an_answer_too(ends: bool) -> None:
 def test_a_choice_names_the_tool_as_it_is_declared(provider: str) -> None:
     """A choice of a tool that is declared under another name is one of no tool: OpenAI refuses it, and for the others
     it was left out."""
-    speaker, aim = provider_named(provider), turnlog.target(provider, DEFAULT_MODELS[provider])
+    speaker, aim = provider_named(provider), turnlog.target(provider, default_model(provider))
     with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "read a file"}, {"name": "ls"}]) as session:
         for name in ("read a file", "ls"):
             session.configure(**speaker.with_tool_choice({}, f"tool:{name}"))
@@ -276,7 +277,7 @@ def test_a_choice_is_the_same_but_for_names(provider: str, choice: dict[str, Any
     """Of several tools that were allowed, the one that is declared under another name was left out, so that a model had
     to call another, or the API refused the request; a choice of a custom tool became that of a function."""
     key = "toolConfig" if provider == "google" else "tool_choice"
-    aim = turnlog.target(provider, DEFAULT_MODELS[provider], **{key: choice})
+    aim = turnlog.target(provider, default_model(provider), **{key: choice})
     tools = [Tool("ls"), Tool("read a file", kind="custom")]
     with turnlog.open("s", store=":memory:", target=aim, tools=tools) as session:
         body = session.request().json().decode()

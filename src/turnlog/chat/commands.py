@@ -13,6 +13,7 @@ from ..importers.titles import first_words
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
 from ..log.store import SessionInfo
+from ..models.makers import maker_of
 from ..models.target import Target
 from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions
@@ -74,7 +75,7 @@ def _model(talk: Chat, rest: str) -> str:
         return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it, `/model PROVIDER/MODEL URL` the server, too."
     name, _, url = rest.partition(" ")
     now = talk.session.target
-    same = now is not None and now.provider.startswith("openai") and name.startswith("openai")
+    same = now is not None and maker_of(now.provider) is maker_of(name.partition("/")[0])
     choice = chosen(name, base_url=url.strip() or (now.base_url if now is not None and same else ""))
     losses = talk.session.switch(choice.target)
     talk.choose(choice)

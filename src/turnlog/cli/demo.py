@@ -22,6 +22,7 @@ from ..importers import read_file
 from ..importers.sync import sync_session
 from ..log.messages import ToolCall, compact_json, text_of
 from ..log.store import Store
+from ..models.makers import PROVIDER_ROWS, default_model
 from ..models.target import target
 from ..requests.request import Request
 from ..requests.standalone import check
@@ -33,15 +34,6 @@ from ..view.types import Edit, Loss
 from .arguments import add_command
 from .show import lines
 from .terminal import out, shorten
-
-TARGETS = {
-    "anthropic": "claude-sonnet-4-5",
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-    "google": "gemini-2.5-pro",
-    "google-interactions": "gemini-2.5-pro",
-}
-"""The models that the demo makes requests for, by provider."""
 
 _TOOL_MODULE = "turnlog.cli.demo_tool"  # run as a program, so given by name
 
@@ -95,7 +87,7 @@ def run_demo(folder: Path) -> None:
     sent: list[Request] = []
     try:
         session_id = _import(store, folder)
-        with open_session(session_id, store=store, target=target("anthropic", TARGETS["anthropic"])) as session:
+        with open_session(session_id, store=store, target=target("anthropic", default_model("anthropic"))) as session:
             _loop(session, sent)
             crashed = len(session.history())
         _crash(path, session_id)
@@ -191,8 +183,8 @@ def _summary(session: Session) -> list[str]:
 
 def _switch(session: Session, sent: list[Request]) -> None:
     _title("6. Switch to another provider")
-    losses = session.switch(target("google", TARGETS["google"]), reason="demonstration")
-    out(f"From here on requests go to {TARGETS['google']}. What it cannot take is said, and stays in the log:")
+    losses = session.switch(target("google", default_model("google")), reason="demonstration")
+    out(f"From here on requests go to {default_model('google')}. What it cannot take is said, and stays in the log:")
     _indented(_change_lines(losses))
     model = ScriptedRunner(["You are welcome."])
     run(session, "Thanks!", model)
@@ -205,10 +197,10 @@ def _requests(session: Session, sent: list[Request]) -> None:
     _indented(f"to {one.target.provider:<10}{len(one.view):>3} messages, {one.tokens:>6,} tokens" for one in sent)
     out("What the next request would be:")
     out(f"{'provider':<20}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
-    for provider, model in TARGETS.items():
-        prepared = session.request(target(provider, model))
+    for provider, row in PROVIDER_ROWS.items():
+        prepared = session.request(target(provider, row.model))
         size = len(compact_json(prepared.body).encode("utf-8"))
-        out(f"{provider:<20}{model:<20}{len(prepared.view):>8}{size:>8}{_figures(prepared)}")
+        out(f"{provider:<20}{row.model:<20}{len(prepared.view):>8}{size:>8}{_figures(prepared)}")
 
 
 def _figures(prepared: Request) -> str:

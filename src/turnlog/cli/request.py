@@ -18,7 +18,8 @@ from ..importers.protocol import origin_name
 from ..importers.sync import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.store import Store
-from ..models.target import DEFAULT_MODELS, Target
+from ..models.makers import PROVIDER_ROWS
+from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
 from ..requests.request import Request
@@ -38,7 +39,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument("--to", metavar="PROVIDER", required=True, help=f"one of {', '.join(PROVIDERS)}")
-    common = ", ".join(DEFAULT_MODELS.values())
+    common = ", ".join(row.model for row in PROVIDER_ROWS.values())
     help_text = f"default: the session's model if it is of that provider, else {common}"
     parser.add_argument("--model", metavar="MODEL", default="", help=help_text)
     add_terms(parser)

@@ -8,6 +8,7 @@ from ..errors import InputError
 from ..log.budget import PRESETS
 from ..log.records import MessageRecord, UsageRecord
 from ..models.catalog import find_model
+from ..models.makers import makers
 from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
@@ -15,9 +16,6 @@ from ..requests.standalone import aimed
 from ..session.session import Session
 from .arguments import number
 from .terminal import say
-
-_SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
-"""The provider for each maker of models, if no provider is given."""
 
 PROVIDER_OF_BODY = f"the provider of the request: {', '.join(PROVIDERS)} (default: detected from the body)"
 """Help text of `--as`."""
@@ -73,9 +71,8 @@ def _target(session: Session, provider: str, model: str) -> Target | None:
         model = now.model
     if not provider:
         found = find_model(model) if model else None
-        provider = _SPEAKS.get(
-            (found.facts.provider if found else None) or "", now.provider or _billed_by(session, model)
-        )
+        maker = makers().get((found.facts.provider if found else None) or "")
+        provider = maker.provider if maker else now.provider or _billed_by(session, model)
     return aimed(Parsed(messages=(), configuration=now), provider, model) if provider else None
 
 

@@ -20,6 +20,7 @@ from ..log.messages import ToolResult, text_of
 from ..log.records import Record
 from ..log.store import Store
 from ..memory.fold import Memory
+from ..models.makers import default_model, makers
 from ..redaction import Redactor, as_kept, redacted
 from ..stores import store_given
 from ..summarize import Digest, Material
@@ -56,10 +57,10 @@ def session_file(made: Handoff, time: str) -> str:
 Program = Literal["claude", "codex", "gemini"]
 """The command of a program."""
 
+_MAKERS: dict[Program, str] = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
+
 MODELS: dict[Program, tuple[str, str]] = {
-    "claude": ("anthropic", "claude-sonnet-4-5"),
-    "codex": ("openai-responses", "gpt-5"),
-    "gemini": ("google", "gemini-2.5-pro"),
+    program: (provider := makers()[maker].provider, default_model(provider)) for program, maker in _MAKERS.items()
 }
 """The provider and the model by which the tokens of a prompt are counted, by program."""
 

@@ -20,13 +20,14 @@ from ..errors import FormatError, ImportFailed, InputError
 from ..log.messages import Message
 from ..log.records import Configuration, MessageRecord
 from ..log.texts import strings_in
-from ..providers import CONVERSATIONS, PROVIDERS
+from ..models.makers import PROVIDER_ROWS
+from ..providers import PROVIDERS
 from ..providers.protocol import Provider
 from ..providers.recognise import is_message, provider_of, provider_of_messages
 from .drafting import Drafting
 from .foreign import foreign
 from .json_values import within, without, word
-from .protocol import Imported, Origin, digest_of, with_own_ids
+from .protocol import Imported, Importer, Origin, digest_of, with_own_ids
 from .titles import title_from
 from .transcript import Line, Transcript
 from .unread import ANSWERS, named
@@ -49,7 +50,7 @@ def is_body(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     try:
-        key = CONVERSATIONS[provider_of(value)]
+        key = PROVIDERS[provider_of(value)].conversation
     except InputError:
         return False
     given = value[key]
@@ -67,7 +68,6 @@ def wrapped(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str
             yield key, value[key], url
 
 
-_MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:|"type"\s*:\s*"user_input"')
 _RUN_ID_KEYS = ("task_id", "trial")
 _ID_KEYS = ("session_id", "conversation_id", "id")
 
@@ -89,39 +89,41 @@ class _Conversation(Struct, frozen=True):
         """The place of message `index` in the body; a negative index means system text before the messages."""
         if 0 <= index < len(self.lines):
             return f"line {self.lines[index]}"
-        spot = f"{CONVERSATIONS[self.api]}[{index}]" if index >= 0 else "system"
+        spot = f"{PROVIDERS[self.api].conversation}[{index}]" if index >= 0 else "system"
         return f"{self.place} {spot}".strip()
 
 
-class Bodies:
-    """Imports request bodies and message lists."""
-
-    name = "bodies"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by a key of a conversation in any JSON, with a low score; importers of other formats are surer of
-        their own."""
-        plain = head.lstrip(b"\0 \t\r\n")
-        return 20 if plain[:1] in (b"{", b"[") and _MARKS.search(head) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """One session for each conversation, in order."""
-        file = Transcript(origin)
-        sessions: list[Imported] = []
-        for conversation in list(_conversations(file)):
-            log = Drafting(file, beside=bool(sessions))
-            title = _draft(conversation, log)
-            own = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
-            sessions.append(log.imported(own, conversation.api, title))
-        if not sessions:
-            raise ImportFailed(
-                f"{file.name}: no conversation in it, though it {_looks(file)}; expected a request body with messages, "
-                "input or contents, a list of messages, or JSON lines of either"
-            )
-        return with_own_ids(sessions)
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by a key of a conversation in any JSON, with a low score; importers of other formats are surer of
+    their own."""
+    plain = head.lstrip(b"\0 \t\r\n")
+    return 20 if plain[:1] in (b"{", b"[") and _marks().search(head) else 0
 
 
-IMPORTER = Bodies()
+def _read(origin: Origin) -> list[Imported]:
+    """One session for each conversation, in order."""
+    file = Transcript(origin)
+    sessions: list[Imported] = []
+    for conversation in list(_conversations(file)):
+        log = Drafting(file, beside=bool(sessions))
+        title = _draft(conversation, log)
+        own = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
+        sessions.append(log.imported(own, conversation.api, title))
+    if not sessions:
+        raise ImportFailed(
+            f"{file.name}: no conversation in it, though it {_looks(file)}; expected a request body with messages, "
+            "input or contents, a list of messages, or JSON lines of either"
+        )
+    return with_own_ids(sessions)
+
+
+IMPORTER = Importer("bodies", _sniff, _read)
+
+
+def _marks() -> re.Pattern[bytes]:
+    """Matches a key of a conversation or of a message."""
+    keys = "|".join(map(re.escape, dict.fromkeys(row.conversation for row in PROVIDER_ROWS.values())))
+    return re.compile(rb'"(%s|role|traj)"\s*:|"type"\s*:\s*"user_input"' % keys.encode())
 
 
 def _looks(file: Transcript) -> str:
@@ -168,7 +170,7 @@ def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _
     values = [line.value for line in messages]
     api = provider_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)
-    body = {CONVERSATIONS[api]: values}
+    body = {PROVIDERS[api].conversation: values}
     return _Conversation("", numbers[0] if numbers else 0, api, body, {}, _to_first_prompt(values), numbers)
 
 
@@ -182,7 +184,7 @@ def _conversation(line: Line, place: str) -> _Conversation | None:
     value = line.value
     if isinstance(value, list) and value and all(map(is_message, value)):
         api = provider_of_messages(value)
-        return _Conversation(place, line.number, api, {CONVERSATIONS[api]: value}, {}, _to_first_prompt(value))
+        return _Conversation(place, line.number, api, {PROVIDERS[api].conversation: value}, {}, _to_first_prompt(value))
     if not isinstance(value, dict):
         return None
     if is_body(value):
@@ -192,7 +194,9 @@ def _conversation(line: Line, place: str) -> _Conversation | None:
     run = value.get("traj")
     if isinstance(run, list) and run and is_message(run[0]):
         api = provider_of_messages(run)
-        return _Conversation(place, line.number, api, {CONVERSATIONS[api]: run}, without(value, ("traj",)), value)
+        return _Conversation(
+            place, line.number, api, {PROVIDERS[api].conversation: run}, without(value, ("traj",)), value
+        )
     return None
 
 
@@ -216,7 +220,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
         log.blobs.update(parsed.blobs)
         if parsed.configuration != Configuration(provider=provider.name):
             log.add(parsed.configuration)
-        wire = body.get(CONVERSATIONS[conversation.api])
+        wire = body.get(PROVIDERS[conversation.api].conversation)
         leading = len(parsed.messages) - (len(wire) if isinstance(wire, list) else 1)
         messages = [(message, conversation.source(index - leading)) for index, message in enumerate(parsed.messages)]
     for message, source in messages:
@@ -226,10 +230,10 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 def _report_answers(conversation: _Conversation, log: Drafting) -> None:
     """Report an answer, and a second conversation, beside or in a body: only the conversation is read."""
-    own = CONVERSATIONS[conversation.api]
+    own = PROVIDERS[conversation.api].conversation
     settings = PROVIDERS[conversation.api].settings
     beside = {key: conversation.around[key] for key in ANSWERS & conversation.around.keys()}
-    for key in (ANSWERS | {*CONVERSATIONS.values()}) & conversation.body.keys():
+    for key in (ANSWERS | {row.conversation for row in PROVIDER_ROWS.values()}) & conversation.body.keys():
         if key != own and key not in settings and conversation.body[key] != conversation.body[own]:
             beside[key] = conversation.body[key]
     if keys := sorted(key for key, value in beside.items() if any(strings_in(value))):
@@ -239,7 +243,7 @@ def _report_answers(conversation: _Conversation, log: Drafting) -> None:
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
     """All messages that can be read one by one; the others become notes and warnings."""
-    key = CONVERSATIONS[conversation.api]
+    key = PROVIDERS[conversation.api].conversation
     body = conversation.body
     rest = without(body, (key,))
     found: list[tuple[Message, str]] = []

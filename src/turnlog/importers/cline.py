@@ -22,7 +22,7 @@ from ..providers.anthropic import PROVIDER
 from .drafting import Drafting, billed
 from .json_values import items, mapping, objects, within, without, word
 from .messages import read_message
-from .protocol import Imported, Origin, digest_of, hashed_id
+from .protocol import Imported, Importer, Origin, digest_of, hashed_id
 from .titles import title_from
 from .transcript import Transcript
 
@@ -40,49 +40,45 @@ _MESSAGE_KEYS = frozenset({"role", "content", "id", "ts", "modelInfo", "metrics"
 _COMPACTED = frozenset({"compaction", "compaction_summary"})
 
 
-class Cline:
-    """Imports cline sessions, new and old."""
-
-    name = "cline"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the keys around the messages; a bare list by the file's name."""
-        plain = head.lstrip(b"\0 \t\r\n")
-        if path is not None and path.name == _HISTORY and plain.startswith(b"["):
-            return 80
-        if not plain.startswith(b"{"):
-            return 0
-        if _SESSION.search(plain) and sum(key in plain for key in _SESSION_KEYS) >= 3:
-            return 80
-        return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The session of the file: the messages, together with the session facts in the file beside it."""
-        file = Transcript(origin)
-        value = _document(file)
-        path, files = file.path, []
-        facts: Mapping[str, Any] = {}
-        if isinstance(value, list):
-            own = path.parent.name if path and path.name == _HISTORY else ""
-            value = {"sessionId": own, "messages": value}
-        elif "messages" not in value and isinstance(value.get("session_id"), str):
-            facts, value = value, {"sessionId": value["session_id"], "messages": []}
-            beside = _messages_of(facts, path) if path else None
-            if beside is None:
-                file.warn(0, "the session's facts only: no messages file beside it")
-            else:
-                files.append(file.name)
-                warnings, file = file.warnings, Transcript(beside)
-                file.warnings += warnings
-                value = _document(file)
-        elif path and path.name.endswith(_MESSAGES) and not _compaction_of(value):
-            beside = path.with_name(path.name.removesuffix(_MESSAGES) + ".json")
-            facts = _facts_of(beside, value, file) if beside.is_file() else {}
-            files += [str(beside)] if facts else []
-        return [_imported(value, facts, file, files)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by the keys around the messages; a bare list by the file's name."""
+    plain = head.lstrip(b"\0 \t\r\n")
+    if path is not None and path.name == _HISTORY and plain.startswith(b"["):
+        return 80
+    if not plain.startswith(b"{"):
+        return 0
+    if _SESSION.search(plain) and sum(key in plain for key in _SESSION_KEYS) >= 3:
+        return 80
+    return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
 
 
-IMPORTER = Cline()
+def _read(origin: Origin) -> list[Imported]:
+    """The session of the file: the messages, together with the session facts in the file beside it."""
+    file = Transcript(origin)
+    value = _document(file)
+    path, files = file.path, []
+    facts: Mapping[str, Any] = {}
+    if isinstance(value, list):
+        own = path.parent.name if path and path.name == _HISTORY else ""
+        value = {"sessionId": own, "messages": value}
+    elif "messages" not in value and isinstance(value.get("session_id"), str):
+        facts, value = value, {"sessionId": value["session_id"], "messages": []}
+        beside = _messages_of(facts, path) if path else None
+        if beside is None:
+            file.warn(0, "the session's facts only: no messages file beside it")
+        else:
+            files.append(file.name)
+            warnings, file = file.warnings, Transcript(beside)
+            file.warnings += warnings
+            value = _document(file)
+    elif path and path.name.endswith(_MESSAGES) and not _compaction_of(value):
+        beside = path.with_name(path.name.removesuffix(_MESSAGES) + ".json")
+        facts = _facts_of(beside, value, file) if beside.is_file() else {}
+        files += [str(beside)] if facts else []
+    return [_imported(value, facts, file, files)]
+
+
+IMPORTER = Importer("cline", _sniff, _read)
 
 
 def _document(file: Transcript) -> Any:

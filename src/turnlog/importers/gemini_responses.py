@@ -18,7 +18,7 @@ from ..log.records import MessageRecord, PartialAnswer, UsageRecord
 from ..providers.google import PROVIDER
 from .drafting import Drafting
 from .json_values import mapping, objects, without
-from .protocol import Imported, Origin, hashed_id
+from .protocol import Imported, Importer, Origin, hashed_id
 from .titles import title_from
 from .transcript import Line, Transcript
 
@@ -29,32 +29,28 @@ _ANSWERED = frozenset({"usageMetadata", "modelVersion", "responseId", "error"})
 _CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 
-class GeminiResponses:
-    """Imports recorded answers."""
-
-    name = "gemini-responses"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the method of calls, or by responses that begin with candidates."""
-        if _METHOD.search(head) and _RESPONSE.search(head):
-            return 85
-        return 40 if _BARE.match(head.lstrip()) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of all answers in the file."""
-        file = Transcript(origin)
-        lines = _calls(file)
-        log = Drafting(file)
-        titles = [_draft(line, log) for line in lines]
-        if not any(isinstance(draft.body, (MessageRecord, PartialAnswer)) for draft in log.drafts):
-            expected = 'lines such as {"method": "generateContent", "response": {"candidates": [...]}}'
-            raise file.refused("answer of Google's API", f"expected {expected}")
-        stem = file.path.stem if file.path else ""
-        own = hashed_id("gemini-responses", [stem, lines[0].value])
-        return [log.imported(own, self.name, stem or next(filter(None, titles), ""))]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by the method of calls, or by responses that begin with candidates."""
+    if _METHOD.search(head) and _RESPONSE.search(head):
+        return 85
+    return 40 if _BARE.match(head.lstrip()) else 0
 
 
-IMPORTER = GeminiResponses()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of all answers in the file."""
+    file = Transcript(origin)
+    lines = _calls(file)
+    log = Drafting(file)
+    titles = [_draft(line, log) for line in lines]
+    if not any(isinstance(draft.body, (MessageRecord, PartialAnswer)) for draft in log.drafts):
+        expected = 'lines such as {"method": "generateContent", "response": {"candidates": [...]}}'
+        raise file.refused("answer of Google's API", f"expected {expected}")
+    stem = file.path.stem if file.path else ""
+    own = hashed_id("gemini-responses", [stem, lines[0].value])
+    return [log.imported(own, "gemini-responses", stem or next(filter(None, titles), ""))]
+
+
+IMPORTER = Importer("gemini-responses", _sniff, _read)
 
 
 def _calls(file: Transcript) -> list[Line]:

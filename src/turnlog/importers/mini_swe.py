@@ -19,7 +19,7 @@ from .answers import add_answer, add_configuration, add_usage
 from .drafting import Drafting
 from .json_values import items, mapping, within, without, word
 from .messages import read_message
-from .protocol import Imported, Origin
+from .protocol import Imported, Importer, Origin
 from .repeats import texts_of
 from .titles import task_title
 from .transcript import Transcript
@@ -38,35 +38,31 @@ _EXIT = "exit"
 _CHAT_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
-class MiniSwe:
-    """Imports mini-swe-agent trajectories."""
-
-    name = "mini-swe-agent"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by its own keys at the top level, or by its prompt at the beginning of a list of messages."""
-        start = head.lstrip()[:1]
-        if start == b"{" and _KEYS.search(head):
-            return 90
-        if start not in (b"{", b"[") or not _ROLE.search(head):
-            return 0
-        named = path is not None and path.name.endswith(".traj.json")
-        return 60 if named or (start == b"[" and _PROMPT_WORDS.search(head)) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the trajectory."""
-        file = Transcript(origin)
-        document = file.whole_document("mini-swe-agent trajectory")
-        run = document if isinstance(document, dict) else {"messages": document}
-        if not any(map(_is_message, items(run.get("messages")))):
-            raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
-        log = Drafting(file)
-        _draft(run, log)
-        own = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
-        return [log.imported(own, _FORMAT, task_title(log.messages))]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by its own keys at the top level, or by its prompt at the beginning of a list of messages."""
+    start = head.lstrip()[:1]
+    if start == b"{" and _KEYS.search(head):
+        return 90
+    if start not in (b"{", b"[") or not _ROLE.search(head):
+        return 0
+    named = path is not None and path.name.endswith(".traj.json")
+    return 60 if named or (start == b"[" and _PROMPT_WORDS.search(head)) else 0
 
 
-IMPORTER = MiniSwe()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the trajectory."""
+    file = Transcript(origin)
+    document = file.whole_document("mini-swe-agent trajectory")
+    run = document if isinstance(document, dict) else {"messages": document}
+    if not any(map(_is_message, items(run.get("messages")))):
+        raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
+    log = Drafting(file)
+    _draft(run, log)
+    own = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
+    return [log.imported(own, _FORMAT, task_title(log.messages))]
+
+
+IMPORTER = Importer("mini-swe-agent", _sniff, _read)
 
 
 def _is_message(wire: Any) -> bool:

@@ -1,16 +1,16 @@
 """The importer protocol: an importer recognises a foreign transcript by its content and converts it into drafts.
 
-To add a format, write a module with one instance `IMPORTER` and add it to the tuple in `turnlog.importers`. Importers
-share `transcript` (a file and its damage), `drafting` (collects the records of a session), `messages` (messages in the
-shape of an API), `json_values` (reading JSON of unknown types) and `repeats` (leaving out repetitions).
+To add a format, write a module with its `IMPORTER`, and add it to the tuple in `turnlog.importers`. Importers share
+`transcript` (a file and its damage), `drafting` (collects the records of a session), `messages` (messages in the shape
+of an API), `json_values` (reading JSON of unknown types) and `repeats` (leaving out repetitions).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,21 +62,18 @@ class Imported(Struct, frozen=True, kw_only=True):
     echoes: dict[tuple[str, str], str] = {}
 
 
-class Importer(Protocol):
+class Importer(Struct, frozen=True):
     """Reads one family of transcripts."""
 
     name: str
 
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """How sure the importer is that the transcript has its format, from 0 (not at all) to 100, judged by the first
-        bytes.
+    sniff: Callable[[bytes, Path | None], int]
+    """How sure the importer is that the transcript has its format, from 0 (not at all) to 100, judged by the first
+    bytes: without a byte order mark, UTF-16 converted to UTF-8, for a folder none. Must not raise."""
 
-        `head` has no byte order mark; UTF-16 was converted to UTF-8. For a folder `head` is empty. Must not raise.
-        """
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """Every session in the transcript, the main one first. Damage becomes a warning, and everything readable is
-        kept. Raises ImportFailed if nothing can be read."""
+    read: Callable[[Origin], list[Imported]]
+    """Every session in the transcript, the main one first. Damage becomes a warning, and everything readable is kept.
+    Raises ImportFailed if nothing can be read."""
 
 
 def origin_name(origin: Origin) -> str:

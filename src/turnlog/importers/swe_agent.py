@@ -23,7 +23,7 @@ from .answers import add_configuration
 from .drafting import Drafting
 from .json_values import items, mapping, within, without, word
 from .messages import read_message, with_thinking
-from .protocol import Imported, Origin
+from .protocol import Imported, Importer, Origin
 from .repeats import is_empty, texts_of, without_repeats
 from .titles import task_title
 from .transcript import Transcript, json_document
@@ -41,32 +41,28 @@ _IMPLIED = {"system": "system_prompt", "user": "observation", "tool": "observati
 """The usual `message_type` of each role."""
 
 
-class SweAgent:
-    """Imports SWE-agent trajectories."""
-
-    name = "swe-agent"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by steps with action and observation, or by a history of messages that name their agent."""
-        if head.lstrip()[:1] != b"{":
-            return 0
-        if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
-            return 85
-        return 80 if _HISTORY.search(head) and all(key.search(head) for key in _MESSAGE_KEYS) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the trajectory."""
-        file = Transcript(origin)
-        run = mapping(file.whole_document("SWE-agent trajectory"))
-        if not any(map(_is_message, items(run.get("history")))):
-            raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
-        log = Drafting(file)
-        title = _Run(run, log).draft()
-        own = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
-        return [log.imported(own, _FORMAT, title)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by steps with action and observation, or by a history of messages that name their agent."""
+    if head.lstrip()[:1] != b"{":
+        return 0
+    if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
+        return 85
+    return 80 if _HISTORY.search(head) and all(key.search(head) for key in _MESSAGE_KEYS) else 0
 
 
-IMPORTER = SweAgent()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the trajectory."""
+    file = Transcript(origin)
+    run = mapping(file.whole_document("SWE-agent trajectory"))
+    if not any(map(_is_message, items(run.get("history")))):
+        raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
+    log = Drafting(file)
+    title = _Run(run, log).draft()
+    own = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
+    return [log.imported(own, _FORMAT, title)]
+
+
+IMPORTER = Importer("swe-agent", _sniff, _read)
 
 
 def _is_message(wire: Any) -> bool:

@@ -18,7 +18,7 @@ from ..providers.openai_chat import PROVIDER
 from .drafting import Drafting
 from .json_values import mapping, without, word
 from .messages import read_message
-from .protocol import Imported, Origin
+from .protocol import Imported, Importer, Origin
 from .titles import title_from
 from .transcript import Line, Transcript
 
@@ -43,35 +43,31 @@ _RESULT_KEYS = _PLACE | {"toolCallId", "name", "content", "error", "elapsedMs"}
 _MESSAGE_KEYS = _PLACE | {"content", "toolCalls", "finishReason", "rawContent", "messageId"}
 
 
-class Tarko:
-    """Imports Tarko event streams."""
-
-    name = "tarko-events"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the kinds of events and their times in milliseconds."""
-        plain = head.lstrip(b"\0")
-        if not _TIME.search(plain) or b'"payload"' in plain:
-            return 0
-        if _EVENT.search(plain):
-            return 85
-        return 60 if plain.lstrip()[:1] in (b"{", b"[") and _TYPED.search(plain) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the stream."""
-        file = Transcript(origin)
-        events = _events(file)
-        if not any(word(event.value.get("type")) in _KINDS for event in events):
-            raise file.refused("event of a Tarko stream", "give its event stream as JSON")
-        stream = _Stream(Drafting(file))
-        for event in events:
-            stream.take(event)
-        stream.finish()
-        first = next(filter(None, (word(event.value.get("id")) for event in events)), sha256_hex(file.data)[:16])
-        return [stream.log.imported(stream.session or f"tarko-{first}", _FORMAT, stream.title)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by the kinds of events and their times in milliseconds."""
+    plain = head.lstrip(b"\0")
+    if not _TIME.search(plain) or b'"payload"' in plain:
+        return 0
+    if _EVENT.search(plain):
+        return 85
+    return 60 if plain.lstrip()[:1] in (b"{", b"[") and _TYPED.search(plain) else 0
 
 
-IMPORTER = Tarko()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the stream."""
+    file = Transcript(origin)
+    events = _events(file)
+    if not any(word(event.value.get("type")) in _KINDS for event in events):
+        raise file.refused("event of a Tarko stream", "give its event stream as JSON")
+    stream = _Stream(Drafting(file))
+    for event in events:
+        stream.take(event)
+    stream.finish()
+    first = next(filter(None, (word(event.value.get("id")) for event in events)), sha256_hex(file.data)[:16])
+    return [stream.log.imported(stream.session or f"tarko-{first}", _FORMAT, stream.title)]
+
+
+IMPORTER = Importer("tarko-events", _sniff, _read)
 
 
 def _events(file: Transcript) -> list[Line]:

@@ -21,7 +21,7 @@ from ..trajectory.trajectory import Trajectory, read
 from ..trajectory.values import Turn
 from .drafting import Drafting
 from .json_values import word
-from .protocol import Imported, Origin, digest_of
+from .protocol import Imported, Importer, Origin, digest_of
 from .titles import title_from
 from .transcript import Transcript
 
@@ -30,36 +30,32 @@ _TURNS = re.compile(rb'"turns"\s*:\s*\[')
 _OWN = re.compile(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
 
 
-class TrajectoryFiles:
-    """Imports trajectories."""
-
-    name = _FORMAT
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by its keys; the thumbnail may come before most of them and fill the first bytes."""
-        plain = head.lstrip(b"\0 \t\r\n")
-        if not plain.startswith(b"{"):
-            return 0
-        keys = {found[1] for found in _OWN.finditer(plain)}
-        if _TURNS.search(plain) and keys:
-            return 80
-        return 50 if {b"wsi_path", b"question"} <= keys else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the trajectory."""
-        file = Transcript(origin)
-        found, problems = _found(file)
-        for problem in problems:
-            file.warn(0, f"left out: {problem}")
-        if not (found.question or found.turns or found.thumbnail):
-            raise file.refused("question or turn", "give the JSON of a trajectory")
-        log = Drafting(file)
-        _draft(found, log)
-        first = [found.wsi_path, found.question, found.turns[0].response.reasoning if found.turns else ""]
-        return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(found.question))]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by its keys; the thumbnail may come before most of them and fill the first bytes."""
+    plain = head.lstrip(b"\0 \t\r\n")
+    if not plain.startswith(b"{"):
+        return 0
+    keys = {found[1] for found in _OWN.finditer(plain)}
+    if _TURNS.search(plain) and keys:
+        return 80
+    return 50 if {b"wsi_path", b"question"} <= keys else 0
 
 
-IMPORTER = TrajectoryFiles()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the trajectory."""
+    file = Transcript(origin)
+    found, problems = _found(file)
+    for problem in problems:
+        file.warn(0, f"left out: {problem}")
+    if not (found.question or found.turns or found.thumbnail):
+        raise file.refused("question or turn", "give the JSON of a trajectory")
+    log = Drafting(file)
+    _draft(found, log)
+    first = [found.wsi_path, found.question, found.turns[0].response.reasoning if found.turns else ""]
+    return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(found.question))]
+
+
+IMPORTER = Importer(_FORMAT, _sniff, _read)
 
 
 def _found(file: Transcript) -> tuple[Trajectory, list[Any]]:

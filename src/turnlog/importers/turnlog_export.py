@@ -1,6 +1,7 @@
 """turnlog's own export, as JSON lines or as JSON, read back as an equal session.
 
-Kinds and fields of a newer turnlog are preserved; records from JSON lines keep their bytes.
+Kinds and fields of a newer turnlog are preserved; records from JSON lines keep their bytes. A damaged or missing record
+is replaced by a note, so that references to record numbers stay right.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..log.store import Draft, check_session_id
 from ..stores.records import blob_names
 from ..view.decisions import misfit
 from .drafting import as_utc
-from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .protocol import Damage, Imported, Importer, Origin, contents, origin_name, session_id_of
 
 # The first bytes of an export, and of its lines with media, as `turnlog.export` writes them; other programs may format
 # the JSON differently.
@@ -35,29 +36,22 @@ _BLOB_START = b'{"blob":'
 _BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
 
 
-class TurnlogExport:
-    """Reads turnlog's own export, or several in one file. A damaged or missing record is replaced by a note, so that
-    references to record numbers stay right."""
+def _sniff(head: bytes, path: Path | None) -> int:
+    return 100 if _HEADER_START.match(head) else 60 if _BLOBS_FIRST.match(head) else 0
 
-    name = "turnlog"
 
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """See `Importer.sniff`."""
-        return 100 if _HEADER_START.match(head) else 60 if _BLOBS_FIRST.match(head) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """See `Importer.read`."""
-        file = origin_name(origin)
-        files = (file,) if isinstance(origin, Path) else ()
-        first, *more = _exports(plain_utf8(contents(origin)), file)
-        found = [_Export(first, file).read(files)]
-        for lines in more:
-            try:
-                found.append(_Export(lines, file).read(files))
-            except ImportFailed as error:
-                warnings = (*found[0].warnings, Damage(file, lines[0][0], f"a session was left out: {error}"))
-                found[0] = replace(found[0], warnings=warnings)
-        return found
+def _read(origin: Origin) -> list[Imported]:
+    file = origin_name(origin)
+    files = (file,) if isinstance(origin, Path) else ()
+    first, *more = _exports(plain_utf8(contents(origin)), file)
+    found = [_Export(first, file).read(files)]
+    for lines in more:
+        try:
+            found.append(_Export(lines, file).read(files))
+        except ImportFailed as error:
+            warnings = (*found[0].warnings, Damage(file, lines[0][0], f"a session was left out: {error}"))
+            found[0] = replace(found[0], warnings=warnings)
+    return found
 
 
 class _Export:
@@ -88,7 +82,7 @@ class _Export:
         session = self._session
         return Imported(
             session_id=_id_of(str(session["id"])),
-            format=TurnlogExport.name,
+            format=IMPORTER.name,
             title=str(session.get("title") or ""),
             parent=_id_of(str(session["parent"])) if session.get("parent") else "",
             created=as_utc(session.get("created")),
@@ -199,4 +193,4 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
     raise ImportFailed(f"{file}: the header has no session id; export the session again")
 
 
-IMPORTER = TurnlogExport()
+IMPORTER = Importer("turnlog", _sniff, _read)

@@ -21,7 +21,7 @@ from ..providers.openai_chat import PROVIDER
 from .drafting import Drafting
 from .json_values import items, within, word
 from .messages import read_message
-from .protocol import Imported, Origin, contents
+from .protocol import Imported, Importer, Origin, contents
 from .titles import title_from
 from .transcript import Transcript
 
@@ -32,36 +32,32 @@ _REFERENCE = re.compile(r"(?:.*[/\\])?(screenshot\d+\.png)")
 _MARKS = re.compile(rb"\{b64_img\}|\(Omitted in context\.\)|Imagine you are a robot browsing the web")
 
 
-class WebVoyager:
-    """Imports WebVoyager runs."""
-
-    name = "webvoyager"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the file's name, or by words that the agent writes into its messages."""
-        plain = head.lstrip(b"\0 \t\r\n")
-        if not plain.startswith(b"[") or b'"role"' not in plain:
-            return 0
-        if path is not None and path.name == _NAME:
-            return 90
-        return 70 if _MARKS.search(plain) and b'"content"' in plain else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the run."""
-        file = Transcript(origin)
-        messages = items(file.document_or_rest(""))
-        if not any(isinstance(wire, dict) for wire in messages):
-            raise file.refused("messages of a WebVoyager run", f"give its {_NAME}")
-        log = Drafting(file)
-        run = _Run(log, file.path.parent if file.path else None)
-        for index, wire in enumerate(messages):
-            run.draft(wire, index)
-        task = file.path.parent.name if file.path and file.path.name == _NAME else ""
-        own = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
-        return [log.imported(own, self.name, run.title, files=run.files)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by the file's name, or by words that the agent writes into its messages."""
+    plain = head.lstrip(b"\0 \t\r\n")
+    if not plain.startswith(b"[") or b'"role"' not in plain:
+        return 0
+    if path is not None and path.name == _NAME:
+        return 90
+    return 70 if _MARKS.search(plain) and b'"content"' in plain else 0
 
 
-IMPORTER = WebVoyager()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the run."""
+    file = Transcript(origin)
+    messages = items(file.document_or_rest(""))
+    if not any(isinstance(wire, dict) for wire in messages):
+        raise file.refused("messages of a WebVoyager run", f"give its {_NAME}")
+    log = Drafting(file)
+    run = _Run(log, file.path.parent if file.path else None)
+    for index, wire in enumerate(messages):
+        run.draft(wire, index)
+    task = file.path.parent.name if file.path and file.path.name == _NAME else ""
+    own = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
+    return [log.imported(own, "webvoyager", run.title, files=run.files)]
+
+
+IMPORTER = Importer("webvoyager", _sniff, _read)
 
 
 class _Run:

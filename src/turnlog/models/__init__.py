@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .abilities import Abilities
     from .catalog import CacheRules, ModelFacts, Origin, Prices, model_abilities, model_facts, model_origins
     from .pricing import Cost, total_cost
-    from .target import DEFAULT_MODELS, Target, UnknownModelWarning
+    from .target import Target, UnknownModelWarning
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -21,7 +21,7 @@ else:
             "abilities": "Abilities",
             "catalog": "CacheRules ModelFacts Origin Prices model_abilities model_facts model_origins",
             "pricing": "Cost total_cost",
-            "target": "DEFAULT_MODELS Target UnknownModelWarning",
+            "target": "Target UnknownModelWarning",
         },
     )
 
@@ -29,7 +29,6 @@ __all__ = [
     "Abilities",
     "CacheRules",
     "Cost",
-    "DEFAULT_MODELS",
     "ModelFacts",
     "Origin",
     "Prices",

@@ -24,6 +24,7 @@ from .._platform.lazy import ready
 from .._platform.paths import config_folder, is_there
 from ..errors import InputError, text_given
 from .abilities import Abilities, family_entries
+from .makers import makers
 
 VARIABLE = "TURNLOG_MODELS"
 """Environment variable that names the user's own file."""
@@ -81,13 +82,17 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     """The facts about a model. `provider` is its maker; `input` and `output` are its limits in tokens, `media` the
     kinds of media that it reads. None: not known."""
 
-    provider: Literal["openai", "anthropic", "google"] | None = None
+    provider: str | None = None
     input: _Tokens | None = None
     output: _Tokens | None = None
     media: tuple[Literal["image", "document", "audio", "video"], ...] | None = None
     cache: CacheRules = CacheRules()
     prices: Prices = Prices()
     abilities: Abilities = Abilities()
+
+    def __post_init__(self) -> None:
+        if self.provider is not None and self.provider not in makers():
+            raise ValueError(f"provider: {self.provider!r}; use one of {', '.join(makers())}")
 
 
 class Found(NamedTuple):

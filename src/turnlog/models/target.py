@@ -17,35 +17,15 @@ from .._platform.one_line import without_password
 from ..errors import InputError, UnknownProvider, text_given
 from .abilities import Abilities
 from .catalog import VARIABLE, find_model, model_abilities, own_file
-
-DEFAULT_MODELS = {
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-    "google-interactions": "gemini-2.5-pro",
-}
-"""A widely available model of each provider, used if neither the body nor the caller names a model."""
-
-
-_MAKERS = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
-    "google-interactions": "google",
-}
-"""The maker of each provider's models, as the table of models calls it."""
+from .makers import PROVIDER_ROWS
 
 
 class UnknownModelWarning(UserWarning):
     """A model is not in the table of models: the limits of a similar model or its provider's common limits are used."""
 
 
-_TEXT = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction")
 _ELSEWHERE = {
     **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
-    **dict.fromkeys(_TEXT, "system() and user() for text"),
     "tools": "configure(tools=)",
     "settings": "an argument for each of them, such as temperature=0, or **settings",
     **dict.fromkeys(
@@ -53,18 +33,22 @@ _ELSEWHERE = {
     ),
     **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "turnlog.load_settings() for open()"),
 }
-"""Names that are not settings of a request, and what to use instead."""
 
-NOT_SETTINGS = frozenset(_ELSEWHERE)
-"""Names that are not settings of a request, although the bodies of some providers have such keys."""
+
+def not_settings() -> dict[str, str]:
+    """Names that are not settings of a request, although the bodies of some providers have such keys, and what to use
+    instead."""
+    keys = (key for row in PROVIDER_ROWS.values() for key in (row.conversation, *row.system_keys))
+    return {**_ELSEWHERE, **dict.fromkeys(keys, "system() and user() for text")}
 
 
 def check_settings(names: Iterable[str]) -> None:
     """Raises InputError for names that are not settings of a request: they would replace the conversation or its tools,
     or have no effect."""
+    elsewhere = not_settings() if names else {}
     for name in names:
-        if name in _ELSEWHERE:
-            raise InputError(f"{name!r} is not a setting of a request: use {_ELSEWHERE[name]}")
+        if name in elsewhere:
+            raise InputError(f"{name!r} is not a setting of a request: use {elsewhere[name]}")
 
 
 class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
@@ -118,18 +102,6 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
         )
 
 
-# Assumed limits of an unknown model: the smallest among the current chat models in the table, to be safe.
-_OPENAI = (128_000, 16_384, frozenset({"image"}))
-_GOOGLE = (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"}))
-_COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
-    "openai-chat": _OPENAI,
-    "openai-responses": _OPENAI,
-    "anthropic": (200_000, 8_192, frozenset({"image", "document"})),
-    "google": _GOOGLE,
-    "google-interactions": _GOOGLE,
-}
-
-
 def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
@@ -139,14 +111,16 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"target(): provider and model must be strings, not {provider!r} and {model!r}")
-    if provider not in _COMMON:
-        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
+    if provider not in PROVIDER_ROWS:
+        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(PROVIDER_ROWS)}")
+    row = PROVIDER_ROWS[provider]
     if not model:
-        raise InputError(f"target(): the model is empty; give a model such as {DEFAULT_MODELS[provider]!r}")
+        raise InputError(f"target(): the model is empty; give a model such as {row.model!r}")
     check_settings(settings)
     text_given("base_url", base_url)
     match = find_model(model)
-    input_limit, output_limit, media = _COMMON[provider]
+    maker = row.maker
+    input_limit, output_limit, media = maker.input_limit, maker.output_limit, maker.input_media
     if match is not None:
         facts = match.facts
         input_limit, output_limit = facts.input or input_limit, facts.output or output_limit
@@ -161,7 +135,7 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
         taken_for=match.taken_for if match else "",
         settings=dict(settings),
         base_url=base_url,
-        compatible=bool(base_url) or match is None or match.newer or match.facts.provider != _MAKERS[provider],
+        compatible=bool(base_url) or match is None or match.newer or match.facts.provider != maker.name,
     )
     if built.taken_for or not built.known:
         _warn(built)

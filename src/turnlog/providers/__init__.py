@@ -10,40 +10,24 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from ..errors import UnknownProvider
+from ..models.makers import PROVIDER_ROWS
 from .protocol import Provider
 
-__all__ = ["CONVERSATIONS", "PROVIDERS", "provider"]
-
-_FOLDERS = {
-    "openai-chat": "openai_chat",
-    "openai-responses": "openai_responses",
-    "anthropic": "anthropic",
-    "google": "google",
-    "google-interactions": "google_interactions",
-}
-
-CONVERSATIONS = {
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "anthropic": "messages",
-    "google": "contents",
-    "google-interactions": "input",
-}
-"""The key of the conversation in each provider's requests: by it, no folder is loaded that a body is not for."""
+__all__ = ["PROVIDERS", "provider"]
 
 
 class _Providers(Mapping[str, Provider]):
     """Loads the folder of a provider at its first use: a session usually needs only one."""
 
     def __getitem__(self, name: str) -> Provider:
-        found: Provider = import_module(f".{_FOLDERS[name]}", __name__).PROVIDER
+        found: Provider = import_module(PROVIDER_ROWS[name].module or f".{name.replace('-', '_')}", __name__).PROVIDER
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_FOLDERS)
+        return iter(PROVIDER_ROWS)
 
     def __len__(self) -> int:
-        return len(_FOLDERS)
+        return len(PROVIDER_ROWS)
 
 
 PROVIDERS: Mapping[str, Provider] = _Providers()
@@ -52,6 +36,6 @@ PROVIDERS: Mapping[str, Provider] = _Providers()
 
 def provider(name: str) -> Provider:
     """The provider with that name. Raises UnknownProvider, which lists the known names."""
-    if not isinstance(name, str) or name not in _FOLDERS:
+    if not isinstance(name, str) or name not in PROVIDER_ROWS:
         raise UnknownProvider(f"unknown provider {name!r}; use one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

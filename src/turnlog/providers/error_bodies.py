@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..errors import FormatError
@@ -10,9 +10,6 @@ from ..redaction import Redactor
 from .edits import brief
 from .sdk_objects import plain
 from .spelling import without
-
-_ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content", "steps")
-"""Keys of answers. A body with one of these keys and an error is an answer that was interrupted."""
 
 _REDACTOR = Redactor()
 _KINDS = ("type", "status", "code")
@@ -29,36 +26,36 @@ _OF_A_BODY = ("type", "object", "event_type")
 """Keys that say what a body or an event is."""
 
 
-def answer_body(response: Any) -> dict[str, Any]:
-    """A whole response as a dict. Raises FormatError for anything else; for an error body, with the provider's
-    message."""
+def answer_body(response: Any, answer_keys: Collection[str] = ()) -> dict[str, Any]:
+    """A whole response as a dict; `answer_keys` are those of its `Provider`. Raises FormatError for anything else; for
+    an error body, with the provider's message."""
     body = plain(response, "response")
-    error = _error_in(body)
+    error = _error_in(body, answer_keys)
     if error is not None:
         raise FormatError(f"this is an error, not an answer: {error_text(error)}", path="response")
     return body
 
 
-def is_error_body(answer: Any) -> bool:
+def is_error_body(answer: Any, answer_keys: Collection[str]) -> bool:
     """Whether this is a mapping with an error and no answer."""
-    return isinstance(answer, Mapping) and _error_in(answer) is not None
+    return isinstance(answer, Mapping) and _error_in(answer, answer_keys) is not None
 
 
-def _error_in(body: Mapping[str, Any]) -> Any:
-    """The error of a body without an answer, else None. A failed response of the Responses API counts as an answer."""
-    if isinstance(body.get("output"), list) or any(body.get(key) for key in _ANSWERS):
+def _error_in(body: Mapping[str, Any], answer_keys: Collection[str]) -> Any:
+    """The error of a body without an answer, else None."""
+    if any(body.get(key) for key in answer_keys):
         return None
     if error := _named_error(body):
         return error
     if "error" in map(body.get, _OF_A_BODY):
         return {key: value for key, value in body.items() if value != "error"} or None  # vLLM does not wrap its error
-    is_answer = any(isinstance(body.get(key), list) for key in _ANSWERS)  # without anything yet
+    is_answer = any(isinstance(body.get(key), list) for key in answer_keys)  # without anything yet
     return None if is_answer or _is_of_another_kind(body) or not _says(body) else body
 
 
 def _named_error(body: Mapping[str, Any]) -> Any:
     """The error under a key for errors, None if there is none. `true` only says that the body is one."""
-    keys = [key for key in body if key in _ERRORS or (len(body) == 1 and key.endswith(_EXCEPTION))]
+    keys = [key for key in body if key in _ERRORS or (len(body) == 1 and str(key).endswith(_EXCEPTION))]
     for key in keys:
         error = body[key]
         if isinstance(error, list) and len(error) == 1:
@@ -80,9 +77,9 @@ def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
     return any(not isinstance(kind, str) or "error" not in kind.lower() for kind in kinds) and "error" not in kinds
 
 
-def error_chunk(chunk: Mapping[str, Any]) -> str:
+def error_chunk(chunk: Mapping[str, Any], answer_keys: Collection[str] = ()) -> str:
     """The text of the error that a chunk of a stream is; "" if it is none."""
-    error = None if _is_of_another_kind(chunk) else _error_in(chunk)
+    error = None if _is_of_another_kind(chunk) else _error_in(chunk, answer_keys)
     return "" if error is None else error_text(error) or "error"
 
 

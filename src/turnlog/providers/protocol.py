@@ -15,6 +15,7 @@ from ..errors import BlobMissing
 from ..log.messages import Message, Opaque, Part, Tool
 from ..log.records import Configuration
 from ..log.usage import Usage
+from ..models.makers import PROVIDER_ROWS, ProviderRow
 from ..models.target import Target
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
@@ -209,49 +210,26 @@ class LinkedRenderer(Protocol):
         that the parts before it gave."""
 
 
-def _unchanged(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(settings)
+class SdkCall(Struct, frozen=True):
+    """A call of the maker's SDK: the path of a method from its client, and the arguments. `extra_body`: the method
+    accepts keys that are no arguments of it in an argument of that name."""
+
+    method: str
+    arguments: dict[str, Any]
+    extra_body: bool = False
 
 
-def _always(part: Opaque) -> bool:
-    return True
-
-
-def _no_media(part: Opaque) -> str:
-    return ""
-
-
-def _no_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[Tool]) -> None:
-    return None
-
-
-def _no_steps(settings: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset()
-
-
-def _all(messages: Sequence[Message]) -> Sequence[Message]:
-    return messages
-
-
-def _no_news(part: Opaque) -> ToolNews:
-    return ToolNews()
-
-
-def _no_tools(tool: Tool) -> tuple[Tool, ...]:
-    return ()
-
-
-def _nothing(target: Target) -> dict[str, Any]:
-    return {}
+def sdk_method(
+    method: str, *, extra_body: bool = True, **streaming: Any
+) -> Callable[[dict[str, Any], str, bool], SdkCall]:
+    """Calls of a method that takes a body as its arguments, and these beside it if the answer is streamed."""
+    return lambda body, model, streamed: SdkCall(method, {**body, **(streaming if streamed else {})}, extra_body)
 
 
 class Provider(Struct, frozen=True, kw_only=True):
     """One wire format: its functions and facts."""
 
     name: str
-
-    conversation: str
-    """The key of the request body that contains the conversation, a list."""
 
     setting_paths: SettingPaths
 
@@ -268,11 +246,30 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Whether a tool declaration is in this provider's format and in no other provider's. Hosted tools, for example a
     search, are recognised by their type alone."""
 
+    declares_rest: bool = False
+    """Whether `declares` is asked last, because it accepts what other providers recognise as theirs."""
+
     parse_response: Callable[[Any], Reply]
     """Reads a whole response. Raises FormatError; for an error body, with the provider's message."""
 
+    answer_keys: tuple[str, ...]
+    """Keys with the content of an answer. A body with one of these keys and an error is an answer that was
+    interrupted."""
+
+    chunk_keys: tuple[str, ...]
+    """Attributes of which each whole answer of the SDK has one, and each chunk that is no event with a type."""
+
     assembler: Callable[[], Assembler]
     """Creates an assembler for one streamed answer."""
+
+    sdk_call: Callable[[dict[str, Any], str, bool], SdkCall]
+    """The call that sends a body to a model, with the answer streamed or whole."""
+
+    user_message: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    """A text of the user as an element of the conversation."""
+
+    answer_schemas: tuple[tuple[str, ...], ...] = ()
+    """Where settings have the schema for the answer, as paths of keys. Keys may also be spelled with underscores."""
 
     rules: Callable[[Target, Mapping[str, Any]], Rules]
     """What this model accepts, given the request's settings."""
@@ -309,16 +306,20 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The part of a tool with `defer_loading` that enters the prompt only when a search has found the tool: nothing,
     the whole tool, or its schema."""
 
+    billed_by: Callable[[Parsed], str] | None = None
+    """The provider, or one of its `hosts`, that a request was made for; None: nothing in a request tells hosts
+    apart."""
+
     counted_key: str = ""
     """A key of messages that may occur only a few times in a whole request, for example a cache mark."""
 
     text_documents: bool = True
     """Whether the provider accepts plain-text files; if not, their text becomes part of the message."""
 
-    knows: Callable[[Opaque], bool] = _always
+    knows: Callable[[Opaque], bool] = lambda part: True
     """Whether the provider accepts this opaque part of its own in a request."""
 
-    unread_media: Callable[[Opaque], str] = _no_media
+    unread_media: Callable[[Opaque], str] = lambda part: ""
     """The kind of media (`image`, `document`, ...) that an opaque part of the provider is in its format; "" for other
     parts. Such a part was kept whole because its media could not be read."""
 
@@ -328,17 +329,19 @@ class Provider(Struct, frozen=True, kw_only=True):
     search_tool: Tool | None = None
     """The provider's own search for deferred tools."""
 
-    tool_news: Callable[[Opaque], ToolNews] = _no_news
+    tool_news: Callable[[Opaque], ToolNews] = lambda part: ToolNews()
     """What one of the provider's own items says about the model's tools."""
 
-    client_tools: Callable[[Tool], tuple[Tool, ...]] = _no_tools
+    client_tools: Callable[[Tool], tuple[Tool, ...]] = lambda tool: ()
     """The tools that the client runs in a declaration of the provider's own, for example a namespace."""
 
-    tool_changes: Callable[[Sequence[Tool], Sequence[Tool], Sequence[Tool]], tuple[Opaque, ...] | None] = _no_changes
+    tool_changes: Callable[[Sequence[Tool], Sequence[Tool], Sequence[Tool]], tuple[Opaque, ...] | None] = (
+        lambda declared, before, now: None
+    )
     """The parts of a system message that change the model's tools in the middle of a conversation: from the second to
     the third, if the request declares the first. None if no parts can say that."""
 
-    without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
+    without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     """Settings with thinking switched off, for providers that require this in a tool loop that another provider
     began."""
 
@@ -352,14 +355,24 @@ class Provider(Struct, frozen=True, kw_only=True):
     marks_every_model: bool = True
     """Whether requests to all its models may have cache marks; else those to models whose cache has breakpoints."""
 
-    after_compaction: Callable[[Sequence[Message]], Sequence[Message]] = _all
+    after_compaction: Callable[[Sequence[Message]], Sequence[Message]] = lambda messages: messages
     """The messages of a body that the model reads: those from the provider's last compaction in them on."""
 
-    takes_out: Callable[[Mapping[str, Any]], frozenset[str]] = _no_steps
+    takes_out: Callable[[Mapping[str, Any]], frozenset[str]] = lambda settings: frozenset()
     """The steps of strategies that the provider takes by itself, given the settings of a request."""
 
     compaction_request: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """Turns a request body into the body that asks the provider to compact this conversation; None if it cannot."""
 
-    required_settings: Callable[[Target], dict[str, Any]] = _nothing
+    required_settings: Callable[[Target], dict[str, Any]] = lambda target: {}
     """Settings that every request must have, for requests made by turnlog itself."""
+
+    @property
+    def row(self) -> ProviderRow:
+        """What is known of it before its folder is loaded."""
+        return PROVIDER_ROWS[self.name]
+
+    @property
+    def conversation(self) -> str:
+        """The key of the request body that contains the conversation, a list."""
+        return self.row.conversation

@@ -27,7 +27,8 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InputError
-from . import CONVERSATIONS, PROVIDERS
+from ..models.makers import PROVIDER_ROWS
+from . import PROVIDERS
 from .protocol import Provider
 from .schema import ANY, ObjectShape, Shape, Tagged
 
@@ -56,10 +57,11 @@ def provider_of(body: Mapping[str, Any], url: str = "") -> str:
     InputError, which says what was looked at, if it is in the format of none."""
     if not isinstance(body, Mapping):
         raise InputError(f"a request body must be a dict, not {type(body).__name__}")
-    keys = dict.fromkeys(CONVERSATIONS.values())
+    keys = dict.fromkeys(row.conversation for row in PROVIDER_ROWS.values())
     wrong = []
     for key in sorted((key for key in keys if key in body), key=lambda key: body[key] is None):
-        candidates, given = [PROVIDERS[name] for name, place in CONVERSATIONS.items() if place == key], body[key]
+        candidates = [PROVIDERS[name] for name, row in PROVIDER_ROWS.items() if row.conversation == key]
+        given = body[key]
         accepting = [one for one in candidates if _accepts(given, one)]
         if accepting:
             messages = given if isinstance(given, list) else [given]

@@ -12,7 +12,7 @@ from ..log.messages import Tool
 from ..view.curate.recognise import OUTPUTS
 from ..view.repair.clean import sendable_name
 from ..view.rules import Rules
-from . import provider
+from . import PROVIDERS
 from .protocol import Provider
 
 # -- tool choices in the settings of any provider: their keys, the settings beside them, and re ----
@@ -86,10 +86,6 @@ def _without(settings: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]
     return {name: value for name, value in settings.items() if name != key}
 
 
-_FORMATS = ("openai-chat", "google", "google-interactions", "anthropic", "openai-responses")
-"""Providers in the order in which their formats are tried: the last one accepts what no other recognises."""
-
-
 ON_DEMAND = "on_demand"
 """A key of declarations of any format: the model sees name and one line of the tool until it loads it."""
 
@@ -100,6 +96,7 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
     Raises InputError for a dict that is not a declaration, and for a value that is not a list of declarations.
     """
     found: list[Tool] = []
+    readers = sorted(PROVIDERS.values(), key=lambda each: each.declares_rest)
     if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
         raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}")
     for i, tool in enumerate(tools):
@@ -112,7 +109,7 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
             found.append(_plain(tool))
             continue
         tool, on_demand = {key: value for key, value in tool.items() if key != ON_DEMAND}, tool.get(ON_DEMAND)
-        reader = next((each for each in map(provider, _FORMATS) if each.declares(tool)), None)
+        reader = next((each for each in readers if each.declares(tool)), None)
         if reader is None:
             raise InputError(
                 f"tools[{i}] is not a tool declaration: give it 'name', 'description' and 'parameters' (a JSON "

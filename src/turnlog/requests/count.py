@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import text_given
-from ..log.messages import Message, Tool, ToolCall
+from ..log.messages import Message, Tool
+from ..models.makers import api_of
 from ..providers import provider as provider_named
-from ..providers.protocol import Parsed, Provider
+from ..providers.protocol import Provider
 from ..providers.recognise import provider_of
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
@@ -53,10 +54,10 @@ def count(
 
 def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
     name = provider or provider_of(body)
-    spoken = provider_named("google" if name == "google-vertex" else name)
+    spoken = provider_named(api_of(name))
     parsed = spoken.parse(body)
-    if name == "google" and _spelled_for_vertex(parsed):
-        name = "google-vertex"
+    if name == spoken.name and spoken.billed_by is not None:
+        name = spoken.billed_by(parsed)
     counts = (
         counter_for(name, model or parsed.configuration.model)
         if counter is None
@@ -66,7 +67,7 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
     messages = as_turns(spoken.after_compaction(parsed.messages), spoken)
     tools = tools_in_prompt(parsed.configuration.tools, spoken, found_tools(messages))
     tally = tally_of(counts, messages, tools, choice_of(settings, spoken), parsed.blob)
-    tally += settings_tally(settings, counts)
+    tally += settings_tally(settings, counts, spoken)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
 
@@ -100,9 +101,3 @@ def tally_of(
     system = any(message.role == "system" for message in messages)
     tally = counts.messages(messages, blob) + counts.tools(tools, choice)
     return tally + counts.frame(system=system, tools=bool(tools))
-
-
-def _spelled_for_vertex(parsed: Parsed) -> bool:
-    """Whether a signature has the key that Google's SDK uses only for Vertex AI."""
-    calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
-    return any("thought_signature" in str(call.form.delta) for call in calls if call.form)

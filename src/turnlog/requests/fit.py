@@ -408,7 +408,7 @@ class _ByCounter:
         tools = tools_in_prompt(declared, self._ways.provider, found_tools(turns))
         choice = choice_of(local.settings, self._ways.provider)
         tally = tally_of(self._counter, turns, tools, choice, self.blob)
-        return (tally + settings_tally(local.settings, self._counter)).tokens
+        return (tally + settings_tally(local.settings, self._counter, self._ways.provider)).tokens
 
 
 class _ByFunction:

@@ -60,7 +60,10 @@ class Sizing:
     def certainty_for(self, plan: RequestPlan) -> Certainty:
         """How far to trust the counts of requests by a plan: not exact if its settings may change what is billed, or if
         another server bills them."""
-        if plan.target.base_url or settings_tally(plan.local.settings, self.counter).certainty != "exact":
+        if (
+            plan.target.base_url
+            or settings_tally(plan.local.settings, self.counter, plan.provider).certainty != "exact"
+        ):
             return max(self.certainty, "estimated", key=CERTAINTIES.index)
         return self.certainty
 
@@ -153,7 +156,7 @@ class Sizing:
         declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
-        return tokens + settings_tally(plan.local.settings, self.counter).tokens
+        return tokens + settings_tally(plan.local.settings, self.counter, plan.provider).tokens
 
     def trim(self) -> None:
         """Forget the remembered sizes if there are too many."""
@@ -256,14 +259,14 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
     return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]
 
 
-def settings_tally(settings: Mapping[str, Any], counter: Counter) -> Tally:
+def settings_tally(settings: Mapping[str, Any], counter: Counter, speaker: Provider) -> Tally:
     """The tokens of a request's settings: schemas that the answer must match, thinking, and `functions`, in which Chat
     Completions used to declare tools. Exact only if no setting can change what is billed."""
     tally = Tally(certainty="exact" if all(map(_is_free, settings.items())) else "estimated")
     if functions := _functions(settings):
         around = counter.frame(system=False, tools=True).tokens - counter.frame(system=False, tools=False).tokens
         tally += counter.tools(functions) + Tally(framing=around, certainty="estimated")
-    schemas, thinking = [*_answer_schemas(settings)], settings.get("thinking")
+    schemas, thinking = [*_answer_schemas(settings, speaker)], settings.get("thinking")
     if isinstance(counter, (FactoredCounter, OpenAICounter)):
         kind = str(thinking.get("type")) if isinstance(thinking, Mapping) else ""
         return tally + counter.settings(schemas, kind)
@@ -298,20 +301,6 @@ def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:
     return "required" if words == "required" else "none" if words == "none" else "auto"
 
 
-_SCHEMAS = (
-    ("response_format", "json_schema", "schema"),
-    ("response_format", "schema"),
-    ("text", "format", "schema"),
-    ("output_format", "schema"),
-    ("output_config", "format", "schema"),
-    ("generationConfig", "responseSchema"),
-    ("generationConfig", "responseJsonSchema"),
-    ("generationConfig", "responseFormat", "text", "schema"),
-)
-"""Where requests have the schema for the answer, as paths of keys. Keys may also be spelled with underscores
-(`response_schema`)."""
-
-
 _FREE = frozenset(
     """background frequency_penalty include logit_bias logprobs max_completion_tokens max_output_tokens max_tokens
     metadata n parallel_tool_calls presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
@@ -332,9 +321,9 @@ def _functions(settings: Mapping[str, Any]) -> list[Tool]:
     ]
 
 
-def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
+def _answer_schemas(settings: Mapping[str, Any], speaker: Provider) -> Iterator[Any]:
     """The schemas for the answer; they are billed about like their compact JSON."""
-    for path in _SCHEMAS:
+    for path in speaker.answer_schemas:
         schema: Any = settings
         for key in path:
             entries = schema.items() if isinstance(schema, Mapping) else ()

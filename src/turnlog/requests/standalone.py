@@ -16,7 +16,8 @@ from ..errors import FormatError, text_given
 from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..log.records import Binding
 from ..log.texts import leaf_parts
-from ..models.target import DEFAULT_MODELS, Target, target
+from ..models.makers import default_model
+from ..models.target import Target, target
 from ..providers import provider
 from ..providers.protocol import Parsed
 from ..providers.recognise import provider_of
@@ -185,7 +186,7 @@ def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
     """The target of a conversion; the body's own model is used if the provider stays the same."""
     own_model = parsed.configuration.model if parsed.configuration.provider == to else ""
-    return target(to, model or own_model or DEFAULT_MODELS.get(to, ""))
+    return target(to, model or own_model or default_model(to))
 
 
 def shown_messages(parsed: Parsed) -> list[Shown]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
-    from .summarizing import CHEAP_MODELS, RunnerSummarizer
+    from .summarizing import RunnerSummarizer
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -28,13 +28,12 @@ else:
             "retrying": "mended RetryingRunner",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",
-            "summarizing": "CHEAP_MODELS RunnerSummarizer",
+            "summarizing": "RunnerSummarizer",
         },
     )
 
 __all__ = [
     "BlockingRunner",
-    "CHEAP_MODELS",
     "DEMO_MODEL",
     "PROGRAMS",
     "ProgramRunner",

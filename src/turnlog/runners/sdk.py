@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import json
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 from .._platform.one_line import without_password
 from ..errors import (
@@ -26,8 +27,10 @@ from ..errors import (
     install_extra,
     timed_out,
 )
+from ..models.makers import Maker, Sdk, makers
+from ..providers import provider
 from ..providers.error_bodies import error_chunk
-from ..providers.google import sdk_arguments
+from ..providers.protocol import Provider
 from ..providers.sdk_objects import plain
 from ..redaction import Redactor
 from ..requests.request import Request
@@ -37,9 +40,6 @@ from .refusals import refusal
 
 _SHOWN = 300
 """Characters of an unreadable body that an error quotes."""
-
-ANSWERS = ("candidates", "choices", "chunk", "content", "output", "prompt_feedback", "steps", "usage", "usage_metadata")
-"""Keys of which each answer has one, and each chunk of a stream that is no event with a type."""
 
 _REDACTOR = Redactor()
 
@@ -109,10 +109,14 @@ def values_in(text: str) -> list[dict[str, Any]]:
     return []
 
 
-def is_answer(value: Mapping[str, Any]) -> bool:
-    """Whether a JSON object is an answer, an event of one, or an error."""
+def is_answer(value: Mapping[str, Any], speaker: Provider) -> bool:
+    """Whether a JSON object is an answer of a provider, an event of one, or an error."""
     kind = value.get("type") or value.get("event_type")
-    return isinstance(kind, str) or not value.keys().isdisjoint(ANSWERS) or bool(error_chunk(value))
+    return (
+        isinstance(kind, str)
+        or not value.keys().isdisjoint(speaker.chunk_keys)
+        or bool(error_chunk(value, speaker.answer_keys))
+    )
 
 
 def no_answer(heard: Overheard | None) -> str:
@@ -122,72 +126,31 @@ def no_answer(heard: Overheard | None) -> str:
     return f"the server answered with no part of an answer, {said}"
 
 
-class _Sdk(NamedTuple):
-    """An SDK: the extra that installs it, where its client is, how its client is made, and how it gets a key."""
-
-    extra: str
-    module: str
-    client: str
-    login: str
-
-    def make(self, base_url: str) -> Any:
-        """A client with the SDK's own settings. Raises RunnerNotFound, NotLoggedIn."""
-        try:
-            made = getattr(import_module(self.module), self.client)
-        except ImportError as error:
-            raise RunnerNotFound(self.extra, install_extra(self.extra), what=f"the SDK {self.module}") from error
-        address: dict[str, Any] = {}
-        if base_url:
-            address = {"http_options": {"base_url": base_url}} if self.extra == "google" else {"base_url": base_url}
-        try:
-            return made(**address)
-        except (ValueError, _errors_of(self.module)) as error:
-            raise _without_key(self, str(error)) from error
+def _login(maker: Maker) -> str:
+    """What to do without a key."""
+    return f"set {maker.sdk.keys[0]}"
 
 
-def _without_key(sdk: _Sdk, said: str) -> NotLoggedIn:
+def client_of(maker: Maker, base_url: str, **more: Any) -> Any:
+    """A client with the SDK's own settings, and `more`. Raises RunnerNotFound, NotLoggedIn."""
+    sdk = maker.sdk
+    try:
+        made = getattr(import_module(sdk.module), sdk.client)
+    except ImportError as error:
+        raise RunnerNotFound(maker.name, install_extra(maker.name), what=f"the SDK {sdk.module}") from error
+    address: Any = base_url
+    for key in reversed(sdk.address):
+        address = {key: address}
+    try:
+        return made(**(address if base_url else {}), **more)
+    except (ValueError, _errors_of(sdk)) as error:
+        raise _without_key(maker, str(error)) from error
+
+
+def _without_key(maker: Maker, said: str) -> NotLoggedIn:
     """The error for an SDK that found no key. What it says of arguments of its client helps nobody who only uses a
     program, and is left out."""
-    return NotLoggedIn(sdk.extra, sdk.login, "" if "api_key" in said else said)
-
-
-_OPENAI = _Sdk("openai", "openai", "AsyncOpenAI", "set OPENAI_API_KEY")
-_ANTHROPIC = _Sdk("anthropic", "anthropic", "AsyncAnthropic", "set ANTHROPIC_API_KEY")
-_GOOGLE = _Sdk("google", "google.genai", "Client", "set GEMINI_API_KEY")
-
-
-def _chat(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
-    more = {"stream": True, "stream_options": {"include_usage": True}} if streamed else {}
-    return _called(client.chat.completions.create, {**body, **more})
-
-
-def _responses(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
-    return _called(client.responses.create, {**body, **({"stream": True} if streamed else {})})
-
-
-def _messages(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
-    # only the beta client has the argument `betas`
-    messages = client.beta.messages if "betas" in body else client.messages
-    return _called(messages.create, {**body, **({"stream": True} if streamed else {})})
-
-
-def _contents(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
-    models = client.aio.models
-    call = models.generate_content_stream if streamed else models.generate_content
-    return _awaitable(call(**sdk_arguments(body, model)))
-
-
-def _interactions(client: Any, body: dict[str, Any], model: str, streamed: bool) -> Awaitable[Any]:
-    return _awaitable(client.aio.interactions.create(**body, **({"stream": True} if streamed else {})))
-
-
-_CALLS: Mapping[str, tuple[_Sdk, Callable[[Any, dict[str, Any], str, bool], Awaitable[Any]]]] = {
-    "openai-chat": (_OPENAI, _chat),
-    "openai-responses": (_OPENAI, _responses),
-    "anthropic": (_ANTHROPIC, _messages),
-    "google": (_GOOGLE, _contents),
-    "google-interactions": (_GOOGLE, _interactions),
-}
+    return NotLoggedIn(maker.name, _login(maker), "" if "api_key" in said else said)
 
 
 class SdkRunner:
@@ -201,51 +164,55 @@ class SdkRunner:
     anthropic must be asynchronous. Time limits and retries are those of the clients.
     """
 
-    def __init__(self, *, openai: Any = None, anthropic: Any = None, google: Any = None) -> None:
-        """Raises InputError for a client that is not asynchronous."""
-        self._given = {"openai": openai, "anthropic": anthropic, "google": google}
+    def __init__(self, **clients: Any) -> None:
+        """Takes a client for each maker, by name; None is as if not given. Raises InputError for a client that is not
+        asynchronous, and for a name that is no maker's."""
+        self._given = clients
         self._made: dict[tuple[str, str], Any] = {}
-        for name, client in self._given.items():
+        for name, client in clients.items():
+            if name not in makers():
+                raise InputError(f"SdkRunner(): {name!r} makes no models; give clients for {', '.join(makers())}")
             if client is not None and not (hasattr(client, "__aenter__") or hasattr(client, "aio")):
                 kind = type(client).__name__
                 raise InputError(f"{name}: {kind} is not asynchronous; give the SDK's Async{kind}")
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """The chunks of the answer, as the SDK gives them; as JSON, if the server answers with one body."""
-        sdk, call = _CALLS[request.target.provider]
+        speaker = provider(request.target.provider)
+        maker = speaker.row.maker
         failed: str | None = None
         heard: Overheard | None = None
         told = has_begun = False
         try:
-            chunks = await call(self._client(sdk, request), request.body, request.target.model, True)
+            chunks = await self._call(request, streamed=True)
             heard, has_begun = overheard(chunks), True
             async for chunk in chunks if hasattr(chunks, "__aiter__") else _one(chunks):
                 if heard is not None:
                     heard.found = True
-                error = _failure_in(chunk)
-                failed, told = failed or error, told or error is not None or _tells(chunk)
+                error = _failure_in(chunk, speaker)
+                failed, told = failed or error, told or error is not None or _tells(chunk, speaker)
                 yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
-            known = _error_for(sdk, error, request)
+            known = _error_for(maker, error, request)
             if known is None and has_begun and _is_of_an_sdk(error):
-                known = RunnerFailed(sdk.extra, f"the SDK cannot read what the server sent ({described(error)})")
+                known = RunnerFailed(maker.name, f"the SDK cannot read what the server sent ({described(error)})")
             raise (known or error) from error
         for value in values_in(heard.text) if heard is not None and not told else ():
-            if is_answer(value):
-                failed, told = failed or error_chunk(value) or None, True
+            if is_answer(value, speaker):
+                failed, told = failed or error_chunk(value, speaker.answer_keys) or None, True
                 yield value
         if failed is not None:
-            raise refusal(sdk.extra, sdk.login, failed)
+            raise refusal(maker.name, _login(maker), failed)
         if not told:
-            raise RunnerFailed(sdk.extra, no_answer(heard))
+            raise RunnerFailed(maker.name, no_answer(heard))
 
     async def ask(self, request: Request) -> Any:
         """The whole answer at once, as the SDK returns it: for `Session.receive`."""
-        sdk, call = _CALLS[request.target.provider]
+        maker = provider(request.target.provider).row.maker
         try:
-            return await call(self._client(sdk, request), request.body, request.target.model, False)
+            return await self._call(request, streamed=False)
         except Exception as error:
-            raise (_error_for(sdk, error, request) or error) from error
+            raise (_error_for(maker, error, request) or error) from error
 
     async def aclose(self) -> None:
         """Close the clients that this runner has made."""
@@ -253,26 +220,30 @@ class SdkRunner:
         for client in made:
             await (client.aio.aclose() if hasattr(client, "aio") else client.close())
 
-    def _client(self, sdk: _Sdk, request: Request) -> Any:
-        given = self._given[sdk.extra]
+    def _call(self, request: Request, *, streamed: bool) -> Awaitable[Any]:
+        """Call the SDK. Keys that are no arguments of the method, as other servers have them, are put into the body by
+        the SDK's own way for that."""
+        speaker = provider(request.target.provider)
+        asked = speaker.sdk_call(request.body, request.target.model, streamed)
+        call = attrgetter(asked.method)(self._client(speaker.row.maker, request))
+        if not asked.extra_body:
+            return _awaitable(call(**asked.arguments))
+        known = inspect.signature(call).parameters
+        other = {key: value for key, value in asked.arguments.items() if key not in known}
+        if not other:
+            return _awaitable(call(**asked.arguments))
+        named = {key: value for key, value in asked.arguments.items() if key in known}
+        more = named.pop("extra_body", None) or {}
+        return _awaitable(call(**named, extra_body={**more, **other}))
+
+    def _client(self, maker: Maker, request: Request) -> Any:
+        given = self._given.get(maker.name)
         if given is not None:
             return given
-        key = sdk.extra, request.target.base_url
+        key = maker.name, request.target.base_url
         if key not in self._made:
-            self._made[key] = sdk.make(request.target.base_url)
+            self._made[key] = client_of(maker, request.target.base_url)
         return self._made[key]
-
-
-def _called(call: Callable[..., Any], body: dict[str, Any]) -> Awaitable[Any]:
-    """Call a method with a body. Keys that are no arguments of the method, as other servers have them, are put into the
-    body by the SDK's own way for that."""
-    known = inspect.signature(call).parameters
-    other = {key: value for key, value in body.items() if key not in known}
-    if not other:
-        return _awaitable(call(**body))
-    named = {key: value for key, value in body.items() if key in known}
-    more = named.pop("extra_body", None) or {}
-    return _awaitable(call(**named, extra_body={**more, **other}))
 
 
 def _awaitable(made: Any) -> Awaitable[Any]:
@@ -281,14 +252,13 @@ def _awaitable(made: Any) -> Awaitable[Any]:
     return made
 
 
-def _errors_of(module: str) -> type[Exception]:
+def _errors_of(sdk: Sdk) -> type[Exception]:
     """The base of an SDK's errors."""
-    known = import_module(module)
-    found = getattr(known, "OpenAIError", None) or getattr(known, "AnthropicError", None)
+    found = getattr(import_module(sdk.module), sdk.errors, None)
     return found if isinstance(found, type) and issubclass(found, Exception) else ValueError
 
 
-def _error_for(sdk: _Sdk, error: Exception, request: Request) -> RunnerError | None:
+def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError | None:
     """What an exception means; None if it is a mistake of the program, which is raised as it is."""
     if isinstance(error, RunnerError):
         return error
@@ -297,32 +267,38 @@ def _error_for(sdk: _Sdk, error: Exception, request: Request) -> RunnerError | N
     if isinstance(body, str) and body and body not in message:  # {"error": "text"} in a stream
         message = f"{message}: {body}"
     if timed_out(error):
-        return RunnerTimedOut(sdk.extra, message=message)
+        return RunnerTimedOut(maker.name, message=message)
     status = next(
         (code for name in ("status_code", "code") if isinstance(code := getattr(error, name, None), int)), None
     )
     if status is not None:
-        return refusal(sdk.extra, sdk.login, message, status=status, wait=_told_to_wait(error))
+        return refusal(maker.name, _login(maker), message, status=status, wait=_told_to_wait(error))
     if "authentication method" in message:  # anthropic without a key, when it sends
-        return _without_key(sdk, message)
+        return _without_key(maker, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
-    if origins & _ROOTS:
-        found = refusal(sdk.extra, sdk.login, message)
+    if origins & _roots():
+        found = refusal(maker.name, _login(maker), message)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
         own = request.target.base_url
         asked = f"; is there a server at {without_password(own)}, the target's base_url?" if own else ""
-        return RunnerFailed(sdk.extra, f"{message} ({reason}){asked}") if isinstance(found, RunnerFailed) else found
+        return RunnerFailed(maker.name, f"{message} ({reason}){asked}") if isinstance(found, RunnerFailed) else found
     return None
 
 
-_ROOTS = frozenset({"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "aiohttp", "botocore"})
-"""The packages of SDKs and of what they send requests by."""
+_TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "aiohttp", "botocore"})
+"""The packages by which SDKs send requests."""
+
+
+def _roots() -> frozenset[str]:
+    """The packages of SDKs and of what they send requests by."""
+    return _TRANSPORTS | {maker.sdk.module.split(".")[0] for maker in makers().values()}
 
 
 def _is_of_an_sdk(error: Exception) -> bool:
     """Whether the code of an SDK raised an exception."""
+    roots = _roots()
     names = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(name.split(".")[0] in _ROOTS for name in names)
+    return any(name.split(".")[0] in roots for name in names)
 
 
 def _told_to_wait(error: Exception) -> float | None:
@@ -338,15 +314,15 @@ def _told_to_wait(error: Exception) -> float | None:
     return None
 
 
-def _failure_in(chunk: Any) -> str | None:
+def _failure_in(chunk: Any, speaker: Provider) -> str | None:
     """What an event says that tells of a failure; SDKs hand such events out instead of raising an error."""
     if getattr(chunk, "type", None) == "response.failed":
         failed = getattr(chunk.response, "error", None)
         said = [str(value) for name in ("code", "message") if (value := getattr(failed, name, None))]
         return ": ".join(said) or "the provider gave no reason"
-    if _tells(chunk):
+    if _tells(chunk, speaker):
         return None
-    found = error_chunk(_as_json(chunk))
+    found = error_chunk(_as_json(chunk), speaker.answer_keys)
     return found or ("the provider gave no reason" if _kind_of(chunk) == "error" else None)
 
 
@@ -356,12 +332,12 @@ def _kind_of(chunk: Any) -> Any:
     return getattr(chunk, "type", None) or getattr(chunk, "event_type", None)
 
 
-def _tells(chunk: Any) -> bool:
+def _tells(chunk: Any, speaker: Provider) -> bool:
     """Whether a chunk is a part of an answer, so that no error has to be looked for in it."""
     kind = _kind_of(chunk)
     if isinstance(kind, str) and "error" not in kind.lower():
         return True
-    return any(getattr(chunk, key, None) is not None for key in ANSWERS)
+    return any(getattr(chunk, key, None) is not None for key in speaker.chunk_keys)
 
 
 def _as_json(chunk: Any) -> Mapping[str, Any]:

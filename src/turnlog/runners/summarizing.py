@@ -15,7 +15,8 @@ from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost
 from ..models.target import Target, target
-from ..providers import CONVERSATIONS
+from ..providers import provider
+from ..providers.protocol import Provider
 from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
@@ -26,15 +27,6 @@ from ..view.types import Shown
 from .answer_events import Runner, events
 from .blocking import LoopThread
 from .programs import ProgramRunner
-
-CHEAP_MODELS = {
-    "anthropic": "claude-haiku-4-5",
-    "google": "gemini-2.5-flash-lite",
-    "google-interactions": "gemini-2.5-flash-lite",
-    "openai-chat": "gpt-5-mini",
-    "openai-responses": "gpt-5-mini",
-}
-"""The model of each provider that writes summaries if none is named: the smallest that keeps names and numbers."""
 
 _PER_SECOND = 150
 """Tokens that a model writes in a second: a judgement. A longer summary is not asked for: it would not come in time."""
@@ -56,7 +48,7 @@ class RunnerSummarizer:
         settings = turnlog.load_settings(summarizer=RunnerSummarizer(SdkRunner()))
 
     Give it a runner of its own, as it works in an event loop of its own. The model is that of `target`; without one, a
-    cheap model of the provider that the session talks to (`CHEAP_MODELS`).
+    cheap model of the maker of the one that the session talks to.
 
     If that costs less, the session's own model is asked instead, with the session's own request and the question at its
     end: the provider has read almost all of it before, and bills it as read from its prompt cache. `rides` says always
@@ -160,7 +152,11 @@ class RunnerSummarizer:
         if self._living is None:
             raise InputError("RunnerSummarizer needs target=turnlog.target(...) where it has no session to go by")
         own = self._living[0]
-        return own if own.base_url or own.compatible else target(own.provider, CHEAP_MODELS[own.provider])
+        return (
+            own
+            if own.base_url or own.compatible
+            else target(own.provider, provider(own.provider).row.maker.cheap_model)
+        )
 
     def _riding(self, material: Material) -> tuple[Request, Usage] | None:
         """The session's own request, with the question at its end; None if that is not wanted or there is none."""
@@ -173,7 +169,7 @@ class RunnerSummarizer:
         count = counter_for(own.provider, own.model).text(asked)
         request = Request(
             target=own,
-            body=lambda: _with_question(msgspec.json.decode(body), own.provider, asked),
+            body=lambda: _with_question(msgspec.json.decode(body), provider(own.provider), asked),
             edits=tuple,
             losses=tuple,
             tokens=lambda: tokens + count,
@@ -221,14 +217,7 @@ def _beginning(shown: Shown) -> str:
     return " ".join(text_of(shown.message).split())[:_QUOTED]
 
 
-def _with_question(body: dict[str, Any], provider: str, text: str) -> dict[str, Any]:
+def _with_question(body: dict[str, Any], speaker: Provider, text: str) -> dict[str, Any]:
     """A body with one more message of the user. Nothing before it changes, so it is read from the prompt cache."""
-    match provider:
-        case "google":
-            asked: dict[str, Any] = {"role": "user", "parts": [{"text": text}]}
-        case "google-interactions":
-            asked = {"type": "user_input", "content": [{"type": "text", "text": text}]}
-        case _:
-            asked = {"role": "user", "content": text}
-    key = CONVERSATIONS[provider]
-    return {**body, key: [*body[key], asked]}
+    key = speaker.conversation
+    return {**body, key: [*body[key], speaker.user_message(text)]}

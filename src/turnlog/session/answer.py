@@ -15,7 +15,7 @@ from ..log.messages import Part, Text, ToolCall
 from ..log.records import MessageRecord, Record
 from ..models.pricing import Cost, cost
 from ..models.target import Target
-from ..providers import provider
+from ..providers import PROVIDERS, provider
 from ..providers.error_bodies import is_error_body
 from ..providers.protocol import Delta, Reply, Stop
 from ..providers.sdk_objects import advice
@@ -163,7 +163,10 @@ def is_stream(answer: Any) -> bool:
 
 def whole_of(answer: Any) -> Any:
     """The answer itself, or the error inside a list of one, which Google's REST API returns for a stream."""
-    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_error_body(answer[0]) else answer
+    if not isinstance(answer, list) or len(answer) != 1 or not isinstance(answer[0], Mapping):
+        return answer
+    keys = {key for each in PROVIDERS.values() for key in each.answer_keys}
+    return answer[0] if is_error_body(answer[0], keys) else answer
 
 
 def told_apart(reply: Reply) -> Reply:

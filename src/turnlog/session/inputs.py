@@ -31,7 +31,7 @@ from ..log.messages import (
     unchanged,
 )
 from ..log.records import Configuration
-from ..models.target import NOT_SETTINGS, Target, check_settings
+from ..models.target import Target, check_settings, not_settings
 from ..providers import PROVIDERS, provider
 from ..providers.protocol import Parsed, Provider
 from ..providers.sdk_objects import plain_body
@@ -328,10 +328,11 @@ _ARGUMENTS = ("tools", "budget", "strategy")
 
 def _meant(name: str, speaker: Provider) -> str:
     """A hint for a wrong name: where a setting of that name belongs, or a name that is spelled nearly the same."""
-    common = {**{one: (one,) for one in speaker.settings - NOT_SETTINGS}, **speaker.setting_paths}
+    settings = speaker.settings - not_settings().keys()
+    common = {**{one: (one,) for one in settings}, **speaker.setting_paths}
     near = get_close_matches(name, common, 1, 0.7)
     if not near:
-        return f"there are {', '.join(sorted(speaker.settings - NOT_SETTINGS))}"
+        return f"there are {', '.join(sorted(settings))}"
     key, *inner = common[near[0]]
     return f"did you mean {key}={{{inner[0]!r}: ...}}?" if inner else f"did you mean {key!r}?"
 

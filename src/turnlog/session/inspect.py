@@ -118,7 +118,7 @@ class WindowUse:
         shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, found)
         declared = counter.tools(shown_tools, given_choice(ways))
         around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings_tally(
-            ways.local.settings, counter
+            ways.local.settings, counter, ways.provider
         )
         shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
         terms = terms or Terms(context.budget, context.strategy)

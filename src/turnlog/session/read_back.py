@@ -11,7 +11,8 @@ from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCa
 from ..log.records import Configuration
 from ..log.store import RecordStore
 from ..log.texts import leaf_parts
-from ..models.target import DEFAULT_MODELS, target
+from ..models.makers import default_model
+from ..models.target import target
 from ..requests.translate import plan
 from ..tokens.encrypted import texts_in
 from ..view.decisions import Rewinds
@@ -61,7 +62,7 @@ def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
 
 def declaration(tool: Tool, provider: str, model: str) -> dict[str, Any]:
     """A tool as a provider's request has it. Without a model, the usual one of the provider."""
-    usual = DEFAULT_MODELS.get(provider, "") if isinstance(provider, str) else ""
+    usual = default_model(provider) if isinstance(provider, str) else ""
     aim = target(provider, model or usual)  # the declaration is the same for each model
     ways = plan(Configuration(provider=provider, tools=(tool,)), aim)
     request = ways.provider.render([], ways.local, aim, _no_blob).body

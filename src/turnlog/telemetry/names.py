@@ -46,15 +46,6 @@ ERROR_TYPE = "error.type"
 OTHER_ERROR = "_OTHER"
 """The type of an error without a known name."""
 
-PROVIDERS = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "google": "gcp.gemini",
-    "google-interactions": "gcp.gemini",
-}
-"""The conventions' names of providers; other providers keep their names."""
-
 SETTINGS = {
     "gen_ai.request.frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
     "gen_ai.request.max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
@@ -65,9 +56,6 @@ SETTINGS = {
     "gen_ai.request.top_p": ("top_p", "topP"),
 }
 """Settings of requests, with their keys in the providers' requests."""
-
-NESTED = ("generationConfig", "generation_config")
-"""Keys of requests that hold more of these settings."""
 
 RECORD = "turnlog.record"
 """The number of the record in the log."""

@@ -34,6 +34,8 @@ from ..log.records import (
     UsageRecord,
 )
 from ..log.usage import Usage
+from ..models.makers import PROVIDER_ROWS
+from ..providers import PROVIDERS
 from ..session.events import Appended
 from ..view.repair.pairing import may_answer
 from . import names
@@ -219,8 +221,10 @@ class SessionSpans:
         configuration = self._configuration
         if configuration.provider != provider:
             return {}
-        inner = (configuration.settings.get(key) for key in names.NESTED)
-        settings = {**configuration.settings, **next((nested for nested in inner if isinstance(nested, dict)), {})}
+        paths = PROVIDERS[provider].setting_paths.values() if provider in PROVIDERS else ()
+        nested = {_plain(path[0]) for path in paths if len(path) > 1}
+        inner = (value for key, value in configuration.settings.items() if _plain(key) in nested)
+        settings = {**configuration.settings, **next((group for group in inner if isinstance(group, dict)), {})}
         named = {
             word: next((settings[key] for key in keys if _is_number(settings.get(key))), None)
             for word, keys in names.SETTINGS.items()
@@ -321,9 +325,15 @@ class SessionSpans:
         span.set_status(Status(StatusCode.ERROR, text or otherwise))
 
 
+def _plain(key: str) -> str:
+    """A key without regard to its spelling: `generationConfig` and `generation_config` are one."""
+    return key.replace("_", "").lower()
+
+
 def _model(provider: str, model: str) -> _Attributes:
     """Provider and model, if they are known."""
-    attributes = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: model}
+    row = PROVIDER_ROWS.get(provider)
+    attributes = {names.PROVIDER: row.maker.otel_name if row else utf8(provider), names.REQUEST_MODEL: model}
     return {word: value for word, value in attributes.items() if value}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError, text_given
 from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
 from ..log.usage import Count
+from ..models.makers import PROVIDER_ROWS, Maker, maker_of
 from .approximate import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
@@ -29,19 +30,22 @@ def counter_for(provider: str, model: str = "") -> Counter:
     name may begin with a region or a vendor. The vocabulary is loaded at the first count.
     """
     text_given("provider", provider)
-    name = text_given("model", model).lower().rsplit("/", 1)[-1]
+    given, maker = text_given("model", model).lower().rsplit("/", 1)[-1], maker_of(provider)
+    name = given or (maker.counted_as if maker else "")
     if "claude" in name:
         return FactoredCounter(claude_family(name))
     if "gemini" in name:
-        return FactoredCounter(gemini_family(name, vertex=provider == "google-vertex"))
-    family = openai_family(name or ("gpt-5" if provider.startswith("openai") else ""))
-    if family is not None and not provider.startswith(("anthropic", "google")):
-        return OpenAICounter(family, "responses" if provider == "openai-responses" else "chat")
-    if not name and provider == "anthropic":
-        return FactoredCounter(claude_family(name))
-    if not name and provider.startswith("google"):
-        return FactoredCounter(gemini_family(name))
-    return FactoredCounter(unknown_family(name))
+        return FactoredCounter(gemini_family(name, vertex=any(provider in row.hosts for row in PROVIDER_ROWS.values())))
+    family, framing = openai_family(name), _framing(provider, maker)
+    return OpenAICounter(family, framing) if family and framing else FactoredCounter(unknown_family(given))
+
+
+def _framing(provider: str, maker: Maker | None) -> Literal["", "chat", "responses"]:
+    """The framing of OpenAI's models by a provider; for a name that is no provider's, by the first of its maker, or as
+    servers that imitate OpenAI have it."""
+    if provider in PROVIDER_ROWS:
+        return PROVIDER_ROWS[provider].framing
+    return next((row.framing for row in PROVIDER_ROWS.values() if row.maker is maker), "chat")
 
 
 def checked_counter(counter: Any, wanted: str) -> Counter:

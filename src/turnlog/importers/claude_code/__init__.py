@@ -20,12 +20,12 @@ from ...log.records import Note
 from ...log.store import Draft
 from ..drafting import Drafting
 from ..json_values import within, word
-from ..protocol import Damage, Imported, Origin, with_damage
+from ..protocol import Damage, Imported, Importer, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_conversation
 from .steps import ClaudeRecord, Steps, entries_of
 
-__all__ = ["ClaudeCode", "IMPORTER"]
+__all__ = ["IMPORTER"]
 
 _FORMAT = "claude-code-jsonl"
 
@@ -36,40 +36,36 @@ _PARTS = re.compile(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:
 _SESSION = re.compile(rb'"sessionId"\s*:')
 
 
-class ClaudeCode:
-    """Imports Claude Code sessions."""
-
-    name = "claude-code"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by envelope keys that no other format has."""
-        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
-            return 0 if not _KEYS.search(head) else 30
-        if not _KEYS.search(head) or _PARTS.search(head):
-            return 0
-        return 90 if _SESSION.search(head) else 60
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The session, its inline sidechains, and the files of its `subagents/` folder."""
-        found = _read_one(Transcript(origin))
-        if not isinstance(origin, Path):
-            return found
-        folder = origin.with_suffix("") / "subagents"
-        agents = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
-        found[0] = _described(found[0], origin)
-        for agent in agents:
-            try:
-                children = _read_one(Transcript(agent))
-            except ImportFailed as error:
-                found[0] = with_damage(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
-                continue
-            children[0] = _described(children[0], agent)
-            found += [replace(child, parent=child.parent or found[0].session_id) for child in children]
-        found[0] = replace(found[0], files=(*found[0].files, *map(str, agents)))
-        return _once(found)
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by envelope keys that no other format has."""
+    if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
+        return 0 if not _KEYS.search(head) else 30
+    if not _KEYS.search(head) or _PARTS.search(head):
+        return 0
+    return 90 if _SESSION.search(head) else 60
 
 
-IMPORTER = ClaudeCode()
+def _read(origin: Origin) -> list[Imported]:
+    """The session, its inline sidechains, and the files of its `subagents/` folder."""
+    found = _read_one(Transcript(origin))
+    if not isinstance(origin, Path):
+        return found
+    folder = origin.with_suffix("") / "subagents"
+    agents = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
+    found[0] = _described(found[0], origin)
+    for agent in agents:
+        try:
+            children = _read_one(Transcript(agent))
+        except ImportFailed as error:
+            found[0] = with_damage(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
+            continue
+        children[0] = _described(children[0], agent)
+        found += [replace(child, parent=child.parent or found[0].session_id) for child in children]
+    found[0] = replace(found[0], files=(*found[0].files, *map(str, agents)))
+    return _once(found)
+
+
+IMPORTER = Importer("claude-code", _sniff, _read)
 
 
 def _read_one(file: Transcript) -> list[Imported]:

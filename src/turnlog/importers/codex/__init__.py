@@ -14,11 +14,11 @@ from typing import Any
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..json_values import word
-from ..protocol import Imported, Origin
+from ..protocol import Imported, Importer, Origin
 from ..transcript import Transcript
 from .conversation import RolloutLine, draft_rollout
 
-__all__ = ["Codex", "IMPORTER"]
+__all__ = ["IMPORTER"]
 
 _FORMAT = "codex-rollout"
 
@@ -39,31 +39,27 @@ _ITEM_TYPES = frozenset(
 )
 
 
-class Codex:
-    """Imports Codex rollouts, new and old."""
-
-    name = "codex"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by typed lines with a payload (new), or by a header with id and timestamp, then bare items
-        (old)."""
-        if _TYPED.search(head) and _PAYLOAD.search(head):
-            return 90
-        return 80 if _HEADER.search(head) and _BARE_ITEM.search(head) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the rollout."""
-        file = Transcript(origin)
-        entries = _entries_of(file)
-        if not any(entry.kind in _KINDS for entry in entries):
-            raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
-        log = Drafting(file)
-        facts = draft_rollout(entries, log)
-        own = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
-        return [log.imported(own, _FORMAT, facts.title, parent=facts.parent)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by typed lines with a payload (new), or by a header with id and timestamp, then bare items
+    (old)."""
+    if _TYPED.search(head) and _PAYLOAD.search(head):
+        return 90
+    return 80 if _HEADER.search(head) and _BARE_ITEM.search(head) else 0
 
 
-IMPORTER = Codex()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the rollout."""
+    file = Transcript(origin)
+    entries = _entries_of(file)
+    if not any(entry.kind in _KINDS for entry in entries):
+        raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
+    log = Drafting(file)
+    facts = draft_rollout(entries, log)
+    own = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
+    return [log.imported(own, _FORMAT, facts.title, parent=facts.parent)]
+
+
+IMPORTER = Importer("codex", _sniff, _read)
 
 
 def _entries_of(file: Transcript) -> list[RolloutLine]:

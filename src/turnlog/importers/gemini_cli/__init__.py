@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from ...errors import ImportFailed
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..protocol import Damage, Imported, Origin, with_damage
+from ..protocol import Damage, Imported, Importer, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
 
-__all__ = ["GeminiCli", "IMPORTER"]
+__all__ = ["IMPORTER"]
 
 _HEADER = re.compile(rb'"projectHash"\s*:')
 _SESSION = re.compile(rb'"sessionId"\s*:')
@@ -33,37 +33,33 @@ _CHATS = "chats"
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class GeminiCli:
-    """Imports gemini-cli sessions, both formats."""
-
-    name = "gemini-cli"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by the project hash in the header; a file whose beginning is missing by its answers or patches."""
-        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
-            return 0
-        if _HEADER.search(head) and _SESSION.search(head):
-            return 90
-        return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The session, then the sessions of its subagents."""
-        main = _read_one(origin)
-        if not isinstance(origin, Path) or main.parent:
-            return [main]
-        folder = origin.parent / _UNSAFE.sub("_", main.session_id)
-        found = []
-        for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
-            try:
-                found.append(_read_one(path))
-            except ImportFailed as error:
-                main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
-        files = (*main.files, *(file for child in found for file in child.files))
-        children = [replace(child, parent=child.parent or main.session_id) for child in found]
-        return [replace(main, files=files), *children]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by the project hash in the header; a file whose beginning is missing by its answers or patches."""
+    if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
+        return 0
+    if _HEADER.search(head) and _SESSION.search(head):
+        return 90
+    return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
 
 
-IMPORTER = GeminiCli()
+def _read(origin: Origin) -> list[Imported]:
+    """The session, then the sessions of its subagents."""
+    main = _read_one(origin)
+    if not isinstance(origin, Path) or main.parent:
+        return [main]
+    folder = origin.parent / _UNSAFE.sub("_", main.session_id)
+    found = []
+    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
+        try:
+            found.append(_read_one(path))
+        except ImportFailed as error:
+            main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
+    files = (*main.files, *(file for child in found for file in child.files))
+    children = [replace(child, parent=child.parent or main.session_id) for child in found]
+    return [replace(main, files=files), *children]
+
+
+IMPORTER = Importer("gemini-cli", _sniff, _read)
 
 
 def _read_one(origin: Origin) -> Imported:

@@ -18,14 +18,14 @@ from ...providers.openai_chat import PROVIDER
 from ..answers import add_configuration
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, within, without
-from ..protocol import Damage, Imported, Origin, digest_of, hashed_id, with_damage, with_own_ids
+from ..protocol import Damage, Imported, Importer, Origin, digest_of, hashed_id, with_damage, with_own_ids
 from ..repeats import texts_of
 from ..titles import task_title
 from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
-__all__ = ["IMPORTER", "OpenHands"]
+__all__ = ["IMPORTER"]
 
 _SOURCE = re.compile(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
 _EVENT = re.compile(rb'"(action|observation)"\s*:\s*"\w+"')
@@ -34,41 +34,37 @@ _INSTANCE = re.compile(rb'"instance_id"\s*:')
 _EVALUATION = (re.compile(rb'"(test_result|metrics)"\s*:'), re.compile(rb'"(history|instruction|metadata)"\s*:'))
 
 
-class OpenHands:
-    """Imports OpenHands conversations."""
-
-    name = "openhands"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by events that name their source, or by an evaluated instance."""
-        if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
-            return 0
-        if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
-            return 88
-        return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The session of the events, or the sessions of the instances in order."""
-        file = Transcript(origin)
-        lines = _lines(file)
-        instances = [line for line in lines if _is_instance(line.value)]
-        sdk = [line for line in lines if is_sdk_event(line.value)]
-        events = [line for line in lines if is_event(line.value) and not is_sdk_event(line.value)]
-        known = instances or sdk or events
-        if not known:
-            forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
-            raise file.refused("event of OpenHands", f"give {forms}")
-        if instances:
-            sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
-        else:
-            sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
-        read = {id(line) for line in known}
-        others = [line.number for line in lines if id(line) not in read]
-        left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
-        return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by events that name their source, or by an evaluated instance."""
+    if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
+        return 0
+    if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
+        return 88
+    return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
 
 
-IMPORTER = OpenHands()
+def _read(origin: Origin) -> list[Imported]:
+    """The session of the events, or the sessions of the instances in order."""
+    file = Transcript(origin)
+    lines = _lines(file)
+    instances = [line for line in lines if _is_instance(line.value)]
+    sdk = [line for line in lines if is_sdk_event(line.value)]
+    events = [line for line in lines if is_event(line.value) and not is_sdk_event(line.value)]
+    known = instances or sdk or events
+    if not known:
+        forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
+        raise file.refused("event of OpenHands", f"give {forms}")
+    if instances:
+        sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
+    else:
+        sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
+    read = {id(line) for line in known}
+    others = [line.number for line in lines if id(line) not in read]
+    left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
+    return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
+
+
+IMPORTER = Importer("openhands", _sniff, _read)
 
 
 def _lines(file: Transcript) -> list[Line]:

@@ -17,12 +17,12 @@ from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
 from ..drafting import Drafting
 from ..json_values import mapping, without, word
-from ..protocol import Imported, Origin
+from ..protocol import Imported, Importer, Origin
 from ..titles import title_from
 from ..transcript import Line, Transcript
 from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
-__all__ = ["IMPORTER", "Pi"]
+__all__ = ["IMPORTER"]
 
 _FORMAT = "pi-jsonl"
 
@@ -41,32 +41,28 @@ _PLACE = frozenset({"type", "id", "parentId", "timestamp"})
 _ENDS = {"stop": "completed", "length": "completed", "aborted": "cancelled", "error": "failed"}
 
 
-class Pi:
-    """Imports pi sessions."""
-
-    name = "pi"
-
-    def sniff(self, head: bytes, path: Path | None) -> int:
-        """Recognised by its header line; a file without a header line by pi's keys in every message."""
-        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
-            return 0
-        if _HEADER.search(head) and _OWN.search(head):
-            return 85
-        return 70 if b'"toolCallId"' in head and b'"stopReason"' in head and b'"cacheRead"' in head else 0
-
-    def read(self, origin: Origin) -> list[Imported]:
-        """The one session of the file."""
-        file = Transcript(origin)
-        lines = file.objects("entry")
-        if not any(word(line.value.get("type")) in _ENTRIES for line in lines):
-            raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
-        session = _Session(lines, Drafting(file))
-        session.run()
-        own = session.id or f"pi-{sha256_hex(file.data)[:16]}"
-        return [session.log.imported(own, _FORMAT, session.title, parent=session.parent)]
+def _sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by its header line; a file without a header line by pi's keys in every message."""
+    if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
+        return 0
+    if _HEADER.search(head) and _OWN.search(head):
+        return 85
+    return 70 if b'"toolCallId"' in head and b'"stopReason"' in head and b'"cacheRead"' in head else 0
 
 
-IMPORTER = Pi()
+def _read(origin: Origin) -> list[Imported]:
+    """The one session of the file."""
+    file = Transcript(origin)
+    lines = file.objects("entry")
+    if not any(word(line.value.get("type")) in _ENTRIES for line in lines):
+        raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
+    session = _Session(lines, Drafting(file))
+    session.run()
+    own = session.id or f"pi-{sha256_hex(file.data)[:16]}"
+    return [session.log.imported(own, _FORMAT, session.title, parent=session.parent)]
+
+
+IMPORTER = Importer("pi", _sniff, _read)
 
 
 class _Session:

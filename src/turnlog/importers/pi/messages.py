@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
 from ...log.records import UsageRecord
 from ...log.usage import Usage
+from ...models.makers import makers
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, objects, without, word
 
@@ -33,12 +34,12 @@ _APIS = {
     "google-gemini-cli": "google",
     "google-vertex": "google",
 }
-_VENDORS = {"anthropic": "anthropic", "google": "google", "openai": "openai-responses"}
 
 
 def provider_of(api: str, vendor: str) -> str:
     """turnlog's name for the provider, from pi's names of the API and the vendor."""
-    return _APIS.get(api) or _VENDORS.get(vendor) or vendor or api
+    maker = makers().get(vendor)
+    return _APIS.get(api) or (maker.provider if maker else vendor or api)
 
 
 def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from .. import CONVERSATIONS
 from ..protocol import Provider
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, unread_media
-from .render import render
-from .response import STOPS, parse_response
+from .render import render, sdk_call
+from .response import ANSWER_KEYS, STOPS, parse_response
 from .rules import SIGNS, rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .schema import BODY
@@ -21,7 +20,6 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation=CONVERSATIONS[NAME],
     counted_key="cache_control",
     setting_paths={
         "max_output_tokens": ("max_tokens",),
@@ -35,6 +33,10 @@ PROVIDER = Provider(
     parse=parse,
     declares=declares,
     parse_response=parse_response,
+    answer_keys=ANSWER_KEYS,
+    chunk_keys=("content", "usage"),
+    sdk_call=sdk_call,
+    answer_schemas=(("output_format", "schema"), ("output_config", "format", "schema")),
     assembler=StreamAssembler,
     rules=rules,
     render=render,

@@ -24,7 +24,7 @@ from ...models.target import Target
 from ...view.repair.media_room import longest_side
 from ...view.types import Edit, Shown
 from ..edits import Losses
-from ..protocol import BlobReader, Rendered
+from ..protocol import BlobReader, Rendered, SdkCall
 from ..spelling import without
 from .form import FORMS, NAME
 from .media import media_block, payload_of
@@ -255,3 +255,9 @@ class _Renderer:
         if tool.kind == "custom":
             self.losses.add("tool", f"free-text tool {tool.name!r} offered as a function with a text 'input'")
         return [FORMS.spelled(tool_block(tool), tool.form)]
+
+
+def sdk_call(body: dict[str, Any], model: str, streamed: bool) -> SdkCall:
+    """The call that sends a body; only the beta client has the argument `betas`."""
+    method = "beta.messages.create" if "betas" in body else "messages.create"
+    return SdkCall(method, {**body, **({"stream": True} if streamed else {})}, extra_body=True)

@@ -41,9 +41,12 @@ INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 """The keys of a usage object that add up to the input."""
 
 
+ANSWER_KEYS = ("content",)
+
+
 def parse_response(response: Any) -> Reply:
     """Read a whole response. Raises FormatError, also for an error body."""
-    return read_reply(answer_body(response))
+    return read_reply(answer_body(response, ANSWER_KEYS))
 
 
 def read_reply(message: Mapping[str, Any]) -> Reply:

@@ -22,7 +22,7 @@ from ..schema import check_types
 from ..sdk_objects import plain
 from ..spelling import inner, string
 from .form import NAME
-from .response import BESIDE, INPUT, read_reply
+from .response import ANSWER_KEYS, BESIDE, INPUT, read_reply
 from .schema import EVENT
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -176,7 +176,7 @@ class StreamAssembler:
             case "message":  # a server that cannot stream
                 told = [delta for one in _events_of(event) for delta in self.feed(one)]
             case kind:
-                self._error = error_chunk(event) or self._error
+                self._error = error_chunk(event, ANSWER_KEYS) or self._error
                 if kind is None and not self._error:
                     raise FormatError("missing; every event of the Messages API has a `type`", path="event.type")
         return told

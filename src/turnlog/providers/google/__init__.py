@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from .. import CONVERSATIONS
 from ..protocol import Provider
 from .enums import STOPS
 from .form import NAME
-from .keys import sdk_arguments
+from .keys import sdk_arguments, sdk_call
 from .parse import parse
-from .parts import declares, knows, unread_media
+from .parts import billed_by, declares, knows, unread_media, user_message
 from .render import render
 from .rules import SETTING_PATHS, SIGNS, rules
 from .sanitize import sanitize
 from .schema import BODY
-from .stream import StreamAssembler, parse_response
+from .stream import ANSWER_KEYS, StreamAssembler, parse_response
 from .tools import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER", "sdk_arguments"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation=CONVERSATIONS[NAME],
     setting_paths=SETTING_PATHS,
     settings=frozenset(BODY.keys),
     signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,
+    answer_keys=ANSWER_KEYS,
+    chunk_keys=("candidates", "prompt_feedback", "usage_metadata"),
+    sdk_call=sdk_call,
+    user_message=user_message,
+    answer_schemas=(
+        ("generationConfig", "responseSchema"),
+        ("generationConfig", "responseJsonSchema"),
+        ("generationConfig", "responseFormat", "text", "schema"),
+    ),
+    billed_by=billed_by,
     assembler=StreamAssembler,
     rules=rules,
     render=render,

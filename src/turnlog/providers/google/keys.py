@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from ...errors import FormatError
+from ..protocol import SdkCall
 from ..schema import check_depth
 
 # -- a request body as keyword arguments of the official SDK ---------------------------------------
@@ -26,6 +27,12 @@ def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:
         "contents": request["contents"],
         "config": {"http_options": {"extra_body": dict(request)}},
     }
+
+
+def sdk_call(body: dict[str, Any], model: str, streamed: bool) -> SdkCall:
+    """The call that sends a body."""
+    method = "generate_content_stream" if streamed else "generate_content"
+    return SdkCall(f"aio.models.{method}", sdk_arguments(body, model))
 
 
 FREE = frozenset(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...log.messages import Media, Opaque, Reasoning, Text, ToolCall, ToolResult, media_kind
 from ..gemini import arguments_of, base64_text, file_uri, mime_of, plain_mime
-from ..protocol import BlobReader
+from ..protocol import BlobReader, Parsed
 from ..spelling import string
 from .form import FORMS, NAME
 from .keys import DATA, camel, find
@@ -49,6 +49,18 @@ def unread_media(part: Opaque) -> str:
 def declares(tool: Mapping[str, Any]) -> bool:
     """Whether this is an object with function declarations or tools of Google."""
     return not TOOL.keys.keys().isdisjoint(tool)
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """The message of a text of the user."""
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+def billed_by(parsed: Parsed) -> str:
+    """Vertex AI, if a signature has the key that Google's SDK uses only for it."""
+    calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
+    spelled = any("thought_signature" in str(call.form.delta) for call in calls if call.form)
+    return "google-vertex" if spelled else NAME
 
 
 STAND_INS = frozenset(

@@ -29,12 +29,15 @@ from .schema import RESPONSE
 # -- read a whole response as a stream of one chunk, so that both give the same answer -------------
 
 
+ANSWER_KEYS = ("candidates", "promptFeedback", "prompt_feedback")
+
+
 def parse_response(response: Any) -> Reply:
     """Read a whole response: a GenerateContentResponse of the SDK, its JSON in either spelling, or the list of chunks
     of a stream. Raises FormatError, also for an error body."""
     whole = response[0] if isinstance(response, list) and len(response) == 1 else response
     if isinstance(whole, Mapping):
-        answer_body(whole)
+        answer_body(whole, ANSWER_KEYS)
     assembler = StreamAssembler()
     assembler.feed(response)
     if not assembler.begun:
@@ -174,7 +177,7 @@ class StreamAssembler:
             return [delta for item in chunk for delta in self.feed(item)]
         wire = _plain(chunk)
         self._told = []
-        told = error_chunk(wire) or error_text(wire.get("error"))
+        told = error_chunk(wire, ANSWER_KEYS) or error_text(wire.get("error"))
         if told or _KNOWN & wire.keys():
             self.begun = True
         elif not self.begun and not wire.keys() <= _BESIDE:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .. import CONVERSATIONS
-from ..protocol import Provider
+from ..protocol import Provider, sdk_method
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, unread_media
-from .render import render
-from .response import STOPS, parse_response
+from .render import render, user_message
+from .response import ANSWER_KEYS, STOPS, parse_response
 from .rules import SETTING_PATHS, SIGNS, rules
 from .sanitize import required_settings, sanitize
 from .schema import BODY
@@ -19,13 +18,17 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation=CONVERSATIONS[NAME],
     setting_paths=SETTING_PATHS,
     settings=frozenset(BODY.keys),
     signs=SIGNS,
     parse=parse,
     declares=declares,
     parse_response=parse_response,
+    answer_keys=ANSWER_KEYS,
+    chunk_keys=("steps", "usage"),
+    sdk_call=sdk_method("aio.interactions.create", extra_body=False, stream=True),
+    user_message=user_message,
+    answer_schemas=(("response_format", "schema"),),
     assembler=StreamAssembler,
     rules=rules,
     render=render,

@@ -179,3 +179,8 @@ class _Writer:
                 sent.append(part)
         result = result if len(sent) == len(result.parts) else replace(result, parts=tuple(sent))
         self.steps.append(FORMS.spelled(result_step(result, self._blob), result.form))
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """The step of a text of the user."""
+    return {"type": "user_input", "content": [{"type": "text", "text": text}]}

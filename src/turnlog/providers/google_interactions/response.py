@@ -16,6 +16,8 @@ from .form import NAME
 from .schema import RESPONSE
 from .steps import read_answer
 
+ANSWER_KEYS = ("steps",)
+"""Keys of a body by which it is an answer, though there may be an error in it too."""
 STOPS: dict[str, Stop] = {"incomplete": "length", "budget_exceeded": "length"}
 """The values of `status`."""
 _ENDED = frozenset({"completed", "requires_action", "incomplete", "budget_exceeded"})
@@ -28,7 +30,7 @@ def parse_response(response: Any) -> Reply:
     An interaction that failed or is still running is not complete. An interaction that a limit cut off is complete, and
     `stop` says so.
     """
-    whole = answer_body(response)
+    whole = answer_body(response, ANSWER_KEYS)
     if not isinstance(whole.get("status"), str) and not isinstance(whole.get("steps"), list):
         raise FormatError("expected a status and steps; is this an interaction?", path="response.steps")
     check_depth(whole)

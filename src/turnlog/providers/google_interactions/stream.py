@@ -18,7 +18,7 @@ from ..protocol import Delta, Reply
 from ..schema import check_depth, check_types
 from ..sdk_objects import plain
 from ..spelling import inner, string, without
-from .response import clean, fragment, parse_response, read_response
+from .response import ANSWER_KEYS, clean, fragment, parse_response, read_response
 from .schema import EVENT, MEDIA, STEP
 from .steps import read_answer
 
@@ -137,7 +137,7 @@ class StreamAssembler:
         kind = event.get("event_type")
         if isinstance(event.get("steps"), list):  # a server that cannot stream; the SDK takes its answer for an error
             kind, event = "interaction.completed", {"interaction": {**event, "event_type": None}}
-        if told := error_chunk(event):
+        if told := error_chunk(event, ANSWER_KEYS):
             self._error = told
             return []
         if not isinstance(kind, str):

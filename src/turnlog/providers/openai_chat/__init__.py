@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .. import CONVERSATIONS
-from ..protocol import OPENAI_SETTINGS, Provider
+from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, unread_media
 from .render import render
-from .response import REFUSALS, STOPS, parse_response
+from .response import ANSWER_KEYS, REFUSALS, STOPS, parse_response
 from .rules import SIGNS, mark_cache, rules, tool_choice, with_tool_choice
 from .sanitize import sanitize
 from .schema import BODY
@@ -18,7 +17,6 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation=CONVERSATIONS[NAME],
     setting_paths={
         "max_output_tokens": ("max_completion_tokens",),
         "temperature": ("temperature",),
@@ -34,6 +32,10 @@ PROVIDER = Provider(
     parse=parse,
     declares=declares,
     parse_response=parse_response,
+    answer_keys=ANSWER_KEYS,
+    chunk_keys=("choices", "chunk", "usage"),
+    sdk_call=sdk_method("chat.completions.create", stream=True, stream_options={"include_usage": True}),
+    answer_schemas=(("response_format", "json_schema", "schema"), ("response_format", "schema")),
     assembler=StreamAssembler,
     rules=rules,
     render=render,

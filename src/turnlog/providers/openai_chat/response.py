@@ -32,6 +32,7 @@ STOPS: dict[str, Stop] = {
     "error": "interrupted",
 }
 """The values of `finish_reason`."""
+ANSWER_KEYS = ("choices",)
 REFUSALS = frozenset({"refusal", "refusal-field"})
 """The words in the form of a text that was a refusal."""
 _CUT_SHORT = ("", "length", "content_filter")
@@ -40,7 +41,7 @@ _CUT_SHORT = ("", "length", "content_filter")
 
 def parse_response(response: Any) -> Reply:
     """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError, also for an error body."""
-    data = answer_body(response)
+    data = answer_body(response, ANSWER_KEYS)
     choice = first_choice(data)
     if choice is None:
         if "choices" not in data:

@@ -12,7 +12,7 @@ from ..protocol import Delta, Reply
 from ..schema import check_types
 from ..sdk_objects import plain
 from ..spelling import inner
-from .response import first_choice, read_answer, usage_of
+from .response import ANSWER_KEYS, first_choice, read_answer, usage_of
 from .schema import DELTA, REASONING_FIELDS
 
 
@@ -42,7 +42,7 @@ class StreamAssembler:
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
-        self._error = self._error or error_chunk(data) or error_text(data.get("error"))
+        self._error = self._error or error_chunk(data, ANSWER_KEYS) or error_text(data.get("error"))
         raw = data.get("usage")
         if raw is None:
             raw = inner(data, "x_groq").get("usage")

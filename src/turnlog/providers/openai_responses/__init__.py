@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .. import CONVERSATIONS
-from ..protocol import OPENAI_SETTINGS, Provider
+from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .items import parse
@@ -20,7 +19,6 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
-    conversation=CONVERSATIONS[NAME],
     setting_paths={
         "max_output_tokens": ("max_output_tokens",),
         "temperature": ("temperature",),
@@ -32,7 +30,12 @@ PROVIDER = Provider(
     signs=SIGNS,
     parse=parse,
     declares=declares,
+    declares_rest=True,
     parse_response=parse_response,
+    answer_keys=("output",),
+    chunk_keys=("output", "usage"),
+    sdk_call=sdk_method("responses.create", stream=True),
+    answer_schemas=(("text", "format", "schema"),),
     assembler=StreamAssembler,
     rules=rules,
     render=render,

@@ -12,6 +12,7 @@ from ..error_bodies import answer_body, error_text
 from ..openai_breakpoints import openai_miss
 from ..protocol import Reply, Stop
 from ..schema import fits
+from ..sdk_objects import plain
 from ..spelling import inner, string
 from .calls import read_call
 from .compaction import OBJECT, compacted, new_window
@@ -43,8 +44,9 @@ def parse_response(response: Any) -> Reply:
     A response that failed or is still running is incomplete. A response that was cut off by a limit is complete, and
     `stop` names the limit.
     """
-    whole = answer_body(response)
+    whole = plain(response, "response")
     if not isinstance(whole.get("output"), list):
+        answer_body(whole)
         raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
     return _read_window(whole) if whole.get("object") == OBJECT else read_response(whole)
 

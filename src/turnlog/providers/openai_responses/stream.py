@@ -85,7 +85,7 @@ class StreamAssembler:
         kind = event.get("type")
         if kind is None and isinstance(event.get("output"), list):  # a server that cannot stream
             kind, event = f"response.{event.get('status') or 'completed'}", {"response": event}
-        if told := error_chunk(event):
+        if told := error_chunk(event, ("output",)):
             self._error = told
             return []
         if not isinstance(kind, str):

@@ -38,8 +38,8 @@ class ProgramReader(Protocol):
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """A program: its `command`, how it is installed and logged in, the `makers` (providers) whose models it runs, and
-    the short names of these models.
+    """A program: its `command`, how it is installed and logged in, the `maker` whose models it runs, and the short
+    names of these models.
 
     `arguments` gives the command line for a model ("" for the program's own choice) and the id of a conversation to
     resume ("" for a new one). The prompt is written to its standard input. `lost` finds in an error that the
@@ -49,7 +49,7 @@ class Program(Struct, frozen=True, kw_only=True):
     command: str
     install: str
     login: str
-    makers: tuple[str, ...]
+    maker: str
     models: Mapping[str, str]
     arguments: Callable[[str, str], Sequence[str]]
     reader: Callable[[], ProgramReader]

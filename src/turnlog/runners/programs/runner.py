@@ -32,6 +32,7 @@ from ...errors import (
 )
 from ...log.messages import Message, Text, ToolCall, sha256_hex
 from ...log.usage import Usage
+from ...models.makers import maker_of
 from ...providers.answer_events import RunnerEvent
 from ...requests.request import Request
 from ...summarize.transcript import entries_of
@@ -337,7 +338,8 @@ class ProgramRunner:
     async def _start(self, request: Request, prompt: str, resumed: str) -> Child:
         """Start the program with its prompt. Raises RunnerNotFound, RunnerFailed."""
         target = request.target
-        model = self._model or (target.model if target.provider in self._program.makers else "")
+        maker = maker_of(target.provider)
+        model = self._model or (target.model if maker and maker.name == self._program.maker else "")
         found = shutil.which(self._command or self._program.command)
         if found is None:
             what = f"{self.name} ({self._command})" if self._command else self.name
