@@ -266,7 +266,7 @@ def test_whatever_is_killed_goes_on(
     for provider in PROVIDERS:
         asyncio.run(warm_up(provider, judge))
     draw, counts, where, found, whole = random.Random(1), Counter[str](), Counter[str](), list[str](), 60.0
-    while counts["kills"] < draws(12, 250) or counts["agents"] < len(PROVIDERS):
+    while counts["kills"] < draws(6, 250) or counts["agents"] < len(PROVIDERS):
         number = counts["agents"]
         folder = tmp_path / f"{number}"
         folder.mkdir()

@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN_ON = ("3.11", "3.12", "3.13")
 """The Pythons that the classifiers name. Each one is run here, and a newer one that the machine has."""
 OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
-WHOLE = ("tests/session", "tests/log tests/models tests/agent")  # on the Python of this run, which has what they need
+SESSION = " ".join(f"tests/session/test_{name}.py" for name in "answer inputs opening recovery turn".split())
+WHOLE = (SESSION, "tests/log tests/models tests/agent")  # on the Python of this run, which has what they need
 QUICK = ("tests/log/test_codec.py tests/log/test_errors.py tests/log/test_texts.py tests/models",)  # need no extra
 _VERSION = "import sys, sysconfig; print(*sys.version_info[:2], bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -66,7 +66,7 @@ def test_what_cannot_fit_is_refused_and_nothing_else(shared: Path) -> None:
     sys.path[:0] = [str(folder)]
     common, recall = importlib.import_module("common"), importlib.import_module("recall")
     differ, calls = [], 0
-    for session in recall.get_data("dev")[: draws(2, 1_000)]:
+    for session in recall.get_data("dev")[: draws(1, 1_000)]:
         budget = session.budget(0.1)
         fitter = Fitter(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=common.total)
         for t in session.calls():

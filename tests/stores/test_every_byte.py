@@ -222,7 +222,7 @@ def restore(folder: Path, before: dict[Path, bytes]) -> None:
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl", "encrypted"])
 def test_a_flipped_byte_costs_no_other_record(kind: str, tmp_path: Path, record_property: Any) -> None:
     """One bad sector would take a whole conversation, or a listing of all of them, with it."""
-    records, step, commands = draws(12, 20), draws(211, 1), draws(30, 100)
+    records, step, commands = draws(12, 20), draws(401, 1), draws(16, 100)
     url = f"files:{tmp_path}/store" if kind == "jsonl" else f"{tmp_path}/store.db"
     key, key_file = KEY if kind == "encrypted" else None, tmp_path / "key"
     key_file.write_text(KEY.hex())

@@ -97,7 +97,7 @@ def test_any_flipped_byte_of_content_is_found(tmp_path: Path, record_property: A
     by_file: dict[Path, list[int]] = {}
     for file, place in content_places(path):
         by_file.setdefault(file, []).append(place)
-    files, flips = sorted(by_file), draws(100, 2_000)
+    files, flips = sorted(by_file), draws(60, 2_000)
     missed = []
     for number, (index, mask) in enumerate(spread(flips, 1 << 60, "content")):
         file = path if number % 2 else files[number // 2 % len(files)]  # the blob files are far larger than the rest
