@@ -9,9 +9,10 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from turnlog.log.budget import Budget, PromptSection, Strategy, When
+from turnlog.log.budget import Budget, Strategy
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
+from turnlog.log.prompt import PromptSection, When
 from turnlog.log.records import Binding, Body, Environment, Record
 from turnlog.log.usage import CacheRead, Count, Usage
 

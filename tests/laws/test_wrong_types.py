@@ -19,8 +19,8 @@ from turnlog import agent, export, handoff, importers, memory, models, prompt, r
 from turnlog import session as sessions
 from turnlog.errors import TurnlogError
 from turnlog.log.usage import Usage
-from turnlog.session.open_turn import ToolRun
 from turnlog.session.session import Session
+from turnlog.session.tool_run import ToolRun
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore
 from turnlog.text_history import HistoryPrompt

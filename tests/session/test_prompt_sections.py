@@ -11,8 +11,8 @@ import pytest
 import turnlog
 from judging import errors_of
 from turnlog.errors import InputError
-from turnlog.log.budget import PromptRecord
 from turnlog.log.messages import ToolCall
+from turnlog.log.prompt import PromptRecord
 from turnlog.prompt import Section, When
 
 TARGETS = [

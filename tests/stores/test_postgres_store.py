@@ -18,7 +18,7 @@ from store_parts import filled, said, texts
 import turnlog
 from commands import Command
 from postgres_server import PostgresServer
-from turnlog._platform.one_line import without_password
+from turnlog._platform.texts import without_password
 from turnlog.errors import (
     BlobMissing,
     Conflict,

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from ..errors import InputError
 
-# -- opening files without buffers, on every system ------------------------------------------------
+# -- handles ---------------------------------------------------------------------------------------
+#
+# Opening files without buffers, on every system.
 
 _BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows changes line ends
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows: links are followed

@@ -5,45 +5,10 @@ So a command or a server that imports turnlog does not load packages that it nev
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from threading import Lock
-from typing import Any, TypeVar
-
-import msgspec
-
-# -- prepares types for msgspec before their first use, which two threads might begin at the sa ----
-
-_T = TypeVar("_T")
-
-_ALONE = Lock()
-
-
-def ready(kind: _T) -> _T:
-    """`kind` itself, prepared for decoding. msgspec examines a type's fields when it first decodes that type, and the
-    process crashes if two threads do so at once. The types of its fields are prepared as well."""
-    with _ALONE:
-        msgspec.json.Decoder(kind)
-    return kind
-
-
-# -- keep what turnlog logs off the screen of a program that shows it in its own words -------------
-
-
-@contextmanager
-def quiet_log() -> Iterator[None]:
-    """Nothing that turnlog logs is printed meanwhile, unless a handler was given to its logger."""
-    log = logging.getLogger("turnlog")
-    before, log.propagate = log.propagate, False
-    log.addHandler(silent := logging.NullHandler())
-    try:
-        yield
-    finally:
-        log.removeHandler(silent)
-        log.propagate = before
+from typing import Any
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

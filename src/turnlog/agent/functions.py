@@ -21,7 +21,13 @@ from ..log.messages import Media, Opaque, Text, Tool, ToolCall, bare, compact_js
 from ..session.inputs import Content, InvalidArguments
 from .parameters import Parameters, routine_of
 
-# -- descriptions of a function and its parameters, read from its docstring ------------------------
+# -- docstrings ------------------------------------------------------------------------------------
+#
+# Descriptions of a function and its parameters, read from its docstring.
+#
+# Four styles are read: Google's (`Args:`, `Keyword Args:`), NumPy's (`Parameters` underlined), Sphinx's (`:param
+# name:`) and Epydoc's (`@param name:`). What stands behind such a section belongs to the description again, and so do
+# all other sections, such as `Note:`; only what is returned or raised is left out, and what else there is to see.
 
 _PARAMETERS = r"(?:(?:keyword|other)\s+)?(?:args|arguments|parameters|params)|receives"
 _OTHERS = r"returns?|raises?|yields?|see\s+also"

@@ -18,8 +18,9 @@ from ..log.records import MessageRecord
 from ..providers import provider
 from ..providers.tool_declarations import read_tools
 from ..requests.request import Request
-from ..runners.answer_events import EventReader, Runner
+from ..runners.answer_events import EventReader
 from ..runners.blocking import LoopThread
+from ..runners.protocol import Runner
 from ..runners.retrying import RetryingRunner
 from ..session.answer import Answer
 from ..session.inputs import Content, parts_of, to_run
@@ -33,7 +34,9 @@ from ..view.tool_calls import CallInfo
 from .functions import FunctionTool, called_in_thread, content_of
 from .values import AgentEvent, Question, RunResult, RunStop
 
-# -- the loop itself: one turn, from what the user says, or from where a crash left it, to the  ----
+# -- loop ------------------------------------------------------------------------------------------
+#
+# The loop itself: one turn, from what the user says, or from where a crash left it, to the answer.
 
 Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
 """Says whether a call may run: True, or False, or the reason why it may not, which the model is told."""

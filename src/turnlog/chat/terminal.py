@@ -24,7 +24,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 
-from .._platform.lazy import quiet_log
+from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError, described
 from ..export import dollars, is_priced, visible

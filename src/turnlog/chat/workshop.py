@@ -16,11 +16,11 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..agent import FunctionTool
 from ..errors import InputError
 from ..session import Session
-from ..session.resources import recorded
+from ..session.threads import recorded
 from .processes import ran_command, ran_program
 from .searching import WRONG, files_below, is_binary, is_within, named, opened, told
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._platform.lazy import quiet_log
+from .._platform.quiet import quiet_log
 from ..chat import Chat, Choice, answer_once, busy_in_words, choice_for, chosen
 from ..errors import InputError, SessionNotFound, StoreError, install_extra
 from ..export import visible

@@ -7,8 +7,8 @@ import math
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from .._platform.one_line import without_password
 from .._platform.paths import is_there
+from .._platform.texts import without_password
 from ..config.settings import Settings, keys
 from ..session.settings import loaded, project_file, unknown_variables, user_file
 from .arguments import add_command

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .._platform.one_line import plain_utf8
+from .._platform.texts import plain_utf8
 from ..errors import FormatError, InputError
 from .terminal import stdin_bytes
 

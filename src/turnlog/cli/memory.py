@@ -12,7 +12,7 @@ from .._platform.units import counted
 from ..export import visible
 from ..memory import Entity, Memory
 from ..memory.entities import Kind
-from ..session.recall import memory_of
+from ..session.memory import memory_of
 from .arguments import ANY_ID, add_command, number
 from .stores import opened
 from .tables import table

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._platform.one_line import without_password
+from .._platform.texts import without_password
 from .._platform.units import counted
 from ..errors import SessionNotFound
 from ..export import visible

@@ -25,7 +25,9 @@ from .stores import opened
 from .tables import table
 from .terminal import out, out_bytes, out_json, out_line, out_lines, say, shorten
 
-# -- a session's turns and tools as tables: for `show` ---------------------------------------------
+# -- turns -----------------------------------------------------------------------------------------
+#
+# A session's turns and tools as tables: for `show`.
 
 _WIDEST = 60
 """Maximum number of characters in a table cell."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from .._platform.one_line import without_password
+from .._platform.texts import without_password
 from .._platform.units import AGES, counted, read_age
 from ..errors import InputError, no_store
 from ..log.store import Packed

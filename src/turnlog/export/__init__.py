@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .bodies import as_body
     from .description import ContentBlock, Description, RecordBadges, describe, describe_part
     from .escapes import visible
-    from .lines import FORMATS, as_body, as_json, as_jsonl, record_json, save
+    from .formats import FORMATS, save
+    from .lines import as_json, as_jsonl, record_json
     from .markdown import as_markdown
     from .page import as_html
     from .trajectory_page import as_trajectory
@@ -22,9 +24,11 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "bodies": "as_body",
             "description": "ContentBlock describe describe_part Description RecordBadges",
             "escapes": "visible",
-            "lines": "as_body as_json as_jsonl FORMATS record_json save",
+            "formats": "FORMATS save",
+            "lines": "as_json as_jsonl record_json",
             "markdown": "as_markdown",
             "page": "as_html",
             "trajectory_page": "as_trajectory",

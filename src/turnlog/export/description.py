@@ -13,9 +13,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..log.budget import PromptRecord
 from ..log.codec import encode_record
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.prompt import PromptRecord
 from ..log.records import (
     Approval,
     Body,

@@ -10,7 +10,12 @@ import unicodedata
 from html import escape
 from typing import NewType
 
-# -- hTML, composed so that no text can become markup ----------------------------------------------
+# -- markup ----------------------------------------------------------------------------------------
+#
+# HTML, composed so that no text can become markup.
+#
+# Only this module creates `Markup`: from a text by escaping it, or from a tag around markup. mypy checks that all
+# other code uses it. Attributes are constants or escaped as well.
 
 Markup = NewType("Markup", str)
 """Text that a browser may interpret as HTML."""

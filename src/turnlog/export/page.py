@@ -26,7 +26,9 @@ from .escapes import Markup, end, start, tag, text
 from .page_parts import STYLE, PartWriter, head, link, linked
 from .wording import in_short
 
-# -- records as HTML: messages, decisions, settings and notes in full, other records in one lin ----
+# -- page records ----------------------------------------------------------------------------------
+#
+# Records as HTML: messages, decisions, settings and notes in full, other records in one line.
 
 _COLOURED = ("system", "user", "assistant", "decision", "summary")
 
@@ -91,7 +93,9 @@ def _badge(badge: Badge) -> Markup:
     return tag("span", *linked(words), class_="badge warn", title=badge.title or None)
 
 
-# -- the file changes of a turn as HTML: one line for each file, with its coloured diff folded  ----
+# -- page files ------------------------------------------------------------------------------------
+#
+# The file changes of a turn as HTML: one line for each file, with its coloured diff folded behind it.
 
 _STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
 

@@ -16,7 +16,9 @@ from ..view.tool_calls import CallInfo
 from .description import ContentBlock, Words
 from .escapes import Markup, end, join, start, tag, text
 
-# -- the head of a page: its policy, its style and its script --------------------------------------
+# -- page head -------------------------------------------------------------------------------------
+#
+# The head of a page: its policy, its style and its script.
 
 DATA = Path(__file__).parent / "data"
 

@@ -27,7 +27,9 @@ from .escapes import Markup, end, start, tag, text
 from .page_parts import DATA, STYLE, folded, head, preformatted, sized
 from .wording import in_short
 
-# -- the pictures of a trajectory's page: each is put into the page once, small enough for the  ----
+# -- pictures --------------------------------------------------------------------------------------
+#
+# The pictures of a trajectory's page: each is put into the page once, small enough for the page as a whole.
 
 PAGE_BYTES = 36_000_000
 """The most bytes of all pictures of a page, as base64: larger pages are slow to open and to send."""

@@ -34,7 +34,12 @@ from ..view.fold import as_left
 from ..view.program_prefaces import is_inserted, is_preface
 from ..view.types import Shown, starts_turn
 
-# -- a session file of gemini-cli that begins with a handoff, for `gemini --session-file` ----------
+# -- session file ----------------------------------------------------------------------------------
+#
+# A session file of gemini-cli that begins with a handoff, for `gemini --session-file`.
+#
+# gemini-cli 0.61 reads a header and messages, one JSON object a line, and gives the session an id of its own
+# (packages/cli/src/gemini.tsx, `resolveSessionId`).
 
 _READ = "I have read it."
 """What the model is taken to have answered: a conversation alternates."""
@@ -52,7 +57,9 @@ def session_file(made: Handoff, time: str) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (header, told, read))
 
 
-# -- the programs that a session can be handed to --------------------------------------------------
+# -- programs --------------------------------------------------------------------------------------
+#
+# The programs that a session can be handed to.
 
 Program = Literal["claude", "codex", "gemini"]
 """The command of a program."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from os import fsencode
 from pathlib import Path
 
-from .._platform.one_line import plain_utf8
+from .._platform.texts import plain_utf8
 from ..errors import ImportFailed, InputError
 from ..log.records import Body, Configuration, MessageRecord, Note
 from . import (

@@ -32,7 +32,9 @@ from .titles import title_from
 from .transcript import Line, Transcript
 from .unread import ANSWERS, named
 
-# -- find request bodies in the JSON values of a file; `providers.recognise` says which API the ----
+# -- apis ------------------------------------------------------------------------------------------
+#
+# Find request bodies in the JSON values of a file; `providers.recognise` says which API they belong to.
 
 WRAPPERS = ("request", "body", "params")
 """Keys under which recorded requests and lines of batches have the body: `params` in batches of Anthropic."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .._platform.one_line import plain_utf8
+from .._platform.texts import plain_utf8
 from .._platform.units import an
 from ..errors import ImportFailed
 from .protocol import Damage, Lost, Origin, contents, origin_name

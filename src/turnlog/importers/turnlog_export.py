@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .._platform.one_line import plain_utf8
+from .._platform.texts import plain_utf8
 from ..errors import CorruptRecord, ImportFailed, SessionIdError
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex

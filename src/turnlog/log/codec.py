@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from .._platform.lazy import ready
+from .._platform.msgspec_init import ready
 from ..errors import CorruptRecord, InputError
 from .messages import Message, Part, Text, ToolResult, Unknown, bare
 from .records import Body, MessageRecord, Record, UnknownRecord

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .._platform.one_line import without_password
-from .budget import Budget, PromptRecord, Strategy
+from .._platform.texts import without_password
+from .budget import Budget, Strategy
 from .messages import Form, Message, Outcome, Part, Tool
+from .prompt import PromptRecord
 from .usage import CacheRead, Count, Usage
 
 

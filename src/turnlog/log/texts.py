@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .budget import PromptRecord, PromptSection, Strategy, When
+from .budget import Strategy
 from .messages import (
     Form,
     Media,
@@ -28,6 +28,7 @@ from .messages import (
     Unknown,
     unchanged,
 )
+from .prompt import PromptRecord, PromptSection, When
 from .records import (
     Approval,
     Binding,

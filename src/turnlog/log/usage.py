@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-# -- what the log keeps about prompt caches --------------------------------------------------------
+# -- caching ---------------------------------------------------------------------------------------
+#
+# What the log keeps about prompt caches.
 
 
 class CacheRead(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import ToolCall
 from ..summarize.reading import spelled
 from ..view.curate.reading import read_of

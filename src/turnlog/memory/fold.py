@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..errors import InputError, kind_given, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
@@ -28,7 +28,9 @@ from .language import ENGLISH, Language
 from .resolve import Candidate, resolve
 from .words import ENDS, WORDS, path_of, raised_in
 
-# -- a memory as text for a prompt, within a number of tokens --------------------------------------
+# -- block -----------------------------------------------------------------------------------------
+#
+# A memory as text for a prompt, within a number of tokens.
 
 _TITLE = "What this conversation is about; [n] is record n:"
 _FILES, _FACTS, _ERRORS = "Files, the last used first:", "What the user requires:", "Errors, not seen to be fixed:"

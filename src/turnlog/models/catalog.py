@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from .._platform.lazy import ready
+from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder, is_there
 from ..errors import InputError, text_given
 from .abilities import Abilities, family_entries

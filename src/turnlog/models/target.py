@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .._platform.one_line import without_password
+from .._platform.texts import without_password
 from ..errors import InputError, UnknownProvider, text_given
 from .abilities import Abilities
 from .catalog import VARIABLE, find_model, model_abilities, own_file

@@ -11,10 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from ..errors import InputError, is_async, text_given
-from ..log.budget import PromptSection, When
+from ..log.prompt import PromptSection, When
 from ..tokens.counters import counter_for
 
-# -- whether the conditions of a section are met ---------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------
+#
+# Whether the conditions of a section are met.
 
 
 class Facts(Struct, frozen=True):
@@ -41,7 +43,9 @@ def unmet(when: When, facts: Facts) -> str:
     return ""
 
 
-# -- the text of late blocks: sections that are told behind what the user said, where a changed ----
+# -- late ------------------------------------------------------------------------------------------
+#
+# The text of late blocks: sections that are told behind what the user said, where a changed one is told again.
 
 _HEADING = "[{name}, as of now:]\n"
 _GONE = "[{name}: no longer applies]"
@@ -178,7 +182,9 @@ def cut_to(text: str, cap: int, mark: str) -> str:
     return f"{whole}\n{mark}".lstrip("\n")
 
 
-# -- which sections requests show, and with what text ----------------------------------------------
+# -- compose ---------------------------------------------------------------------------------------
+#
+# Which sections requests show, and with what text.
 
 
 class SectionPlacement(Struct, frozen=True):

@@ -123,7 +123,9 @@ def brief(value: Any) -> str:
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
-# -- how renderers record what a request cannot express --------------------------------------------
+# -- losses ----------------------------------------------------------------------------------------
+#
+# How renderers record what a request cannot express.
 
 
 class Losses:

@@ -20,7 +20,9 @@ from msgspec.structs import replace
 
 from ..log.messages import Form, Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
 
-# -- reading values from JSON objects, for parsers -------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
+#
+# Reading values from JSON objects, for parsers.
 
 
 def string(holder: Mapping[str, Any], key: str) -> str:

@@ -15,9 +15,13 @@ from ..view.rules import Rules
 from . import PROVIDERS
 from .protocol import Provider
 
-# -- tool choices in the settings of any provider: their keys, the settings beside them, and re ----
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# Tool choices in the settings of any provider: their keys, the settings beside them, and renaming their tools.
 
-# -- jSON mode of both OpenAI APIs: it requires the word `json` in a message -----------------------
+# -- json mode -------------------------------------------------------------------------------------
+#
+# JSON mode of both OpenAI APIs: it requires the word `json` in a message.
 
 JSON_PLEASE = "Please answer in JSON."
 """The message that is added if no other has the word."""

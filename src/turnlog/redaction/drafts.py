@@ -19,7 +19,12 @@ from .encoded import in_bytes
 from .json_text import begun, read
 from .redactor import Attentive, Counts, Redactor
 
-# -- replaces the secrets in a record's body with marks --------------------------------------------
+# -- bodies ----------------------------------------------------------------------------------------
+#
+# Replaces the secrets in a record's body with marks.
+#
+# `turnlog.log.texts` lists which fields contain text, which are names, and which are ids and hashes that stay as they
+# are. A provider's spelling of a value (`Form`) may contain unknown keys with any content, so it is searched as JSON.
 
 
 def redacted(body: S, redactor: Redactor) -> tuple[S, Counts]:

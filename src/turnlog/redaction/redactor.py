@@ -23,7 +23,12 @@ from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, SecretShape
 
-# -- secrets that stand near a word or pattern of the user's own: `badge: 4711`, `"caseNumber": ----
+# -- sensitive -------------------------------------------------------------------------------------
+#
+# Secrets that stand near a word or pattern of the user's own: `badge: 4711`, `"caseNumber": "A-77"`.
+#
+# A word (`badge`, `case number`) is a name: the value behind it is the secret. What a regular expression matches may
+# be a name or the secret itself: it is a name if a value follows and it has no digit.
 
 Nearby = Callable[[str], Iterator[tuple[int, int]]]
 """Finds the secrets in a text: the start and end of each."""
@@ -79,7 +84,9 @@ def _value_at(text: str, at: int) -> tuple[int, int] | None:
     return found.start("plain"), found.start("plain") + len(value)
 
 
-# -- keys that a service's documentation gives as examples. They open nothing, and every tutori ----
+# -- examples --------------------------------------------------------------------------------------
+#
+# Keys that a service's documentation gives as examples. They open nothing, and every tutorial quotes them.
 
 EXAMPLES = frozenset(
     (
@@ -461,7 +468,11 @@ def apart(text: str, found: list[Finding]) -> list[Finding]:
     return alone
 
 
-# -- pieces of secrets: what remains of a secret where a text was cut off, as in the lines of s ----
+# -- truncated -------------------------------------------------------------------------------------
+#
+# Pieces of secrets: what remains of a secret where a text was cut off, as in the lines of summaries and placeholders.
+#
+# Half a key cannot be recognised as a secret without knowing the whole.
 
 _LEAST, _ENOUGH = 6, 12
 """Of a random secret, how many characters reveal something about it, and how many identify it."""

@@ -19,7 +19,11 @@ from ..stores.wrapper import StoreWrapper
 from .drafts import QUOTING, Cleaned, redacted, redacted_bytes, redacted_next, redacted_time
 from .redactor import Attentive, Counts, Redactor, marks_in
 
-# -- titles: the beginning of a text, cut off if it is too long, possibly in the middle of a se ----
+# -- titles ----------------------------------------------------------------------------------------
+#
+# Titles: the beginning of a text, cut off if it is too long, possibly in the middle of a secret.
+#
+# Half a key cannot be recognised as a secret. But the whole text can: where the title was cut, the text has a mark.
 
 _LONGEST = 80
 _CUT = "…"

@@ -20,9 +20,16 @@ from ..skills.ready import FIND_TOOLS, USE_TOOL
 from ..view.rules import Rules
 from ..view.types import Loss, Shown
 
-# -- deferred tools: declared, but not part of the prompt until the model finds them by search -----
+# -- deferred --------------------------------------------------------------------------------------
+#
+# Deferred tools: declared, but not part of the prompt until the model finds them by search.
 
-# -- tools on demand: which of them a request declares ---------------------------------------------
+# -- disclosed -------------------------------------------------------------------------------------
+#
+# Tools on demand: which of them a request declares.
+#
+# A provider that can keep tools back until the model asks for them does so in its own form. For all others, tools on
+# demand are not declared, and the model uses them through `use_tool`, whose declaration never changes.
 
 
 def native(to: Provider, target: Target) -> OnDemand | None:

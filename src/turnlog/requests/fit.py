@@ -43,7 +43,9 @@ from .size import Sizing, as_declared, choice_of, settings_tally, spelled_as
 from .standalone import aimed, as_json, given_bindings
 from .translate import RequestPlan, plan
 
-# -- a history that is fitted again and again: its messages, and the decisions about them ----------
+# -- fit history -----------------------------------------------------------------------------------
+#
+# A history that is fitted again and again: its messages, and the decisions about them.
 
 
 class FitCounter(Protocol):

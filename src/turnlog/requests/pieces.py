@@ -28,7 +28,9 @@ from .carried import found_as_text
 from .size import Sizing
 from .translate import RequestPlan
 
-# -- a conversation as its next request shows it: its messages with their sizes, divided into p ----
+# -- conversation ----------------------------------------------------------------------------------
+#
+# A conversation as its next request shows it: its messages with their sizes, divided into pieces.
 
 _WINDOW = 64
 """New pieces are joined in windows of so many records. Joined pieces are built faster, but more is built again if a

@@ -24,7 +24,11 @@ from .repaired import RepairedView
 from .request import CacheUse, Request
 from .translate import RequestPlan
 
-# -- what a request will read from its provider's prompt cache, by the bills before it and the  ----
+# -- cache reads -----------------------------------------------------------------------------------
+#
+# What a request will read from its provider's prompt cache, by the bills before it and the times on record.
+#
+# Learns from one record of a log at a time, so the time for each does not depend on the length of the log.
 
 _REMEMBERED = 50
 """The number of latest requests whose pauses are remembered."""

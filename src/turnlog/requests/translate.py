@@ -19,7 +19,9 @@ from ..view.rules import Rules
 from ..view.types import Loss
 from .carried import carried, disclosed
 
-# -- limit the number of tools that a request declares ---------------------------------------------
+# -- declared --------------------------------------------------------------------------------------
+#
+# Limit the number of tools that a request declares.
 
 _NAMED = 3
 """How many of the tools left out are named."""

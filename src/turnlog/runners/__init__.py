@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .answer_events import Runner, RunnerEvent, events
+    from .answer_events import RunnerEvent, events
     from .blocking import BlockingRunner
     from .programs import PROGRAMS, ProgramRunner
+    from .protocol import Runner
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
@@ -22,9 +23,10 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "answer_events": "events Runner RunnerEvent",
+            "answer_events": "events RunnerEvent",
             "blocking": "BlockingRunner",
             "programs": "ProgramRunner PROGRAMS",
+            "protocol": "Runner",
             "retrying": "mended RetryingRunner",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",

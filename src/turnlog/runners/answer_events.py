@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ..errors import RunnerError
 from ..log.messages import Reasoning, Text, ToolCall
@@ -15,22 +15,7 @@ from ..providers.protocol import Reply
 from ..requests.request import Request
 from ..session.answer import stop_of, told_apart
 from ..session.inputs import to_run
-
-# -- what runners have in common: a prepared request in, the chunks of the answer out --------------
-
-
-class Runner(Protocol):
-    """Sends requests to a model."""
-
-    def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Send a request. Gives the chunks of the answer in the format of the request's provider, as the provider's SDK
-        streams them, or the answer as `RunnerEvent`s: for `Session.areceive`, which records them, or `events`. Raises a
-        RunnerError."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close what this runner has opened. Nothing that was given to it is closed."""
-        ...
+from .protocol import Runner
 
 
 class EventReader:

@@ -12,7 +12,8 @@ from typing import Any, Self, TypeVar
 
 from ..errors import InputError
 from ..requests.request import Request
-from .answer_events import Runner, RunnerEvent, events
+from .answer_events import RunnerEvent, events
+from .protocol import Runner
 
 _T = TypeVar("_T")
 _END = object()

@@ -17,7 +17,7 @@ from ..requests.request import Request
 from ..session.exclusions import exclude_for
 from ..session.session import Session
 from ..view.types import Shown
-from .answer_events import Runner
+from .protocol import Runner
 
 LARGE_HISTORY = 8_000
 """Tokens of a conversation above which a program that gave no answer in time is asked again with a smaller one."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
-from .._platform.one_line import without_password
+from .._platform.texts import without_password
 from ..errors import (
     FormatError,
     InputError,
@@ -36,7 +36,11 @@ from ..redaction import Redactor
 from ..requests.request import Request
 from .refusals import refusal
 
-# -- answers to a streamed request that are no stream: a server that cannot stream sends its wh ----
+# -- unstreamed ------------------------------------------------------------------------------------
+#
+# Answers to a streamed request that are no stream: a server that cannot stream sends its whole answer, or an error.
+#
+# SDKs read such a body and find no event in it: the answer would be empty, and nobody would know why.
 
 _SHOWN = 300
 """Characters of an unreadable body that an error quotes."""

@@ -24,9 +24,10 @@ from ..summarize import TIMEOUT, Material
 from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown
-from .answer_events import Runner, events
+from .answer_events import events
 from .blocking import LoopThread
 from .programs import ProgramRunner
+from .protocol import Runner
 
 _PER_SECOND = 150
 """Tokens that a model writes in a second: a judgement. A longer summary is not asked for: it would not come in time."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .history_edits import Rewind
     from .inputs import InvalidArguments
     from .inspect import WindowUse
-    from .open_turn import ToolRun
     from .prompt import Prompt, SectionReport
     from .read_back import READ_BACK
     from .reader import SessionLog
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from .recovery import Recovered, Resumed, answer_unfinished, interrupted_turn
     from .session import Session
     from .skills import Savings, SessionSkills
+    from .tool_run import ToolRun
     from .turn import Turn
 else:
     __getattr__, __dir__ = lazy_names(
@@ -40,7 +40,6 @@ else:
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
             "inspect": "WindowUse",
-            "open_turn": "ToolRun",
             "prompt": "Prompt SectionReport",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
@@ -48,6 +47,7 @@ else:
             "recovery": "answer_unfinished interrupted_turn Recovered Resumed",
             "session": "Session",
             "skills": "Savings SessionSkills",
+            "tool_run": "ToolRun",
             "turn": "Turn",
         },
     )

@@ -21,9 +21,11 @@ from ..providers.protocol import Delta, Reply, Stop
 from ..providers.sdk_objects import advice
 from .checkpoint import Checkpoints
 from .inputs import to_run
-from .resources import recorded
+from .threads import recorded
 
-# -- an answer while its chunks come, from whatever kind of stream: recorded when they end, how ----
+# -- receiving -------------------------------------------------------------------------------------
+#
+# An answer while its chunks come, from whatever kind of stream: recorded when they end, however they end.
 
 GONE = "whoever read the answer went away"
 """Why an answer was interrupted whose reader stopped reading."""

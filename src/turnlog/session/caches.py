@@ -36,7 +36,9 @@ from ..requests.prompt_cache import (
 )
 from ..requests.request import Request
 
-# -- what the requests of a session were expected to read from prompt caches, and what they rea ----
+# -- cache report ----------------------------------------------------------------------------------
+#
+# What the requests of a session were expected to read from prompt caches, and what they read.
 
 
 class CacheOutcome(Struct, frozen=True, repr_omit_defaults=True):

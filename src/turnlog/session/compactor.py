@@ -36,12 +36,17 @@ from ..view.compaction.situation import CompactionInput, PendingSummary, Summary
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, failures_of, still_needed, told
 from ..view.types import Edit
+from .memory import SessionMemory
 from .provider_compaction import ProviderCompactions
-from .recall import SessionMemory
 from .recorder import Journal
 from .state import Context, Summarise
 
-# -- summaries by the provider of a session's model: asked for ahead of need, in a thread, whil ----
+# -- provider summaries ----------------------------------------------------------------------------
+#
+# Summaries by the provider of a session's model: asked for ahead of need, in a thread, while the conversation goes
+# on.
+#
+# A program may send the requests itself: then each request carries the one for a compaction until it is answered.
 
 _NEWEST = 100
 """So many of the newest messages are searched for calls without a result."""

@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..log.messages import Media, Message, Part, Reasoning, ToolCall, ToolResult, compact_json
-from ..log.records import Decision, Record
+from ..log.messages import Media, Message, Part, Reasoning, ToolCall, ToolResult
+from ..log.records import Decision
 from ..log.store import RecordStore
-from ..log.texts import texts_in
-from ..redaction import SHOWS_MARKS, counts_text, first_mark
-from ..view.types import Edit
 from .history_edits import message_to_decide
 
 if TYPE_CHECKING:
     from .session import Session
-
-
-# -- marks in place of secrets that earlier requests showed: which records have them, and what  ----
-
-_WHY = "the session was opened again: marks stand in place of secrets from here on"
-
-
-def marked(records: Iterable[Record]) -> dict[int, str]:
-    """The secrets that are marks now, where earlier requests showed the text as it was given: in words, by record."""
-    return {record.n: counts_text(record.redacted) for record in records if record.live and record.message is not None}
-
-
-def mark_edits(marks: Mapping[int, str], shown: Iterable[int]) -> tuple[Edit, ...]:
-    """An edit for each of these records that is shown."""
-    seen = set(shown) if marks else set()
-    return tuple(
-        Edit("redacted", f"secrets are shown as marks: {said}", (n,)) for n, said in sorted(marks.items()) if n in seen
-    )
-
-
-def marks_decision(
-    marks: Mapping[int, str], decisions: Mapping[int, Decision], read: Callable[[int], Iterable[Record]]
-) -> Decision | None:
-    """The decision that requests show these marks; None if earlier decisions say so. `read` reads the record with a
-    number."""
-    said = {n for one in decisions.values() if one.action == SHOWS_MARKS for n in one.detail.get("records", ())}
-    new = sorted(marks.keys() - said)
-    if not new:
-        return None
-    detail: dict[str, Any] = {"records": new, "changes_from": new[0]}
-    places = (
-        (path, first_mark(_as_text(value), name=kind == "name"))
-        for one in read(new[0])
-        for path, kind, value in texts_in(one.body)
-    )
-    place, byte = next((found for found in places if found[1] >= 0), ("", 0))
-    if place:
-        detail |= {"place": place, "byte": byte}
-    return Decision(SHOWS_MARKS, new[0], new[-1], _WHY, detail)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, ToolCall):
-        return value.raw_arguments
-    return value if isinstance(value, str) else compact_json(value)
 
 
 _Path = tuple[int, ...]

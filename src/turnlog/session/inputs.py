@@ -36,7 +36,9 @@ from ..providers import PROVIDERS, provider
 from ..providers.protocol import Parsed, Provider
 from ..providers.sdk_objects import plain_body
 
-# -- arguments of tool calls that are no JSON: a value in their place that says so -----------------
+# -- arguments -------------------------------------------------------------------------------------
+#
+# Arguments of tool calls that are no JSON: a value in their place that says so.
 
 
 class InvalidArguments(Struct, frozen=True):

@@ -399,7 +399,9 @@ def _outline(decision: Decision) -> Decision:
     return msgspec.structs.replace(decision, detail=detail)
 
 
-# -- messages as they are on record, for a summary of them: from memory as far as it holds them ----
+# -- originals -------------------------------------------------------------------------------------
+#
+# Messages as they are on record, for a summary of them: from memory as far as it holds them, else from the store.
 
 
 class Originals(Struct, frozen=True):

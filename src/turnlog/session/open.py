@@ -18,7 +18,7 @@ from typing import Any, ParamSpec
 
 import msgspec
 
-from .._platform.one_line import is_server
+from .._platform.texts import is_server
 from ..config.settings import Settings
 from ..errors import (
     BlobMissing,
@@ -52,11 +52,13 @@ from .collect import collect, limits_of
 from .configure import Change, changes_between, refuse_secrets
 from .inputs import target_given
 from .recovery import begin
-from .resources import in_thread
 from .session import Session
 from .settings import settings_for
+from .threads import in_thread
 
-# -- what a session has while it is open: the hold, which keeps `gc` away, and the lease, which ----
+# -- locks -----------------------------------------------------------------------------------------
+#
+# What a session has while it is open: the hold, which keeps `gc` away, and the lease, which keeps writers away.
 
 
 class Locks:
@@ -89,7 +91,9 @@ def wait_given(wait: Any) -> float:
     return float(wait)
 
 
-# -- opening a session to read it: nothing is written, nobody is kept away, and damaged records ----
+# -- reading ---------------------------------------------------------------------------------------
+#
+# Opening a session to read it: nothing is written, nobody is kept away, and damaged records are left out.
 
 
 def opened_to_read(place: Store | str | Path, session_id: str, said: Settings, **given: Any) -> Session:
@@ -488,7 +492,9 @@ def _new_id(store: Store, title: str) -> str:
     return f"{words}-{stamp}"
 
 
-# -- opening a session without blocking an event loop ----------------------------------------------
+# -- aopen -----------------------------------------------------------------------------------------
+#
+# Opening a session without blocking an event loop.
 
 _P = ParamSpec("_P")
 
@@ -556,7 +562,9 @@ aopen.__doc__ = """As `turnlog.open`, for `await`: reading from disk and waiting
 loop. A session that comes when the task was cancelled is closed again."""
 
 
-# -- loading ahead of time what the first use would load -------------------------------------------
+# -- warm ------------------------------------------------------------------------------------------
+#
+# Loading ahead of time what the first use would load.
 
 
 def warm(target: Target | None = None) -> None:

@@ -6,125 +6,16 @@ import os
 import socket
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, SessionBusy, StoreError, cancellations, described, text_given, timed_out
-from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
-from ..log.records import MessageRecord, Record, ToolFinished
+from ..errors import InputError, SessionBusy, StoreError
 from ..log.store import Leased, utc_now
-from ..log.validation import check_readable
-from ..view.repair.arrange import synthetic_result
-from .inputs import Content, parts_of
-from .recorder import Journal
-from .resources import recorded
 
 if TYPE_CHECKING:
     from .turn import Turn
-
-
-# -- one run of a tool, on record from its start to its end ----------------------------------------
-
-_DENIED = "The user did not allow this call; it did not run."
-_DENIED_AGAIN = "The call was interrupted. It may have run, wholly or in part; the user did not allow it to run again."
-
-
-def denied(call: ToolCall, reason: str, *, began: bool) -> ToolResult:
-    """The result of a call that may not run or, if it `began` before, may not run again."""
-    text = f"{_DENIED_AGAIN if began else _DENIED} {reason}".rstrip()
-    outcome: Outcome = "aborted" if began else "canceled"
-    return ToolResult(call.id, call.name, (Text(text),), outcome, call.kind, synthetic=True)
-
-
-class ToolRun:
-    """The run of a tool: `Turn.tool`. `start` records its beginning.
-
-    An exception passes through; it is recorded as `timeout` if it says so, as `aborted` (the tool may have run) if it
-    came from outside (Ctrl-C, a cancelled task), else as `failed`. Unless a result was given, the model is told of it.
-    """
-
-    def __init__(self, journal: Journal, call: ToolCall, start: Callable[[ToolCall], Record]) -> None:
-        self.call = call
-        self._journal = journal
-        self._start = start
-        self._result: tuple[Content, Outcome] | None = None
-        self._begun = 0.0
-        self._record = 0  # of the call, which the tool may change
-
-    def __repr__(self) -> str:
-        return f"ToolRun({self.call.name} {self.call.id})"
-
-    def __enter__(self) -> Self:
-        self._record = self._journal.record_of(self.call)
-        self._start(self.call)
-        self._begun = time.perf_counter()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        seconds = round(time.perf_counter() - self._begun, 3)
-        outcome: Outcome = self._result[1] if self._result else "ok"
-        reason = ""
-        if error is not None:
-            outside = not isinstance(error, Exception) or bool(cancellations(error))
-            outcome = "timeout" if timed_out(error) else "aborted" if outside else "failed"
-            reason = described(error).rstrip(": ")
-        finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
-        result = self._told(outcome, reason)
-        self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
-
-    async def __aenter__(self) -> Self:
-        try:
-            return await recorded(self.__enter__)
-        except BaseException as error:  # the task was cancelled: the tool is not going to run
-            if self._begun:
-                await self.__aexit__(type(error), error, error.__traceback__)
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await recorded(partial(self.__exit__, kind, error, trace))
-
-    def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
-        """What the tool returned, or said of its failure; recorded when the block ends."""
-        result = self._journal.result_of(self.call, content, outcome)  # wrong content is refused here, not at the end
-        if not isinstance(content, str):
-            check_readable(MessageRecord(Message("user", (result,))))
-        self._result = (content, result.outcome)
-
-    def untold(self, reason: str) -> None:
-        """The tool returned a value that cannot be told to a model: the result is `failed` and says so, and the event
-        `warning` tells the developer. `reason` is a sentence that names the value."""
-        text_given("reason", reason)
-        self.result(f"The tool ran, but its result cannot be shown: {reason}", outcome="failed")
-        self._journal.warn(f"tool {self.call.name!r}, call {self.call.id!r}: {reason}")
-
-    def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
-        """The result for the model: the one that was given, however the block ended. After an exception its text is
-        added, unless the result already reports a failure."""
-        failed = self._failed(outcome, reason) if reason else ()
-        if self._result is None:
-            if not failed:
-                return None
-            return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
-        content, said = self._result
-        if not failed or said != "ok":
-            return self._journal.result_of(self.call, content, said)
-        return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
-
-    def _failed(self, outcome: Outcome, reason: str) -> tuple[Text, ...]:
-        """What the model is told of an exception: of a time limit, that the tool may have run all the same."""
-        if outcome == "timeout":
-            said = text_of(Message("user", synthetic_result(self.call, outcome).parts))
-            return (Text(f"{said} {reason}" if ": " in reason else said),)
-        return (Text(f"The tool failed: {reason}"),) if outcome == "failed" else ()
 
 
 _UNBEGUN = (

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..log.budget import PromptRecord, PromptSection
 from ..log.messages import Message, Text, Tool, ToolCall, text_of, tool_called
+from ..log.prompt import PromptRecord, PromptSection
 from ..log.records import Body, MessageRecord, Record
 from ..log.store import RecordStore
 from ..prompt.sections import (

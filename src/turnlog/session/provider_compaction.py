@@ -29,7 +29,7 @@ from ..view.bound_reasoning import compacted, has_reasoning
 from ..view.compaction.situation import Block, blocks_of, ranges_of
 from ..view.provider_compaction import BOUND, ELSEWHERE, PROVIDER, Prefix
 from .caches import marks_wanted
-from .sections import folding
+from .changes import folding
 from .state import Context
 
 _LATE = "the conversation was changed before the compaction came, so it is not used"

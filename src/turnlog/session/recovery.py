@@ -33,14 +33,16 @@ from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
 from .configure import Change, changes_since, environment_of, situation_of
-from .exclusions import marks_decision
+from .marks import marks_decision
 from .reader import SessionLog, session_given
 
 if TYPE_CHECKING:
     from .session import Session
 
 
-# -- going on with a turn that did not come to its end: which turn that is, and what becomes of ----
+# -- going on --------------------------------------------------------------------------------------
+#
+# Going on with a turn that did not come to its end: which turn that is, and what becomes of its calls.
 
 Calls = Literal["answer", "run", "ask"]
 """What becomes of the calls without a result: `answer`: they are answered with what is on record; `run`: they wait to

@@ -3,76 +3,11 @@ whatever another does."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import copy_context
-from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import InputError, described
-from ..summarize.awaiting import Waiting, waiting
-
-# -- what blocks, in a thread; and the ends of streams ---------------------------------------------
-
-_T = TypeVar("_T")
-
-_RECORDERS = 4
-"""Threads that record for event loops. They are not those in which requests may wait for a summary."""
-
-
-@cache
-def _recorders() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_RECORDERS, thread_name_prefix="turnlog")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_recorders.cache_clear)  # a fork has no threads but its own
-
-
-async def in_thread(call: Callable[[], _T]) -> _T:
-    """What `call` returns, called in a thread. An asynchronous summarizer that it needs is awaited here, and cancelled
-    with the task."""
-    task = Waiting(asyncio.get_running_loop())
-    before = waiting.set(task)
-    try:
-        return await asyncio.to_thread(call)
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    finally:
-        waiting.reset(before)
-
-
-async def recorded(call: Callable[[], _T]) -> _T:
-    """What `call` returns, called in a thread; for what records. It is never left in the midst: if the task is
-    cancelled meanwhile, the call is waited for, and the cancellation goes on then."""
-    try:
-        future = asyncio.get_running_loop().run_in_executor(_recorders(), copy_context().run, call)
-    except RuntimeError:  # the interpreter is ending, and gives no threads any more
-        return call()
-    cancelled: asyncio.CancelledError | None = None
-    while not future.done():
-        try:
-            await asyncio.wait((future,))
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled from future.exception()
-    return future.result()
-
-
-async def closed(stream: Any) -> None:
-    """Close a stream of chunks that nobody reads on: an async generator, or an SDK's object."""
-    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
-    if close is not None:
-        with suppress(Exception):  # the connection may be gone; what had come is on record
-            found = close()
-            if hasattr(found, "__await__"):
-                await found
 
 
 class _Closer(NamedTuple):

@@ -41,16 +41,18 @@ from .exclusions import exclusion_for, readmission_for
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, outcome_given, parts_of, target_given
 from .inspect import WindowUse, explained
+from .memory import SessionMemory
 from .open_turn import OpenTurn
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
-from .recall import SessionMemory, recalled_for
+from .recall import recalled_for
 from .recorder import Journal
 from .recovery import Calls, Resumed, begin, recover
-from .resources import Services, in_thread
+from .resources import Services
 from .skills import SessionSkills
 from .state import Context
+from .threads import in_thread
 from .turn import Turn
 
 

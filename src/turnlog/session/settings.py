@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from .._platform.one_line import without_password
 from .._platform.paths import config_folder, is_there
+from .._platform.texts import without_password
 from .._platform.units import old_max_size
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
 from ..stores import leads_out, local_path, placed, placed_key
 
-# -- configuration files: which there are, and what they say before it is checked ------------------
+# -- settings files --------------------------------------------------------------------------------
+#
+# Configuration files: which there are, and what they say before it is checked.
 
 VARIABLE = "TURNLOG_CONFIG"
 """Environment variable that names the user's file."""

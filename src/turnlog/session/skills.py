@@ -22,10 +22,10 @@ from ..skills.catalogue import SKILLS, list_of_skills, schema_text
 from ..skills.folder import Skill
 from ..skills.ready import FIND_TOOLS, LOAD_SKILL, USE_TOOL, found_by
 from ..tokens.counters import count_tools, counter_for
+from .changes import folding
 from .configure import Configurer
 from .prompt import Prompt
 from .recorder import Journal
-from .sections import folding
 from .state import Context
 
 

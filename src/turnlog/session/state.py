@@ -41,7 +41,7 @@ from ..view.repair.pairing import Pairing
 from ..view.tool_calls import Standing, fate_after
 from ..view.types import Shown, starts_turn
 from .caches import Caches, marks_wanted
-from .exclusions import mark_edits, marked
+from .changes import Changes, folding
 from .loader import (
     ImageNumbers,
     Originals,
@@ -53,10 +53,13 @@ from .loader import (
     read_window,
     usual_reach,
 )
-from .sections import Changes, Sections, folding
+from .marks import mark_edits, marked
+from .sections import Sections
 from .versions import version_decision
 
-# -- the messages that are in memory of a session, with their sizes, and what they add up to -------
+# -- tally -----------------------------------------------------------------------------------------
+#
+# The messages that are in memory of a session, with their sizes, and what they add up to.
 
 
 class MessagesInMemory:
@@ -103,7 +106,9 @@ def items_of(
         yield Item(now, size or sizing.message(now.message), raw, place)
 
 
-# -- curates the tool outputs of a session on their way into its view ------------------------------
+# -- curation --------------------------------------------------------------------------------------
+#
+# Curates the tool outputs of a session on their way into its view.
 
 
 class SessionCuration(Curation):
@@ -138,7 +143,9 @@ class SessionCuration(Curation):
             self._read = record.n
 
 
-# -- the builders of a session's requests, one for each way in which requests are made -------------
+# -- builders --------------------------------------------------------------------------------------
+#
+# The builders of a session's requests, one for each way in which requests are made.
 
 _KEPT = 3
 """So many builders are kept. Each remembers what it built last."""

@@ -23,17 +23,20 @@ from ..workspace.diff import NetChange, net_changes
 from ..workspace.watch import FileRecorder
 from .answer import GONE, Answer, Receiving, is_stream
 from .inputs import Content, parts_of
-from .open_turn import OpenTurn, ToolRun, denied
+from .open_turn import OpenTurn
 from .reader import SessionLog
 from .recorder import Journal, asynchronous
 from .recovery import Calls, calls_given, resumption, told
-from .resources import closed, recorded
+from .threads import closed, recorded
+from .tool_run import ToolRun, denied
 
 if TYPE_CHECKING:
     from .session import Session
 
 
-# -- how the answers of a turn broke off -----------------------------------------------------------
+# -- breaks ----------------------------------------------------------------------------------------
+#
+# How the answers of a turn broke off.
 
 
 class Breaks:

@@ -13,14 +13,14 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .base import BaseStore, Log
     from .copying import copy_store
+    from .durability import Durability
     from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
     from .encrypted.store import SealedStore
     from .jsonl.store import FilesStore
-    from .leases import is_part_of, leads_out
     from .memory import MemoryStore
+    from .ownership import is_part_of, leads_out
     from .places import default_path, local_path, open_store, placed, rekey_store, store_given
     from .postgres.store import PostgresStore
-    from .presence import Durability
     from .retention import Collected, Limits
     from .salvaging import Salvaged, salvage
     from .sqlite.store import SqliteStore
@@ -31,14 +31,14 @@ else:
         {
             "base": "BaseStore Log",
             "copying": "copy_store",
+            "durability": "Durability",
             "encrypted.keys": "ASK is_key_place KEY_PLACES KeySource new_key Passphrase placed_key",
             "encrypted.store": "SealedStore",
             "jsonl.store": "FilesStore",
-            "leases": "is_part_of leads_out",
             "memory": "MemoryStore",
+            "ownership": "is_part_of leads_out",
             "places": "default_path local_path open_store placed rekey_store store_given",
             "postgres.store": "PostgresStore",
-            "presence": "Durability",
             "retention": "Collected Limits",
             "salvaging": "salvage Salvaged",
             "sqlite.store": "SqliteStore",

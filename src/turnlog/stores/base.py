@@ -61,7 +61,9 @@ from .records import (
 )
 from .search import Search, scan
 
-# -- the lock of an encrypted store on disk: the store's data key, encrypted with the user's ke ----
+# -- key slot --------------------------------------------------------------------------------------
+#
+# The lock of an encrypted store on disk: the store's data key, encrypted with the user's key.
 
 
 class KeySlot(ABC):

@@ -16,7 +16,12 @@ from ..log.messages import sha256_hex
 from ..log.store import Problem, Swept
 from .folders import refusals, write_whole
 
-# -- finds blobs that no record refers to any more -------------------------------------------------
+# -- blob gc ---------------------------------------------------------------------------------------
+#
+# Finds blobs that no record refers to any more.
+#
+# References are found in the bytes of a record, whatever its kind: a record of a newer version keeps its blobs too. A
+# blob that was put recently stays, because the record that needs it may be appended next, perhaps by another process.
 
 
 def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from .. import stores
-from .._platform.one_line import is_server, without_password
 from .._platform.paths import data_folder, from_here, from_home
+from .._platform.texts import is_server, without_password
 from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound, flag_given, kind_given, no_store
 from ..log.store import Store
 from .base import BaseStore, Log
 from .blobs import Put
+from .durability import Durability
 from .encrypted.keys import KeySource
 from .folders import make_private
-from .presence import Durability
 
-# -- a store that does not exist, open for reading: it has no sessions -----------------------------
+# -- absent ----------------------------------------------------------------------------------------
+#
+# A store that does not exist, open for reading: it has no sessions.
 
 
 class AbsentStore(BaseStore):

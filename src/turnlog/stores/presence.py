@@ -11,25 +11,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, time_ns
-from typing import Any, Literal
 
 from .._platform.files import open_handle
-from ..errors import InputError, StoreGone
-
-# -- the durability setting of stores on disk ------------------------------------------------------
-
-Durability = Literal["normal", "full"]
-"""What an append survives once it has returned: with `normal` a killed process, with `full` also a power cut.
-
-After a power cut, `normal` may have lost the newest records, but never a record without all records after it.
-"""
-
-
-def check_durability(given: Any) -> None:
-    """Raises InputError unless `given` is a Durability."""
-    if given not in ("normal", "full"):
-        raise InputError(f"durability: {given!r} is neither 'normal' nor 'full'")
-
+from ..errors import StoreGone
 
 _BESIDE = ("-wal", "-shm")
 _QUIET_NS = 50_000_000  # systems note times of changes in steps of up to 10 ms

@@ -17,9 +17,17 @@ from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 from ..log.store import Draft, SessionInfo, folded_id, utc_now
 
-# -- the row of a session in a database, and the checksums that protect rows -----------------------
+# -- session rows ----------------------------------------------------------------------------------
+#
+# The row of a session in a database, and the checksums that protect rows.
+#
+# Checksums form a chain: the checksum of a record is the SHA-256 of the previous checksum and the record's bytes, and
+# the last one is stored in the session's row as `head`. So a record that is changed, replaced, moved or lost is
+# detected. `seal` is the checksum of the session's row itself.
 
-# -- which logs contain the records of a session: its own, and those of the sessions that it wa ----
+# -- segments --------------------------------------------------------------------------------------
+#
+# Which logs contain the records of a session: its own, and those of the sessions that it was forked from.
 
 Key = TypeVar("Key", int, str)
 

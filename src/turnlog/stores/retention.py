@@ -21,7 +21,9 @@ from ..errors import Conflict, CorruptRecord, InputError, SessionBusy, SessionNo
 from ..log.store import Inventory, SessionInfo, Store, Swept, file_name
 from .zstd import library
 
-# -- packs old sessions: those without new records for some time that nobody uses ------------------
+# -- packing ---------------------------------------------------------------------------------------
+#
+# Packs old sessions: those without new records for some time that nobody uses.
 
 
 class Compressed(Struct, frozen=True):

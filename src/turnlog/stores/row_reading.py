@@ -138,7 +138,11 @@ def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
     return numbered(n, raw)
 
 
-# -- verifies the rows of a database: derives again what can be derived from records, and compa ----
+# -- row verify ------------------------------------------------------------------------------------
+#
+# Verifies the rows of a database: derives again what can be derived from records, and compares it.
+#
+# A store brings the queries; what is compared, and how damage is told, is the same for all databases.
 
 CheckedRow = tuple[int, str, bytes | None, bytes, bool]
 """A record's number, kind, checksum (None if it is not one) and bytes, and whether the columns have their types."""

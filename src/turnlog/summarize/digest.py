@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
 from .events import FileState, acts, changes_things, ended, errors, files, lines_of, open_ends

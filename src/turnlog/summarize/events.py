@@ -9,13 +9,18 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import Outcome, ToolCall
 from ..view.file_edits import BY_SHELL, last_program, words_of
 from .reading import Said
 from .sections import SectionLine
 
-# -- the section of a digest that names the files which a session changed, each with its last s ----
+# -- file states -----------------------------------------------------------------------------------
+#
+# The section of a digest that names the files which a session changed, each with its last state.
+#
+# Whoever has the whole log gives the states (see `Digest`). Files of one folder share a line, and folders that begin
+# alike a line above them, so that many files take little room.
 
 _LEAST_ROOT = 8  # characters of a folder that is worth a line of its own
 _MORE = "{} more, changed before these"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from .orders import order_spans, orders_in
 
 _LINE = 300  # characters of a line for one text of the user

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..view.file_edits import changes_of
 from ..view.program_prefaces import is_of_program

@@ -15,7 +15,16 @@ from .paste_forms import form
 from .pastes import ENDS, LONG_LINE, has_typed_pieces, typed_lines, typed_pieces
 from .reading import is_output, refusal_of
 
-# -- the words by which a sentence forbids or requires something, in several languages, as data ----
+# -- order words -----------------------------------------------------------------------------------
+#
+# The words by which a sentence forbids or requires something, in several languages, as data.
+#
+# To add a language, add an entry to `LANGUAGES`. All expressions are searched in lower-case text:
+#
+# - `orders` finds the words of an order. `reports` finds places where the same words only tell something ("it never
+#   worked"): what `orders` finds inside such a place does not count.
+# - `weak` words ("only") count in short sentences; `weak_reports` are their exceptions.
+# - With `script`, sentences are searched only if they have one of these characters. This saves time.
 
 
 class OrderWords(Struct, frozen=True):

@@ -335,7 +335,12 @@ _ORDERS = frozenset(
 """Words in capital letters that make a line an order, not a title."""
 
 
-# -- what the user typed of a text that stands in the user's place ---------------------------------
+# -- typed -----------------------------------------------------------------------------------------
+#
+# What the user typed of a text that stands in the user's place.
+#
+# What was pasted is not typed: code, quotations, elements of markup, lines of logs, whole mails and documents, and
+# the middle of a very long text. What a program wrote in the user's name is not either.
 
 LONG_LINE = 10_000
 """Characters of a line; a longer one is data."""

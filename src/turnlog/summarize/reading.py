@@ -14,13 +14,16 @@ from typing import Any, Literal, TypeGuard
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from ..view.curate.lines import without_escapes
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
 
-# -- find the speaker if the role does not show it: a user who refuses a call, and an agent tha ----
+# -- speakers --------------------------------------------------------------------------------------
+#
+# Find the speaker if the role does not show it: a user who refuses a call, and an agent that writes its commands into
+# its text.
 
 REFUSED = "refused by the user"
 

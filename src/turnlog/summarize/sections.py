@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 
 EARLIER = "## From an earlier summary"
 ASKED = "## Asked"

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from .damages import DAMAGES, crash, damaged_history
+from .crashes import crash
+from .damages import DAMAGES, damaged_history
 from .histories import History, sound_history
 from .leases import check_leases
 from .providers import check_provider

@@ -11,22 +11,7 @@ import random as random_module
 import msgspec
 
 from ..log.messages import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
-from ..session.session import Session
 from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
-
-# -- losing the owner of a session, as `kill -9` would, without a process of its own ---------------
-
-
-def crash(session: Session) -> None:
-    """Lose the owner of a session in the midst of what it does: its locks are free, as when its process is killed, and
-    nothing is recorded. The session cannot be used any more; whoever opens it next finds what was left unfinished.
-    """
-    session._services.forget()
-    session._watches.forget()
-    session._turn.lose()
-    for lock in (session._lease, session._hold):
-        if lock is not None:
-            lock.close()
 
 
 class _Damager:

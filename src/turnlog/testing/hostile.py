@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from ..log.budget import PromptRecord, PromptSection, When
 from ..log.messages import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..log.prompt import PromptRecord, PromptSection, When
 from ..log.records import (
     Approval,
     Body,

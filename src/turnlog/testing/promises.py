@@ -1,4 +1,7 @@
-"""Checks of `of_kinds`, which finds records by kind. Part of `check_store`."""
+"""Checks of what every store promises: records by kind, retention, forks, blobs, search, rewriting, usage.
+
+Parts of `check_store`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ from ..log.usage import Usage
 from ..stores.records import kind_of
 from .probing import raises, said, texts
 
-# -- checks of what retention needs: the sessions in use, the readers of records, and their siz ----
+# -- retained --------------------------------------------------------------------------------------
+#
+# Checks of what retention needs: the sessions in use, the readers of records, and their sizes. Part of `check_store`.
 
 
 def check_holds(store: Store) -> None:
@@ -135,7 +140,9 @@ def _long(name: str, n: int) -> str:
     return "".join(sha256_hex(f"{name} {n} {line}".encode()) for line in range(64))
 
 
-# -- checks of forks, and of deleting sessions that have forks. Part of `check_store` --------------
+# -- forks -----------------------------------------------------------------------------------------
+#
+# Checks of forks, and of deleting sessions that have forks. Part of `check_store`.
 
 
 def check_forks(store: Store) -> None:
@@ -204,7 +211,9 @@ def check_delete(store: Store) -> None:
     assert store.verify() == [], "verify found damage after deleting forks"
 
 
-# -- checks of blobs, and of sweeping blobs that no record refers to. Part of `check_store` --------
+# -- sweeps ----------------------------------------------------------------------------------------
+#
+# Checks of blobs, and of sweeping blobs that no record refers to. Part of `check_store`.
 
 _BIG = 100_000
 
@@ -257,7 +266,9 @@ def _gone(store: Store, name: str) -> None:
     raises(BlobMissing, f"reading blob {name!r}, which should not be there,", store.get_blob, name)
 
 
-# -- checks of search. Part of `check_store` -------------------------------------------------------
+# -- searches --------------------------------------------------------------------------------------
+#
+# Checks of search. Part of `check_store`.
 
 _TIME = "2026-01-02T03:04:05.678Z"
 
@@ -340,7 +351,9 @@ def check_labels(store: Store) -> None:
     assert store.verify() == [], "verify found damage after searching by labels"
 
 
-# -- checks of `rewrite`, the only operation that changes appended records. Part of `check_stor ----
+# -- rewrites --------------------------------------------------------------------------------------
+#
+# Checks of `rewrite`, the only operation that changes appended records. Part of `check_store`.
 
 
 def check_rewrite(store: Store) -> None:
@@ -390,7 +403,9 @@ def _text(record: Record) -> str:
     return part.text if isinstance(part, Text) else ""
 
 
-# -- checks of a store's usage sums. Part of `check_store` -----------------------------------------
+# -- bills -----------------------------------------------------------------------------------------
+#
+# Checks of a store's usage sums. Part of `check_store`.
 
 
 def check_usage(store: Store) -> None:

@@ -10,7 +10,12 @@ from msgspec import Struct
 from ..errors import InputError, text_given
 from ..summarize.transcript import TranscriptEntry
 
-# -- texts of a conversation, quoted so that none of them can leave its place in a prompt ----------
+# -- quoting ---------------------------------------------------------------------------------------
+#
+# Texts of a conversation, quoted so that none of them can leave its place in a prompt.
+#
+# Each line of a text begins with a mark; the lines that turnlog writes between them never do. So no text can look
+# like a heading, like the name of a speaker, or like the end of the quotation.
 
 QUOTE = "> "
 """What each quoted line begins with."""

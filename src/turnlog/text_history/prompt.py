@@ -21,7 +21,12 @@ from .frame import OPENING, Frame
 from .layout import Layout, Level
 from .sizes import TextSizes
 
-# -- summaries of the older messages of a text history, made by a model in the background ----------
+# -- summaries -------------------------------------------------------------------------------------
+#
+# Summaries of the older messages of a text history, made by a model in the background.
+#
+# No prompt waits for one. A summary covers the messages from the first to some number; those after it are shown,
+# shortened, until the next summary covers them too.
 
 _GROWN = 1_000
 """Tokens of messages that no summary covers before the next one is asked for."""

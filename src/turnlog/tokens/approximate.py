@@ -12,11 +12,13 @@ from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, Tool, 
 from .encrypted import texts_in
 from .families import VERSION, FactoredFamily
 from .media import count_media, media_text
-from .openai import References, mapping
 from .protocol import BlobReader, Choice, Tally, last_turn, tokens_said
+from .schemas import References, mapping
 from .vocabulary import SAMPLED, count_pieces, estimated
 
-# -- tool declarations as Anthropic's and Google's models probably see them ------------------------
+# -- tool schemas ----------------------------------------------------------------------------------
+#
+# Tool declarations as Anthropic's and Google's models probably see them.
 
 _UNSEEN = frozenset(
     "$defs definitions $schema additionalProperties title pattern minLength maxLength minItems maxItems uniqueItems "

@@ -29,7 +29,13 @@ from .steps import Walk, derived, walk
 from .trajectory import Trajectory
 from .values import Region, StepResponse, region_of
 
-# -- a session of which requests show only the newest images, while nothing of that is put on r ----
+# -- newest ----------------------------------------------------------------------------------------
+#
+# A session of which requests show only the newest images, while nothing of that is put on record.
+#
+# The strategy's own rule would leave the same images out, but only after all of them were read and measured. Here the
+# decision is made first, from the records alone, and added to a copy of the log in memory. Requests are made from
+# that copy: the images that left are never read.
 
 
 class _Copy(MemoryStore):

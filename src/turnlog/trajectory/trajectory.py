@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from .._platform.files import write_whole
-from .._platform.one_line import plain_utf8
+from .._platform.texts import plain_utf8
 from ..errors import InputError
 from ..log.messages import Media, nested_deeper
 from ..session.reader import SessionLog
@@ -22,7 +22,15 @@ from .images import from_base64, misfit
 from .steps import walk
 from .values import Region, StepResponse, Turn
 
-# -- a trajectory as JSON, and back ----------------------------------------------------------------
+# -- wire ------------------------------------------------------------------------------------------
+#
+# A trajectory as JSON, and back.
+#
+# The keys are those of gigapixel-goblin (github.com/The-Obstacle-Is-The-Way/gigapixel-goblin, agent/trajectory.py)
+# and of its visualizer: `wsi_path`, `question`, `turns` (of `step_index`, `image_base64`, `response` and `region`),
+# `final_answer`, `slide_width`, `slide_height`, `thumbnail_base64`. Other keys are kept in `extra`.
+#
+# A file may have hundreds of megabytes of images, so each is decoded from where it lies in the file.
 
 _DEEPEST = 100
 """A value that is nested deeper would not fit into a record."""

@@ -30,7 +30,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .._platform.lazy import ready
+from .._platform.msgspec_init import ready
 from ..log.actions import HIDING, SHOWN_BY, SHRINKING, TREATMENT, TextTreatment, action_of
 from ..log.codec import as_message
 from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -38,7 +38,13 @@ from ..log.records import Decision, Record
 from .provider_compaction import PROVIDER, as_recorded
 from .types import Edit, Shown
 
-# -- what decisions do to late blocks of the system prompt, and to tools on demand -----------------
+# -- late ------------------------------------------------------------------------------------------
+#
+# What decisions do to late blocks of the system prompt, and to tools on demand.
+#
+# A decision that makes requests smaller leaves out the late blocks that newer ones replaced, and declares tools that
+# were loaded since at the beginning. Its `detail` says so, with all that earlier ones said: of several decisions in
+# force, the newest that has the entry `late` counts.
 
 LATE, CUTS, LOADED = "late", "late_cuts", "loaded"
 """The entries of `detail`, as in `Late`."""
@@ -425,7 +431,9 @@ def stand_in_sizes(decision: Decision, counter: str) -> list[int]:
     return [int(size) for size in sizes] if is_same_counter and sizes else []
 
 
-# -- the entries of a decision's `detail`, and whether those of a foreign decision can be read -----
+# -- decision detail -------------------------------------------------------------------------------
+#
+# The entries of a decision's `detail`, and whether those of a foreign decision can be read.
 
 
 @ready

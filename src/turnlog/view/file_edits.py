@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from .._platform.one_line import clip
+from .._platform.texts import clip
 from ..log.messages import ToolCall
 
 _ENDS = 1500  # characters of a command that are examined

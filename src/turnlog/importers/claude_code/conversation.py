@@ -19,7 +19,9 @@ from ..repeats import result_text, without_repeats
 from ..titles import title_from
 from .steps import ClaudeStep, Steps, blocks_of, is_results, message_of
 
-# -- claude Code's records about a tool result: outcome, time, changed files, and the rest ---------
+# -- tools -----------------------------------------------------------------------------------------
+#
+# Claude Code's records about a tool result: outcome, time, changed files, and the rest.
 
 _REFUSED = (
     "The user doesn't want to proceed with this tool use",

@@ -24,7 +24,12 @@ from ..repeats import result_text
 from ..titles import title_from
 from .events import IDE_REQUEST, CodexEvents
 
-# -- patches in the format of Codex's `apply_patch`: files, and lines to replace -------------------
+# -- patches ---------------------------------------------------------------------------------------
+#
+# Patches in the format of Codex's `apply_patch`: files, and lines to replace.
+#
+# The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be computed
+# only if the file's content is known.
 
 _PATCH = re.compile(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"\bapply_?patch\b")

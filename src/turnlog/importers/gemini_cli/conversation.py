@@ -20,7 +20,9 @@ from ..repeats import is_empty, result_text, without_repeats
 from ..titles import title_from
 from .entries import GeminiEntry
 
-# -- gemini-cli's records of a tool's run: result, outcome, changed file, and displayed output -----
+# -- tools -----------------------------------------------------------------------------------------
+#
+# gemini-cli's records of a tool's run: result, outcome, changed file, and displayed output.
 
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
 """The statuses of calls that ended. With any other status (scheduled, executing, awaiting_approval) the call had not

@@ -40,7 +40,14 @@ from ..repeats import texts_of
 from ..titles import title_from
 from .own_records import OwnRecords, can_be_renumbered, can_follow, closes_left_open, is_own, unnumbered
 
-# -- whether a transcript only grew since it was imported: it contains everything that the sess ----
+# -- growth ----------------------------------------------------------------------------------------
+#
+# Whether a transcript only grew since it was imported: it contains everything that the session has of it, and more.
+#
+# A session is replaced only if every record that would be deleted came from the transcript. A message came from it if
+# the message has a `source`; messages recorded by turnlog have none. Any other record came from it if the transcript
+# has the same record at the same time. If the transcript has no times, all records of one import have the clock time
+# of the store, so a record with the time of an imported message came from it.
 
 
 def says_more(imported: Imported, shared: int, kept: Sequence[Record], times: Iterable[str]) -> bool:

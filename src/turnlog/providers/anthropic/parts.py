@@ -15,7 +15,9 @@ from .form import FORMS
 from .schema import BLOCK, IN_RESULT
 from .schema_tools import TOOL
 
-# -- the blocks and tool declarations that belong to the Messages API ------------------------------
+# -- known -----------------------------------------------------------------------------------------
+#
+# The blocks and tool declarations that belong to the Messages API.
 
 _READ = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result"})
 """Types of blocks that the parser reads into parts. A block of these types that it kept whole could not be read, and

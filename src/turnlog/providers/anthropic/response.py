@@ -11,8 +11,8 @@ from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.usage import Usage, is_uncounted, tokens_billed
+from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
-from ..openai_breakpoints import claude_miss
 from ..protocol import Reply, Stop
 from ..schema import check_depth, check_types, prune
 from ..spelling import inner, string

@@ -18,7 +18,9 @@ from .parts import NO_OUTPUT
 from .schema import BLOCK
 from .schema_tools import TOOL
 
-# -- the words of requests to the Messages API -----------------------------------------------------
+# -- signs -----------------------------------------------------------------------------------------
+#
+# The words of requests to the Messages API.
 
 SIGNS = Signs(
     blocks=BLOCK,
@@ -32,7 +34,13 @@ SIGNS = Signs(
 )
 
 
-# -- the beta features that requests ask for by a header, as far as settings name them -------------
+# -- betas -----------------------------------------------------------------------------------------
+#
+# The beta features that requests ask for by a header, as far as settings name them.
+#
+# turnlog does not set headers. It uses a beta feature only if the settings say that the caller asks for it: by
+# `betas`, an argument of the SDK's `client.beta.messages.create`, by `extra_headers`, or by `anthropic_beta`, which
+# Amazon Bedrock has in the body.
 
 TOOL_CHANGES = frozenset({"mid-conversation-tool-changes-2026-07-01", "inline-tools-2026-09-15"})
 """What a request needs that adds and removes tools in the middle of a conversation. Source:

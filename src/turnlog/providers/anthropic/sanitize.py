@@ -21,7 +21,12 @@ from .parts import NO_OUTPUT
 from .rules import thinking_taken, thinking_type
 from .schema import BODY, MIN_BUDGET
 
-# -- sanitize single blocks for the Messages API; `repair` handles pairing, order and limits -------
+# -- sanitize messages -----------------------------------------------------------------------------
+#
+# Sanitize single blocks for the Messages API; `repair` handles pairing, order and limits.
+#
+# Before the schema is applied, `mended` puts understood blocks into the documented form; afterwards, `finished` fills
+# values that must not be empty.
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
 """Keys that only one of the two media blocks has."""

@@ -22,7 +22,9 @@ from .parse import read_tool
 from .parts import tool_block
 from .schema_tools import TOOL
 
-# -- the tool choice, in common words and in this API's --------------------------------------------
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# The tool choice, in common words and in this API's.
 
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TYPES = {word: kind for kind, word in _CHOICES.items()}
@@ -45,7 +47,10 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     return {**settings, "tool_choice": {"type": "tool", "name": name} if name else {"type": _TYPES[choice]}}
 
 
-# -- tools that a search or a change adds to a conversation. Source: -------------------------------
+# -- tool search -----------------------------------------------------------------------------------
+#
+# Tools that a search or a change adds to a conversation. Source:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
 
 SEARCH_TOOL = Tool(
     "tool_search_tool_bm25",
@@ -79,7 +84,10 @@ def _referred(data: Any) -> Iterator[str]:
             yield from _referred(item)
 
 
-# -- tools on demand: declared with `defer_loading`, loaded by references in a result of `find_ ----
+# -- on demand -------------------------------------------------------------------------------------
+#
+# Tools on demand: declared with `defer_loading`, loaded by references in a result of `find_tools`. Source:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool (custom tool search).
 
 
 def _declared(tool: Tool) -> Tool:

@@ -11,7 +11,9 @@ from ...errors import FormatError
 from ..protocol import SdkCall
 from ..schema import check_depth
 
-# -- a request body as keyword arguments of the official SDK ---------------------------------------
+# -- sdk -------------------------------------------------------------------------------------------
+#
+# A request body as keyword arguments of the official SDK.
 
 
 def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:

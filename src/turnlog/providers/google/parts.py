@@ -14,7 +14,9 @@ from .keys import DATA, camel, find
 from .results import response_of
 from .schema import TOOL
 
-# -- the parts and tool declarations that belong to Google -----------------------------------------
+# -- known -----------------------------------------------------------------------------------------
+#
+# The parts and tool declarations that belong to Google.
 
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
 """Data that has no canonical kind. A part with other data is kept whole only if it cannot be read."""

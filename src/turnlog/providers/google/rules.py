@@ -14,7 +14,9 @@ from .form import NAME, spelled
 from .parts import call_part
 from .schema import PART
 
-# -- the words of generateContent requests ---------------------------------------------------------
+# -- signs -----------------------------------------------------------------------------------------
+#
+# The words of generateContent requests.
 
 SIGNS = Signs(
     blocks=PART,

@@ -19,7 +19,12 @@ from .parts import STAND_INS
 from .schema import BODY, SCHEMA
 from .tools import lower_types
 
-# -- sanitize single contents for Google; `repair` handles pairing, order and limits ---------------
+# -- sanitize messages -----------------------------------------------------------------------------
+#
+# Sanitize single contents for Google; `repair` handles pairing, order and limits.
+#
+# Before the schema is applied, `mended` puts understood contents into the documented form; afterwards, `finished`
+# fills values that must not be empty.
 
 _ROLES = ("user", "model", "function", None)
 _STAND_IN = "skip_thought_signature_validator"
@@ -138,7 +143,9 @@ _MEND: dict[str, Callable[[Object, str, Edits], Object]] = {
 }
 
 
-# -- match the ids of results with those of their calls --------------------------------------------
+# -- sanitize ids ----------------------------------------------------------------------------------
+#
+# Match the ids of results with those of their calls.
 
 _At = tuple[int, int]
 

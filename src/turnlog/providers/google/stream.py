@@ -26,7 +26,9 @@ from .keys import FREE, camel, check_json
 from .parse_parts import PartReader
 from .schema import RESPONSE
 
-# -- read a whole response as a stream of one chunk, so that both give the same answer -------------
+# -- response --------------------------------------------------------------------------------------
+#
+# Read a whole response as a stream of one chunk, so that both give the same answer.
 
 
 ANSWER_KEYS = ("candidates", "promptFeedback", "prompt_feedback")
@@ -45,7 +47,10 @@ def parse_response(response: Any) -> Reply:
     return assembler.reply()
 
 
-# -- calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each fragment  ----
+# -- partial calls ---------------------------------------------------------------------------------
+#
+# Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each fragment sets values at JSON paths,
+# a string may be split over several fragments, and the last fragment has no `willContinue`.
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
 _ESCAPED = re.compile(r"\\(['\"\\/])")

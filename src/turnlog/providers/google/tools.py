@@ -22,7 +22,9 @@ from .enums import MODES, SCHEMA_TYPES, enum_name
 from .form import FORMS, NAME, spelled
 from .keys import camel, camel_deep, find
 
-# -- the tool choice, in common words and in this API's --------------------------------------------
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# The tool choice, in common words and in this API's.
 
 _WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
 

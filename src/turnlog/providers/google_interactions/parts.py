@@ -18,7 +18,9 @@ from ..spelling import string
 from .form import FORMS, NAME
 from .schema import MEDIA, OWN_CALLS, OWN_RESULTS, STEP, TOOL
 
-# -- which steps and tool declarations belong to the Interactions API ------------------------------
+# -- known -----------------------------------------------------------------------------------------
+#
+# Which steps and tool declarations belong to the Interactions API.
 
 _ELSEWHERE = ("file_search", "function", "tool_search")
 """Types of tools that the Responses API has as well."""
@@ -44,7 +46,9 @@ def declares(tool: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind in TOOL.shapes and (kind not in _ELSEWHERE or _STORES in tool)
 
 
-# -- media as contents: base64 or a URI, with their MIME type beside it ----------------------------
+# -- media -----------------------------------------------------------------------------------------
+#
+# Media as contents: base64 or a URI, with their MIME type beside it.
 
 _Kind = Literal["image", "document", "audio", "video", "file"]
 

@@ -13,7 +13,9 @@ from ..signs import Signs
 from .form import NAME
 from .schema import CONTENTS, OWN_CALLS, STEP, TOOL
 
-# -- the words of requests to the Interactions API -------------------------------------------------
+# -- signs -----------------------------------------------------------------------------------------
+#
+# The words of requests to the Interactions API.
 
 SIGNS = Signs(
     blocks=Tagged("type", CONTENTS),

@@ -14,7 +14,12 @@ from ..schema import TYPES, fit
 from ..spelling import inner, string
 from .schema import BODY, CONTENTS, MEDIA
 
-# -- steps as the Interactions API accepts them, one by one; `repair` corrects their order ---------
+# -- sanitize messages -----------------------------------------------------------------------------
+#
+# Steps as the Interactions API accepts them, one by one; `repair` corrects their order.
+#
+# Before the schema is applied, `mended` puts steps into the documented form; after that, `finished` removes or fills
+# empty steps.
 
 _REQUIRED = "Field required"
 _NO_BASE64 = "Invalid value, Base64 decoding failed"

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from ..gemini import NAME_MAX, NAME_PATTERN
 from ..schema import FLAG, NUMBER, OBJECT, STRING, Each, Either, Many, Read, Shape, Tagged, Value, record, words
 
-# -- the schema of settings: `generation_config` and safety settings (google-genai 3.4.0) ----------
+# -- schema settings -------------------------------------------------------------------------------
+#
+# The schema of settings: `generation_config` and safety settings (google-genai 3.4.0).
 
 _RATIOS = words("1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9 1:8 8:1 1:4 4:1")
 _SIZES = words("512 1K 2K 4K")

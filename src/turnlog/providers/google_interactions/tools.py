@@ -14,7 +14,9 @@ from ..spelling import inner, string
 from .form import FORMS, NAME
 from .schema import TOOL
 
-# -- tools that a search adds to a conversation: `ToolSearchResultStep` of google-genai 3.4.0 ------
+# -- tool search -----------------------------------------------------------------------------------
+#
+# Tools that a search adds to a conversation: `ToolSearchResultStep` of google-genai 3.4.0.
 
 SEARCH_TOOL = Tool("tool_search", kind="hosted", provider=NAME, data={"type": "tool_search"})
 
@@ -25,7 +27,9 @@ def tool_news(part: Opaque) -> ToolNews:
     return ToolNews(added=tuple(tool for tool in read_tools(fitted(listed, TOOL)) if tool.kind == "function"))
 
 
-# -- the tool choice, in common words and in this API's words --------------------------------------
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# The tool choice, in common words and in this API's words.
 
 _WORDS = {"auto": "auto", "validated": "auto", "none": "none", "any": "required"}
 

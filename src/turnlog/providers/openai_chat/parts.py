@@ -9,7 +9,9 @@ from ...log.messages import Opaque, Text, Tool, ToolCall, compact_json, free_tex
 from .form import FORMS, NAME, spelled
 from .schema import MEDIA_TYPES, TEXT_TYPES
 
-# -- the parts and tool declarations that belong to Chat Completions -------------------------------
+# -- known -----------------------------------------------------------------------------------------
+#
+# The parts and tool declarations that belong to Chat Completions.
 
 _UNREADABLE = frozenset({*TEXT_TYPES, "refusal", "image_url", "input_audio", "tool_call", "response"})
 """Kinds of parts that are kept whole only if they cannot be read: texts and media without a value, calls without a

@@ -18,7 +18,9 @@ from ..tool_declarations import JSON_PLEASE, is_json_mode
 from .form import NAME
 from .schema import MESSAGE, OPAQUE_FIELDS, PARTS, REASONING_FIELDS, TOOL, TOOLS_MAX
 
-# -- which content of Chat Completions can have a prompt-cache breakpoint --------------------------
+# -- breakpoints -----------------------------------------------------------------------------------
+#
+# Which content of Chat Completions can have a prompt-cache breakpoint.
 
 _ROLES = frozenset({"system", "developer", "user", "tool"})
 
@@ -31,7 +33,9 @@ mark_cache = marker(Format("messages", "text", frozenset({"text", "image_url", "
 """Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
 
 
-# -- the tool choice, in common words and in this API's --------------------------------------------
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# The tool choice, in common words and in this API's.
 
 _WORDS = ("auto", "none", "required")
 
@@ -58,7 +62,9 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     return {**settings, "tool_choice": {"type": "function", "function": {"name": name}} if name else choice}
 
 
-# -- the words of Chat Completions requests, and those of servers that imitate it ------------------
+# -- signs -----------------------------------------------------------------------------------------
+#
+# The words of Chat Completions requests, and those of servers that imitate it.
 
 _SERVERS = frozenset(
     """

@@ -13,7 +13,12 @@ from ..schema import fit
 from .rules import tool_choice
 from .schema import BODY, TEXT_TYPES, body_shape
 
-# -- sanitize single messages for Chat Completions; `repair` handles their order -------------------
+# -- sanitize messages -----------------------------------------------------------------------------
+#
+# Sanitize single messages for Chat Completions; `repair` handles their order.
+#
+# Before the schema is applied, `mended` puts understood messages into the documented form; afterwards, `finished`
+# fills values that must not be empty, and `split` distributes calls that are too many for one message.
 
 _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")

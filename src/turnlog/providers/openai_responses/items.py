@@ -226,7 +226,9 @@ def _cut(text: str, lengths: list[int]) -> list[dict[str, Any]]:
     return pieces
 
 
-# -- read a request body ---------------------------------------------------------------------------
+# -- parse -----------------------------------------------------------------------------------------
+#
+# Read a request body.
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:

@@ -15,7 +15,9 @@ from .item_types import ID_MAY_GO, id_fits, item_type
 from .media import MEDIA_TYPES, read_media, write_media
 from .schema import ITEM
 
-# -- the items, parts and tool declarations that belong to the Responses API -----------------------
+# -- known -----------------------------------------------------------------------------------------
+#
+# The items, parts and tool declarations that belong to the Responses API.
 
 _MEDIA_KINDS = {"input_image": "image", "computer_screenshot": "image", "input_file": "file"}
 """The kinds of media by type of content part."""

@@ -23,7 +23,21 @@ from .items import write_message, write_reasoning
 from .schema import ITEM
 from .tools import write_tool
 
-# -- remove item ids that the Responses API would refuse -------------------------------------------
+# -- item ids --------------------------------------------------------------------------------------
+#
+# Remove item ids that the Responses API would refuse.
+#
+# The provider stores the items of a response by id and checks them as a group. It refuses a stored item without its
+# reasoning ("Item 'fc_x' of type 'function_call' was provided without its required 'reasoning' item: 'rs_x'."),
+# stored reasoning without the item that followed ("... was provided without its required following item."), and an id
+# that occurs twice ("Duplicate item found with id rs_x."). It accepts an item without an id. So if a view leaves out
+# one item of a group, the ids of the others are removed; the content stays, except for reasoning that has only an id.
+#
+# A truncated or edited answer has no id, so stored reasoning before it has lost its follower. Only this case is legal
+# if nothing is stored (Codex sends reasoning with ids and messages without): here the `store` of the request matters.
+#
+# The items of a request may be rendered in several parts. Words tell each part what the parts before it contain: an
+# id, if an item has it, and "reasoning ID", if reasoning is sent with that id (see `LinkedRenderer`).
 
 
 class RenderedItem(Struct):

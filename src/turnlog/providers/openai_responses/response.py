@@ -8,8 +8,8 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
 from ...log.usage import Usage, is_uncounted, tokens_billed
+from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
-from ..openai_breakpoints import openai_miss
 from ..protocol import Reply, Stop
 from ..schema import fits
 from ..sdk_objects import plain

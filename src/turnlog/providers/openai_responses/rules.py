@@ -18,7 +18,9 @@ from .media import DOCUMENT_ENDINGS
 from .schema import ANSWER_PARTS, INPUT_PARTS, ITEM
 from .schema_tools import TOOL, TOOLS_MAX
 
-# -- which content of the Responses API can have a prompt-cache breakpoint -------------------------
+# -- breakpoints -----------------------------------------------------------------------------------
+#
+# Which content of the Responses API can have a prompt-cache breakpoint.
 
 _ROLES = frozenset({"system", "developer", "user"})
 
@@ -33,7 +35,9 @@ mark_cache = marker(Format("input", "input_text", frozenset({"input_text", "inpu
 """Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
 
 
-# -- the words of Responses requests, and those of servers that imitate the API --------------------
+# -- signs -----------------------------------------------------------------------------------------
+#
+# The words of Responses requests, and those of servers that imitate the API.
 
 _SERVERS = frozenset(
     """

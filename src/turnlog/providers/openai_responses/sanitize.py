@@ -14,7 +14,12 @@ from .item_types import ELSEWHERE, ID_MAY_GO, ID_PREFIX, id_fits, item_type
 from .schema import ANSWER_PARTS, BODY, INPUT_PARTS
 from .tools import tool_choice
 
-# -- sanitize single items for the Responses API; `repair` handles their order ---------------------
+# -- sanitize messages -----------------------------------------------------------------------------
+#
+# Sanitize single items for the Responses API; `repair` handles their order.
+#
+# Before the schema is applied, `mended` puts understood items into the documented form; afterwards, `finished` checks
+# what the schema does not express: ids, and part types by role.
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_PARTS = ("text", "input_text", "output_text")

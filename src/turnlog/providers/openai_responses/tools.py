@@ -13,7 +13,9 @@ from ..spelling import string
 from .form import FORMS, NAME
 from .schema_tools import TOOL
 
-# -- the tool choice, in common words and in this API's --------------------------------------------
+# -- tool choice -----------------------------------------------------------------------------------
+#
+# The tool choice, in common words and in this API's.
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
@@ -38,7 +40,10 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     return {**settings, "tool_choice": {"type": "function", "name": name} if name else choice}
 
 
-# -- tools that a search or an item adds to a conversation, and tools in namespaces. Source: -------
+# -- tool search -----------------------------------------------------------------------------------
+#
+# Tools that a search or an item adds to a conversation, and tools in namespaces. Source:
+# https://developers.openai.com/api/docs/guides/tools-tool-search.
 
 SEARCH_TOOL = Tool("tool_search", kind="hosted", provider=NAME, data={"type": "tool_search"})
 
@@ -67,7 +72,10 @@ def _tools(listed: Any) -> Iterator[Tool]:
             yield tool
 
 
-# -- tools on demand: not declared, and loaded by the output of a tool search that the client r ----
+# -- on demand -------------------------------------------------------------------------------------
+#
+# Tools on demand: not declared, and loaded by the output of a tool search that the client runs. Source:
+# https://developers.openai.com/api/docs/guides/tools-tool-search.
 
 _SEARCH = Tool(
     "tool_search",

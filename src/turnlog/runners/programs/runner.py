@@ -44,7 +44,13 @@ from .codex import CODEX
 from .gemini import GEMINI
 from .program import Program, ProgramEvent
 
-# -- run a program: its prompt in, its lines out, and nothing of it left behind --------------------
+# -- process ---------------------------------------------------------------------------------------
+#
+# Run a program: its prompt in, its lines out, and nothing of it left behind.
+#
+# The program gets a process group of its own, so that everything that it starts can be ended with it, and Ctrl-C in a
+# terminal reaches it only through its runner. Its three pipes are served at the same time: none can fill up and stop
+# it.
 
 _CHUNK = 1 << 16
 _TAIL = 8_192

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..._platform.lazy import ready
+from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo
 from ..records import Segment, storable

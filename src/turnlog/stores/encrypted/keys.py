@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..._platform.lazy import ready
+from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
 

@@ -43,7 +43,12 @@ from .cards import Card, forked_card, new_card, read_card, spans, titled, writte
 from .keys import KeySource, new_lock, unlocked
 from .vault import BLOB_OVERHEAD, Vault
 
-# -- records of an encrypted store: each encrypted by itself, or in a packed session many toget ----
+# -- records ---------------------------------------------------------------------------------------
+#
+# Records of an encrypted store: each encrypted by itself, or in a packed session many together.
+#
+# The plaintext is one byte for the form, and the data: a record (`r`), or a frame of compressed records (`z`).
+# Records are compressed before they are encrypted, because ciphertext cannot be compressed.
 
 
 def sealed_draft(vault: Vault, card: Card, record: Record) -> Draft:

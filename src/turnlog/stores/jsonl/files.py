@@ -33,7 +33,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ..._platform.files import CAN_REPLACE_OPEN, open_handle
-from ..._platform.lazy import ready
+from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
 from ...log.store import Problem, file_name
 from ..folders import make_private, refusals, write_whole
@@ -41,7 +41,9 @@ from .lines import Tail, find_tail, lines_backwards, missing
 from .packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
 from .torn import add_torn
 
-# -- heads: where a log of a JSONL store ended after the last append. One line of fixed length  ----
+# -- heads -----------------------------------------------------------------------------------------
+#
+# Heads: where a log of a JSONL store ended after the last append. One line of fixed length in a separate file.
 
 _HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
 _TIME = re.compile("[!-~]{1,40}")

@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from ..._platform.lazy import ready
+from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, SessionNotFound, StoreError
 from ...log.messages import sha256_hex
 from ..folders import write_whole

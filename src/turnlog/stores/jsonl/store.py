@@ -39,10 +39,10 @@ from ...log.store import (
 )
 from ..base import BaseStore, KeySlot
 from ..blobs import BlobFolder, is_blob_name, unused, whole_blob
+from ..durability import Durability, check_durability
 from ..folders import FREE_SOME, advice
 from ..labels import decoded_labels, has_labels, where_given
 from ..leases import FolderLocks
-from ..presence import Durability, check_durability
 from ..records import (
     Segment,
     check_expected,
@@ -58,14 +58,18 @@ from ..records import (
     of_any,
     storable,
 )
+from .damaged import mended
 from .files import MARKER, LogFolder, SessionFile, marked, open_folder, start_sum, write_marker
 from .labels import LabelEntry, entry_now, read_entries, write_entries
 from .lines import Tail, digest, write_line
 from .reading import LogSegment, line_at, read_records, segments_of
+from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
-from .verify import clear_up, delete, inventory, mended, records_of, verify_folder
+from .verify import verify_folder
 
-# -- the lock of an encrypted JSONL store, in a field of the folder's marker -----------------------
+# -- key slot --------------------------------------------------------------------------------------
+#
+# The lock of an encrypted JSONL store, in a field of the folder's marker.
 
 
 class FilesKeySlot(KeySlot):
@@ -92,7 +96,9 @@ class FilesKeySlot(KeySlot):
         return True
 
 
-# -- appends to a log of a JSONL store, with one write of whole lines ------------------------------
+# -- append ----------------------------------------------------------------------------------------
+#
+# Appends to a log of a JSONL store, with one write of whole lines.
 
 
 def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:

@@ -3,190 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
-from pathlib import Path
 
-from msgspec.structs import replace
-
-from ...errors import CorruptRecord, SessionNotFound, StoreError
+from ...errors import CorruptRecord, SessionNotFound
 from ...log.codec import decode_record
-from ...log.records import Record
-from ...log.store import Inventory, Problem, StoredPiece
-from ..blobs import BlobCheck, BlobFolder, named
-from ..damaged import WHOLE, StoredEntry, judged, number_of
-from ..folders import is_full
-from ..records import blob_names, check_expected, damage_in, is_said, numbered
-from . import labels
+from ...log.store import Problem
+from ..blobs import BlobCheck, BlobFolder
+from ..records import blob_names, damage_in, is_said, numbered
 from .files import LogFolder, SessionFile, start_sum
-from .lines import StoredLine, checked, digest, lines_forwards, missing, read_line
-from .packs import beside, open_packed, size_of
-from .reading import LogSegment, line_at, segments_of
-from .rewrite import clear_half_done, half_made
+from .lines import checked, lines_forwards, missing, read_line
+from .packs import beside
+from .reading import line_at, segments_of
+from .rewrite import half_made
 from .torn import lost_before
-
-# -- the inventory of a JSONL store, deleting sessions, and removing what killed processes left ----
-
-
-def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
-    """See `Store.delete`. The caller must hold the store's lock."""
-    card = folder.card(stem)
-    gone = replace(card, title="", parent="", deleted=True)
-    try:
-        # The lock waits for an append that is under way; the next append reads the new card.
-        with folder.opened(stem, write=False) as file:  # with write=True, a packed log would be unpacked
-            check_expected(card.session, expected, folder.tail(stem, file, card).records)
-            _mark(folder, stem, gone)
-    except FileNotFoundError:  # the log file was removed by hand
-        folder.write_card(stem, gone)
-    labels.forget(folder, stem)
-    with suppress(FileNotFoundError):  # then there is nothing that forks could need
-        folder.prune(stem)
-    clear_half_done(folder)
-
-
-def _mark(folder: LogFolder, stem: str, gone: SessionFile) -> None:
-    """Write the card of a deleted session. On a full disk, its other files that the forks do not need make room."""
-    try:
-        folder.write_card(stem, gone)
-    except StoreError as error:
-        if not is_full(error.__cause__):
-            raise
-        for kind in ("torn", "head"):
-            folder.file(stem, kind).unlink(missing_ok=True)
-        folder.write_card(stem, gone)
-
-
-def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:
-    """See `Store.inventory`. Reads all logs."""
-    blobs = {name: put.size for name, put in blob_files.puts().items()}
-    pieces, readers, kept = {}, dict[str, set[str]](), set()
-    for stem in folder.stems():
-        card = folder.card(stem)
-        owner = "" if card.deleted else card.session
-        names = set[str]()
-        with suppress(FileNotFoundError):  # a killed process has deleted it only in part
-            for raw in _records_in(folder.file(stem)):
-                names |= named(raw, blobs)
-        if owner:
-            with folder.reading(stem) as (_, tail):
-                pass
-            for segment in segments_of(folder, stem, card, tail.records):
-                readers.setdefault(segment.key, set()).add(owner)
-            if folder.file(stem, "kept").exists():
-                kept.add(owner)
-        pieces[stem] = StoredPiece(owner, frozenset(), folder.size(stem), frozenset(names))
-    found = (replace(piece, readers=frozenset(readers.get(stem, ()))) for stem, piece in pieces.items())
-    return Inventory(tuple(found), blobs, frozenset(kept), in_use)
-
-
-def clear_up(folder: LogFolder) -> None:
-    """Remove what killed processes left: logs of sessions that were being deleted, and files that were being
-    written."""
-    for stem in folder.stems():
-        with suppress(FileNotFoundError):  # removed together with a log that was based on it
-            if folder.card(stem).deleted:
-                folder.prune(stem)
-    clear_half_done(folder)
-
-
-def records_of(folder: LogFolder) -> Iterator[bytes]:
-    """The bytes of every record, including damaged ones and those in logs without a card. Raises CorruptRecord for a
-    damaged pack."""
-    for path in sorted(folder.sessions.glob("*.jsonl")):
-        yield from _records_in(path)
-
-
-def _records_in(log: Path) -> Iterator[bytes]:
-    with open_packed(log) or log.open("rb") as file:
-        for held_line in lines_forwards(file, size_of(file)):
-            line = read_line(held_line)
-            yield held_line if line is None else line.raw
-
-
-# -- the records of a damaged log of a JSONL store, line by line, also where a line break is lo ----
-
-_BEGIN = re.compile(rb'\{"sum":"[0-9a-f]{64}","messages":[0-9]{1,15},"left":[0-9]{1,15},"(?:record|base64)":')
-_SUM = re.compile(rb'\{"sum":"([0-9a-f]{64})"')
-
-
-def mended(
-    folder: LogFolder, session_id: str, segments: Sequence[LogSegment], first: int, last: int
-) -> Iterator[Record | Problem]:
-    """The records `first` to `last` of a session, with a Problem for each damaged one. Raises SessionNotFound if it is
-    deleted meanwhile."""
-    for segment in segments:
-        if segment.first > last or segment.last < first:
-            continue
-        with folder.reading(segment.key) as (file, tail):
-            try:
-                file.seek(0)
-                data = file.read(tail.size)
-            except CorruptRecord as error:  # a compressed log is damaged as a whole
-                for n in range(max(first, segment.first), min(last, segment.last) + 1):
-                    yield Problem(session_id, n, str(error))
-                continue
-        after = tail.sum.encode() if tail.records == segment.last and not tail.damaged else None
-        entries, torn = _entries(data, segment.first, tail.records)
-        found = judged(session_id, entries[: segment.last - segment.first + 1], segment.start.encode(), after)
-        if first <= torn <= min(last, segment.last):
-            yield Problem(session_id, torn, WHOLE)
-        yield from (one for one in found if first <= number_of(one) <= last)
-
-
-def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int]:
-    """What stands in the places of records `first` to `last`, which are all records of a log; and the first record that
-    has no line of its own although it is whole, 0 if there is none."""
-    lines = data.removesuffix(b"\n").split(b"\n")
-    if len(lines) == last - first + 1 and all(map(_is_one, lines)):
-        return [_entry(n, held, read_line(held)) for n, held in enumerate(lines, first)], 0
-    found = _by_number(lines)
-    pieces = _by_number(_pieces(data))
-    torn = min((n for n in pieces.keys() - found.keys() if first <= n <= last), default=0)
-    return [_entry(n, b"", found.get(n) or pieces.get(n)) for n in range(first, last + 1)], torn
-
-
-def _by_number(lines: Iterable[bytes]) -> dict[int, StoredLine]:
-    """The lines that can be read, each by the number of its record; of several with one number, the first."""
-    found: dict[int, StoredLine] = {}
-    for line in filter(None, map(read_line, lines)):
-        found.setdefault(_number(line.raw), line)
-    return found
-
-
-def _is_one(held: bytes) -> bool:
-    """Whether a line holds at most one record."""
-    line = read_line(held)
-    return line is None or len(_BEGIN.findall(held)) == 1 or bool(_number(line.raw))
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    """The pieces of a log between what look like the beginnings of lines, each without the byte after its last brace,
-    which was a line break; and each up to its first line break."""
-    begins = [found.start() for found in _BEGIN.finditer(data)]
-    for begin, end in pairwise([*begins, len(data) + 1]):
-        yield data[begin : end - 1]
-        yield data[begin:end].partition(b"\n")[0]
-
-
-def _entry(n: int, held: bytes, line: StoredLine | None) -> StoredEntry:
-    if line is None:
-        total = _SUM.match(held)
-        return StoredEntry(n, None, total[1] if total else None)
-    return StoredEntry(n, line.raw, line.sum.encode(), lambda before: _digest(before, line))
-
-
-def _digest(before: bytes, line: StoredLine) -> bytes:
-    return digest(before.decode(), line.messages, line.left, line.raw).encode()
-
-
-def _number(raw: bytes) -> int:
-    try:
-        return decode_record(raw).n
-    except CorruptRecord:
-        return 0
 
 
 def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> list[Problem]:

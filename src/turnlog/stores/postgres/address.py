@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ..._platform.one_line import without_password
+from ..._platform.texts import without_password
 from ...errors import InputError, install_extra
 
 try:

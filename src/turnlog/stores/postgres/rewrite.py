@@ -6,153 +6,18 @@ session and in all sessions forked from it, and the sessions' rows.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...errors import CorruptRecord, StoreError
 from ...log.codec import decode_record
-from ...log.records import Body
-from ...log.store import SWEEP_GRACE_SECONDS, Inventory, Problem, StoredPiece, Swept
-from ..blobs import BlobCheck, Put, named, unused
 from ..records import CHAIN_START, COLUMNS, Segment, SessionRow, chain, no_such_record, row_kind, seal
-from ..row_reading import CheckedRow, RowCheck, row_damage
 from .database import Database
-from .rows import checksum_at, count_messages, find, measure, row_of, segments_of, write
+from .rows import checksum_at, find, measure, row_of, segments_of, write
 from .schema import Db, to_column
 
-# -- verifies a PostgreSQL store: derives again everything that can be derived, and compares it ----
-
-_ROWS_AS_STORED = """select n, kind, checksum, record from turnlog_records where log = %s and n between %s and %s
-    order by n limit %s"""
-_STRAYS = "select n from turnlog_records where log = %s and (n <= %s or n > %s) order by n"
-_OWNERLESS = """select distinct log from turnlog_records
-    where not exists (select 1 from turnlog_sessions where no = log) order by log"""
-
-
-def verify(db: Db, session_id: str | None) -> list[Problem]:
-    """The damage in the whole store; or in one session and the blobs it needs. Raises SessionNotFound."""
-    check = _Check(db)
-    if session_id is not None:
-        find(db, session_id)
-    where, values = ("", ()) if session_id is None else ("where id = %s", (session_id,))
-    rows = db.execute(f"select {COLUMNS}, seal from turnlog_sessions {where} order by no", values, binary=True)
-    problems: list[Problem] = []
-    for found in rows.fetchall():
-        row = row_of(found[:-1])
-        problems += row_damage(row, found[-1])
-        problems += check.session(row, whole=session_id is not None)
-    if session_id is None:
-        for (no,) in db.execute(_OWNERLESS):
-            problems.append(Problem("", 0, f"there are records of session number {no}, but no such session"))
-    return problems if session_id is not None else [*problems, *check.blobs.rest()]
-
-
-class _Check(RowCheck):
-    """One verification of a store."""
-
-    def __init__(self, db: Db) -> None:
-        self._db = db
-        self.blobs = BlobCheck((name for (name,) in db.execute("select name from turnlog_blobs")), self._blob)
-
-    def segments(self, row: SessionRow) -> list[Segment]:
-        """See `RowCheck`."""
-        return segments_of(self._db, row)
-
-    def checksum_at(self, segments: list[Segment], n: int) -> bytes:
-        """See `RowCheck`."""
-        return checksum_at(self._db, segments, n)
-
-    def messages(self, segments: list[Segment]) -> int:
-        """See `RowCheck`."""
-        return count_messages(self._db, segments)
-
-    def rows(self, segment: Segment) -> Iterator[CheckedRow]:
-        """See `RowCheck`."""
-        first = segment.first
-        while rows := self._db.execute(
-            _ROWS_AS_STORED, (segment.key, first, segment.last, _BATCH_ROWS), binary=True
-        ).fetchall():
-            for n, kind, stored, raw in rows:
-                yield n, kind, stored, raw, True
-            first = rows[-1][0] + 1
-
-    def strays(self, row: SessionRow) -> Iterator[int]:
-        """See `RowCheck`."""
-        for (n,) in self._db.execute(_STRAYS, (row.no, row.parent_records, row.records)):
-            yield n
-
-    def kind(self, body: Body) -> str:
-        """See `RowCheck`."""
-        return to_column(row_kind(body))
-
-    def _blob(self, name: str) -> bytes | None:
-        found = self._db.execute("select data from turnlog_blobs where name = %s", (name,), binary=True).fetchone()
-        return None if found is None else bytes(found[0])
-
-
-# -- the inventory and size of a PostgreSQL store, and sweeping its blobs --------------------------
-
-_BATCH_ROWS = 500
-_RECORDS = """select log, n, record from turnlog_records where (log, n) > (%s, %s)
-    order by log, n limit %s"""
-_BLOBS = """select name, extract(epoch from clock_timestamp())::double precision - put_at, octet_length(data)
-    from turnlog_blobs"""
-_REMOVE = """delete from turnlog_blobs
-    where name = any(%s) and put_at <= extract(epoch from clock_timestamp()) - %s::double precision
-    returning octet_length(data)"""
-
-
-def blobs_of(db: Db) -> dict[str, Put]:
-    """Every blob. Its age is by the server's clock, which all machines share."""
-    now = time.time()
-    return {name: Put(now - age, size) for name, age, size in db.execute(_BLOBS, binary=True)}
-
-
-def records_of(db: Db) -> Iterator[tuple[int, int, bytes]]:
-    """The session number, number and bytes of every record."""
-    log, n = -1, 0
-    while rows := db.execute(_RECORDS, (log, n, _BATCH_ROWS), binary=True).fetchall():
-        for log, n, raw in rows:
-            yield log, n, raw
-
-
-def sweep(db: Db, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-    """See `Store.sweep`. A blob that is put again meanwhile is young again, and stays."""
-    names, swept = unused(blobs_of(db), (raw for _, _, raw in records_of(db)), grace)
-    gone = [size for (size,) in db.execute(_REMOVE, (sorted(names), grace), binary=True)] if names else []
-    return Swept(len(gone), sum(gone), swept.recent + len(names) - len(gone))
-
-
-def inventory(db: Db, in_use: frozenset[str]) -> Inventory:
-    """See `Store.inventory`. Reads all records."""
-    rows = [row_of(found) for found in db.execute(f"select {COLUMNS} from turnlog_sessions order by no", binary=True)]
-    blobs = {name: put.size for name, put in blobs_of(db).items()}
-    sizes = {row.no: 0 for row in rows}
-    names: dict[int, set[str]] = {row.no: set() for row in rows}
-    for no, _, raw in records_of(db):
-        sizes[no] = sizes.get(no, 0) + len(raw)
-        names.setdefault(no, set()).update(named(raw, blobs))
-    readers: dict[int, set[str]] = {row.no: set() for row in rows}
-    for row in rows:
-        for segment in segments_of(db, row) if row.id is not None else ():
-            readers[segment.key].add(row.id or "")
-    kept = frozenset(name for (name,) in db.execute("select id from turnlog_sessions where id is not null and kept"))
-    pieces = (
-        StoredPiece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
-    )
-    return Inventory(tuple(pieces), blobs, kept, in_use)
-
-
-def used_bytes(db: Db) -> int:
-    """The bytes of all records and blobs, as they were given: those on disk are fewer, as the server compresses."""
-    found = db.execute(
-        """select (select coalesce(sum(size), 0) from turnlog_sessions)::bigint
-            + (select coalesce(sum(octet_length(data)), 0) from turnlog_blobs)::bigint"""
-    ).fetchone()
-    return 0 if found is None else int(found[0])
-
-
 _ROWS = "select n, checksum, record from turnlog_records where log = %s and n between %s and %s order by n"
+
+
 _UPDATE = "update turnlog_records set kind = %s, checksum = %s, record = %s where log = %s and n = %s"
 _OWNED = """select bool_and(pg_has_role(relowner, 'usage')) from pg_class
     where oid in ('turnlog_records'::regclass, 'turnlog_blobs'::regclass, 'turnlog_labels'::regclass)"""

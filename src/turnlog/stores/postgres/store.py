@@ -47,11 +47,19 @@ from .append import Appender
 from .database import Database
 from .leases import ServerLocks
 from .reading import Reader, mended
-from .rewrite import compact, inventory, rewrite, sweep, used_bytes, verify
+from .retention import inventory, sweep, used_bytes
+from .rewrite import compact, rewrite
 from .rows import checksum_at, count_messages, find, find_sealed, insert, intact, row_of, segments_of, take_away, write
 from .schema import LABELS_VERSION, TABLES, Db, store_name
+from .verify import verify
 
-# -- the index of labels in a PostgreSQL store. It is filled when somebody asks for labels, nev ----
+# -- labels ----------------------------------------------------------------------------------------
+#
+# The index of labels in a PostgreSQL store. It is filled when somebody asks for labels, never during an append.
+#
+# The table `turnlog_labels` has, for each session, its labels as of a record, with the checksum of that record. An
+# entry counts as long as the session still has that checksum there and no newer note. So records that an older
+# version of turnlog appends or rewrites meanwhile are noticed, although it does not know the table.
 
 _BATCH = 200
 
@@ -126,7 +134,9 @@ def _has_index(db: Db) -> bool:
     return found is not None and int(found[0]) >= LABELS_VERSION
 
 
-# -- the lock of an encrypted PostgreSQL store, in a row of its own table --------------------------
+# -- key slot --------------------------------------------------------------------------------------
+#
+# The lock of an encrypted PostgreSQL store, in a row of its own table.
 
 
 class PostgresKeySlot(KeySlot):

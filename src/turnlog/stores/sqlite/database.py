@@ -18,8 +18,9 @@ from pathlib import Path
 
 from ..._platform.files import open_handle
 from ...errors import CorruptRecord, InputError, StoreError, StoreGone, no_store
+from ..durability import Durability
 from ..folders import FREE_SOME, make_private
-from ..presence import Durability, Presence, left_alone
+from ..presence import Presence, left_alone
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of
 

@@ -32,9 +32,9 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
+from ..durability import Durability, check_durability
 from ..labels import KnownLabels, where_given
 from ..leases import FolderLocks
-from ..presence import Durability, check_durability
 from ..records import (
     COLUMNS,
     Segment,
@@ -57,14 +57,21 @@ from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
 from .labels import numbers, renew_if_wrong
 from .packs import held, pack
-from .rewrite import compact, inventory, reclaim, rewrite, sweep, used_bytes
+from .reading import Reader
+from .retention import inventory, reclaim, sweep, used_bytes
+from .rewrite import compact, rewrite
 from .rows import check_free_in, find, insert, intact, take_away, write
 from .schema import LOCK_VERSION, RARE, SEARCH_VERSION, version_of
-from .search import Reader, find_hits
+from .search import find_hits
 from .segments import checksum_at, count_messages, segments_of
 from .verify import verify_store
 
-# -- appends to an SQLite store, at almost the cost of a bare insert -------------------------------
+# -- append ----------------------------------------------------------------------------------------
+#
+# Appends to an SQLite store, at almost the cost of a bare insert.
+#
+# A session's row is cached after an append. The next append changes the row on disk only if its seal is still the
+# cached one; that proves as much as reading the whole row and costs nothing extra.
 
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
 _ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"
@@ -127,7 +134,9 @@ class Appender:
         return records
 
 
-# -- the usage records of all sessions in an SQLite store ------------------------------------------
+# -- usage -----------------------------------------------------------------------------------------
+#
+# The usage records of all sessions in an SQLite store.
 
 _ALL = f"select id >> 32, id & 0xffffffff, {held()} from records where kind = 'usage' {RARE} order by id"
 
@@ -151,7 +160,9 @@ def _decoded(name: str, rows: Iterator[tuple[int, int, bytes]]) -> Iterator[Reco
             raise CorruptRecord(f"record {n} of session {name!r} cannot be read: {error}", record=n) from error
 
 
-# -- the lock of an encrypted SQLite store, in a row of its own table ------------------------------
+# -- key slot --------------------------------------------------------------------------------------
+#
+# The lock of an encrypted SQLite store, in a row of its own table.
 
 
 class SqliteKeySlot(KeySlot):

@@ -19,7 +19,12 @@ from ..repair.media_room import MediaLimits
 from ..repair.pairing import pair
 from ..types import Shown, starts_turn
 
-# -- blocks: the parts of a conversation that strategies keep or leave out as a whole --------------
+# -- blocks ----------------------------------------------------------------------------------------
+#
+# Blocks: the parts of a conversation that strategies keep or leave out as a whole.
+#
+# A block is a user message, or an assistant's answer with the results of its calls. A call and its result are always
+# in the same block, so a view may be cut at every border between blocks.
 
 
 class Item(Struct, frozen=True, eq=False, gc=False):
@@ -201,7 +206,9 @@ def turns_start(blocks: Sequence[Block], turns: int, start: int, *, all_else: bo
     return opening[-turns] if len(opening) >= turns + (not all_else) else start
 
 
-# -- curates the items of views, with their sizes --------------------------------------------------
+# -- curation --------------------------------------------------------------------------------------
+#
+# Curates the items of views, with their sizes.
 
 
 class Counting(Protocol):

@@ -20,7 +20,9 @@ from .recognise import OUTPUTS, as_call, kind_of
 from .search import search
 from .table import table
 
-# -- outputs inside JSON: programs that run commands put the text and the exit code into an obj ----
+# -- wrapping --------------------------------------------------------------------------------------
+#
+# Outputs inside JSON: programs that run commands put the text and the exit code into an object.
 
 _ENTRIES = 8
 """The most entries of such an object."""
@@ -46,7 +48,9 @@ def wrapped(value: dict[str, Any], key: str, inner: str) -> str:
     return spelled({**value, key: inner})
 
 
-# -- the output of programs: what they say by the way can go, how they ended and what went wron ----
+# -- command ---------------------------------------------------------------------------------------
+#
+# The output of programs: what they say by the way can go, how they ended and what went wrong cannot.
 
 _INSPECTION = Picked(head=5_000, tail=4_000)
 _BUILD = Picked(head=600, tail=7_000)

@@ -21,7 +21,9 @@ from .page import has_markup, is_page
 from .search import is_grouped, is_search
 from .table import separator_of
 
-# -- what the programs in a shell command print: a table by the name of the program and its fir ----
+# -- programs --------------------------------------------------------------------------------------
+#
+# What the programs in a shell command print: a table by the name of the program and its first argument.
 
 _BEFORE = re.compile(
     r"(?:\w+=\S*|sudo|time|timeout|nohup|env|nice|exec|command|then|do|else|if|while|!|xvfb-run|stdbuf|\d+s?)$"

@@ -33,7 +33,12 @@ from ...redaction import has_mark
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, without_extras
 
-# -- settings that require a word in the conversation ----------------------------------------------
+# -- required word ---------------------------------------------------------------------------------
+#
+# Settings that require a word in the conversation.
+#
+# The word may leave a view with the message that contained it, so it is looked for in what is sent. If no message
+# contains it, a message with it is added at the end: earlier messages, and so the prompt cache, stay as they are.
 
 
 def contains_word(view: Sequence[Shown], rules: Rules) -> bool:

@@ -36,7 +36,9 @@ from .clean import add_word, clean, is_blank, sendable_name
 from .media_room import within_room
 from .pairing import At, pair
 
-# -- system text where a provider accepts it -------------------------------------------------------
+# -- system place ----------------------------------------------------------------------------------
+#
+# System text where a provider accepts it.
 
 _RULE = "a system message must follow a user message and be the last message or be followed by an assistant message"
 
@@ -138,7 +140,13 @@ def as_users(message: Message) -> Message:
     return Message("user", (Text("[system]"), *message.parts))
 
 
-# -- calls that a provider runs and answers itself (server tools). Both calls and answers are r ----
+# -- own calls -------------------------------------------------------------------------------------
+#
+# Calls that a provider runs and answers itself (server tools). Both calls and answers are recorded as opaque parts.
+#
+# A call and its answer are in one assistant turn. The provider refuses either one without the other, except a call in
+# the turn that is still open. System text after an assistant message ends the turn; if the turn has such calls, the
+# system text is shown as a user message.
 
 
 def is_paused(last: Message, rules: Rules) -> bool:

@@ -20,7 +20,12 @@ from .matching import EqualLines, shared_runs
 from .patch import Action, FileDiff, diff_contents, diff_hunks
 from .paths import common_root, is_inside, place_of, relative_to
 
-# -- combines several patches of one file into one, without knowing the file -----------------------
+# -- composing -------------------------------------------------------------------------------------
+#
+# Combines several patches of one file into one, without knowing the file.
+#
+# A patch contains some lines of the file and their positions. Each old line is represented by its number until a
+# patch contains its text. In the end, the remaining lines are compared with the original ones.
 
 _LINES = 1_000_000
 """The highest line number that a patch may reach; all lines before it are represented one by one."""

@@ -29,7 +29,9 @@ from ..situation import (
     turns_start,
 )
 
-# -- cut a summary short, so that a view with it fits ----------------------------------------------
+# -- cut short -------------------------------------------------------------------------------------
+#
+# Cut a summary short, so that a view with it fits.
 
 _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 

@@ -1,11 +1,13 @@
-"""Texts on one line."""
+"""Small things about texts: on one line, URLs without their passwords, byte order marks."""
 
 from __future__ import annotations
 
 import codecs
 import re
 
-# -- uRLs of stores and of models' servers, and how to show them -----------------------------------
+# -- urls ------------------------------------------------------------------------------------------
+#
+# URLs of stores and of models' servers, and how to show them.
 
 _SERVERS = ("postgresql://", "postgres://")
 _SECRET = re.compile(r"(?i)([?&][^=&]*(?:passw|api[_-]?key|token|secret)[^=&]*)=[^&\s]*")
@@ -23,7 +25,9 @@ def without_password(place: str) -> str:
     return _SECRET.sub(r"\1=***", _USER.sub(r"\1:***@", place)) if "://" in place else place
 
 
-# -- byte order marks, which programs on Windows write at the beginning of text --------------------
+# -- encoding --------------------------------------------------------------------------------------
+#
+# Byte order marks, which programs on Windows write at the beginning of text.
 
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

@@ -1,0 +1,66 @@
+"""What providers say about prompt caches that were missed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .protocol import CacheMiss
+
+NOTHING = frozenset({""})
+"""Nothing differs between two requests."""
+
+
+_CLAUDE = {
+    "": NOTHING,
+    "model_changed": frozenset({"", "settings"}),
+    "system_changed": frozenset({"system"}),
+    "tools_changed": frozenset({"tools"}),
+    "messages_changed": frozenset({"messages"}),
+}
+"""What may have changed, by `cache_miss_reason` of Anthropic:
+https://platform.claude.com/docs/en/build-with-claude/cache-diagnostics. Requests to another model are no predecessors
+here."""
+
+
+_OPENAI = {
+    "": frozenset({"", "system", "messages"}),
+    "model_changed": frozenset({"", "settings"}),
+    "tools_changed": frozenset({"tools"}),
+    "context_compacted": frozenset({"messages"}),
+    "input_changed": frozenset({"system", "messages"}),
+    **dict.fromkeys(
+        (
+            "prompt_cache_key_changed",
+            "text_format_changed",
+            "reasoning_effort_changed",
+            "verbosity_changed",
+            "service_tier_changed",
+        ),
+        frozenset({"settings"}),
+    ),
+}
+"""The same for OpenAI: https://developers.openai.com/api/docs/guides/prompt-caching/diagnostics. A cache that was hit
+may have been hit in part."""
+
+
+def claude_miss(message: Mapping[str, Any]) -> CacheMiss | None:
+    """What a message of Anthropic's API says about its cache; None if nothing."""
+    found = message.get("diagnostics")
+    if not isinstance(found, Mapping) or "cache_miss_reason" not in found:
+        return None
+    reason = found["cache_miss_reason"]
+    return _miss(reason.get("type") if isinstance(reason, Mapping) else reason or "", _CLAUDE)
+
+
+def openai_miss(response: Mapping[str, Any]) -> CacheMiss | None:
+    """What a response of OpenAI says about its cache; None if nothing."""
+    found = response.get("prompt_cache_diagnostics")
+    if not isinstance(found, Mapping):
+        return None
+    kind = found.get("type")
+    return _miss("" if kind == "cache_hit" else found.get("reason") if kind == "cache_miss" else kind, _OPENAI)
+
+
+def _miss(reason: Any, means: Mapping[str, frozenset[str]]) -> CacheMiss | None:
+    return CacheMiss(reason, means.get(reason, frozenset())) if isinstance(reason, str) else None
