@@ -25,7 +25,7 @@ WITHOUT: dict[str, dict[str, str]] = {
     },
     "chat/searching.py": {"alarm": "behind `hasattr`"},
     "runners/programs/runner.py": {"killpg": "behind `hasattr`"},
-    "session/resources.py": {"register_at_fork": "behind `hasattr`"},
+    "session/threads.py": {"register_at_fork": "behind `hasattr`"},
     "stores/jsonl/files.py": {"fcntl": "in a `try`, else None"},
     "stores/leases.py": {
         "fcntl": "in a `try`, else None",
