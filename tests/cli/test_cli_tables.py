@@ -82,4 +82,4 @@ def test_why_in_a_narrow_terminal(turnlog: Any, session: str, monkeypatch: pytes
     assert lines[start].split() == ["record", "became", "by", "saved"]
     rows = lines[start + 1 :]
     assert len(rows) == 60 and max(map(wide, rows)) <= 60
-    assert any("summarised" in row and " earlier  " in row and "Done." in row for row in rows)
+    assert any("summarised" in row and ", first " in row and "Done." in row for row in rows)

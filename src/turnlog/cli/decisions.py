@@ -23,10 +23,8 @@ def fates(accounts: Iterable[Account]) -> str:
 
 
 def newest_of(numbers: Sequence[int]) -> str:
-    """The newest of these decisions, and the number of earlier ones: in a long session there can be hundreds of
-    summaries, each of which covers the one before."""
-    *earlier, newest = numbers
-    return f"{newest}, {len(earlier):,} earlier" if earlier else str(newest)
+    """The decision that says how a message is shown now, and the one that changed it first (`Account.by`)."""
+    return f"{numbers[-1]}, first {numbers[0]}" if len(numbers) > 1 else str(numbers[0])
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:

@@ -114,6 +114,10 @@ class Hiding(Struct, frozen=True):
         index = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
         return not index or n > self.kept[index - 1][1]
 
+    def hides_stand_in(self, n: int, at: int) -> bool:
+        """Whether this decision leaves out the replacement that decision `n` put before record `at`."""
+        return self.n > n and self.first <= at <= self.last and n not in self.standing
+
     def hides_all_of(self, other: Hiding, at: int) -> bool:
         """Whether this decision hides everything that an earlier one hides, and the replacement that the earlier one
         put before record `at`."""
@@ -123,6 +127,32 @@ class Hiding(Struct, frozen=True):
             return False
         shown = _common(list(self.kept), [(other.first, other.last)])
         return _common(shown, list(other.kept)) == shown
+
+
+def first_to_hide(hidings: Iterable[Hiding], last: int) -> dict[int, int]:
+    """For each record up to `last` that any of the decisions hides, the first of them that does."""
+    first: dict[int, int] = {}
+    following = list(range(last + 2))  # from each record that has one, on the way to the next that has none
+    for hiding in hidings:
+        shown = [(max(a, hiding.first), min(b, hiding.last, last)) for a, b in hiding.kept]
+        edges = [hiding.first, *(edge for a, b in shown if a <= b for edge in (a - 1, b + 1)), min(hiding.last, last)]
+        for begin, end in zip(edges[::2], edges[1::2], strict=True):
+            n = _without_one(following, begin) if begin <= end else end + 1
+            while n <= end:
+                first[n] = hiding.n
+                following[n] = n + 1
+                n = _without_one(following, n)
+    return first
+
+
+def _without_one(following: list[int], n: int) -> int:
+    """The first record from `n` on that has no decision yet. The way there is made shorter for the next search."""
+    end = n
+    while following[end] != end:
+        end = following[end]
+    while following[n] != end:
+        following[n], n = end, following[n]
+    return end
 
 
 class _Change(Struct, frozen=True):
@@ -174,9 +204,7 @@ class Effects(Struct, frozen=True):
 
     def hides_stand_in(self, n: int, at: int) -> bool:
         """Whether a later decision leaves out the replacement that decision `n` put before record `at`."""
-        return any(
-            hiding.n > n and hiding.first <= at <= hiding.last and n not in hiding.standing for hiding in self.hidings
-        )
+        return any(hiding.hides_stand_in(n, at) for hiding in self.hidings)
 
     def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
         """The ranges of records `first` to `last` in which messages, other than system text, may be shown."""
@@ -328,6 +356,12 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
     return ended
 
 
+def changed_by(decision: Decision) -> set[int]:
+    """The records whose texts a decision changes."""
+    entries = (entry for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ()))
+    return {int(entry[0]) for entry in entries} if decision.action in TREATMENT else set()
+
+
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
     """The decisions that still change a view: `decisions`, those in force, without each decision whose effects a later
     one hides completely. `system` are the numbers of the system messages."""
@@ -341,8 +375,7 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
                 continue
             later.append(hiding)
         elif decision.action in TREATMENT:
-            entries = (entry for key in ("texts", "cuts", "unsigned") for entry in decision.detail.get(key, ()))
-            changed = {*decision.detail.get("outputs", ()), *(entry[0] for entry in entries)}
+            changed = {*decision.detail.get("outputs", ()), *changed_by(decision)}
             stays = n == late or not changed.isdisjoint(system)
             if not stays and all(any(other.covers(n) for other in later) for n in changed):
                 continue

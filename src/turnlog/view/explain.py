@@ -16,7 +16,17 @@ from .._platform.units import counted
 from ..log.messages import Message
 from ..log.records import Decision, Record
 from .curate.conversation import outputs_of
-from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
+from .decisions import (
+    Effects,
+    Hiding,
+    Rewinds,
+    active_decisions,
+    changed_by,
+    ended_decisions,
+    first_to_hide,
+    lasting,
+    stand_ins,
+)
 from .fold import Viewed, as_shown, viewed
 from .provider_compaction import shown_to
 from .types import Shown
@@ -32,10 +42,11 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
     """How requests show one message.
 
     `n`: its record. `fate`: kept, curated, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`:
-    the decisions that caused it, in order; for a kept message, those that pinned it; none for an output that was
-    curated when it came. `tokens`: its size; `shown`: how many of them requests still contain, not counting summaries.
-    A rewound message saves no tokens: it is no longer part of the conversation. `curator`: what its tool outputs are
-    that were curated, as `kind` of `turnlog.curate`.
+    the decision that first took the message out or changed it, and the one that says how it is shown now (whose
+    summary covers it, or which left that summary out): at most two. For a kept message, the first and the last that
+    pinned it; for an output that was curated when it came, none. `tokens`: its size; `shown`: how many of them requests
+    still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of the conversation.
+    `curator`: what its tool outputs are that were curated, as `kind` of `turnlog.curate`.
     """
 
     n: int
@@ -107,68 +118,87 @@ def explain(
     ended = ended_decisions([*records, *tried])
     rulings = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
     held = shown_to(active_decisions([*records, *tried]), provider)
-    rules = _Rules(held, Rewinds.of([*records, *tried]))
+    rules = _Rules(held, Rewinds.of([*records, *tried]), records[-1].n if records else 0)
     originals = [shown for record in records for shown in as_shown(record)]
     summaries: dict[int, int] = {}
     curated: dict[int, Viewed] = {}
-    for item in viewed([*records, *tried], held):
+    system = {record.n for record in records if record.message and record.message.role == "system"}
+    for item in viewed([*records, *tried], lasting(held, system)):
         shown = item.shown
         if shown.stands_in:
             summaries[shown.records[0]] = summaries.get(shown.records[0], 0) + count(shown.message)
         if item.curator:
             curated[item.place] = item
     accounts = {shown.records[0]: rules.account(shown, count) for shown in originals}
+    curating = {n: m for m, decision in held.items() for n in outputs_of((decision,))}
     for n, item in curated.items():
         account, tokens = accounts[n], count(item.shown.message)
         fate: Fate = "curated" if account.fate == "kept" else account.fate
-        by = (*account.by, *(m for m, decision in held.items() if n in outputs_of((decision,))))
+        by = _ends_of((*account.by, *((curating[n],) if n in curating else ())))
         accounts[n] = msgspec.structs.replace(account, fate=fate, by=by, shown=tokens, curator=item.curator)
     return Explanation(accounts, tuple(rulings), summaries)
 
 
 class _Rules:
-    """The decisions in force, prepared for looking up one message after another."""
+    """The decisions in force, prepared for looking up one message after another.
 
-    def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds) -> None:
+    Of the records that a decision hides, each is looked at once, whatever the number of decisions: time grows with the
+    log, not with the log times its decisions.
+    """
+
+    def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds, last: int) -> None:
         self._rewinds = rewinds
         self._effects = Effects.of(held)
-        alone = {n: Effects.of({n: decision}) for n, decision in held.items()}
-        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings or effects.late.ranges}
-        self._stands = {n: stand_ins(n, decision) for n, decision in held.items()}
+        hidings = self._effects.hidings
+        standing = {hiding.n: stand_ins(hiding.n, held[hiding.n]) for hiding in hidings}
+        tells = {n for n, (_, shown) in standing.items() if any(one.treatment == "summarised" for one in shown)}
+        self._ends = _ends(hidings, {n: at for n, (at, _) in standing.items() if n in tells})
+        self._first, self._newest = {}, {}
+        for is_system in (False, True):
+            hiding_it = [hiding for hiding in hidings if hiding.system_too or not is_system]
+            self._first[is_system] = first_to_hide(hiding_it, last)
+            self._newest[is_system] = first_to_hide([h for h in reversed(hiding_it) if h.n in tells], last)
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}
         for n, decision in held.items():
-            for record in alone[n].changes:
+            for record in changed_by(decision):
                 self._changing.setdefault(record, []).append(n)
             if decision.action == "pin":
                 self._pins.setdefault(decision.first, []).append(n)
+        for record, _ in self._effects.late.cuts:
+            self._changing.setdefault(record, []).append(self._effects.late.n)
 
     def account(self, original: Shown, count: Callable[[Message], int]) -> Account:
         """How requests show a message, which is given as recorded."""
         n, tokens = original.records[0], count(original.message)
         if gone := self._rewinds.by(n):
             return Account(n, "rewound", (gone,), tokens, 0)
-        if self._effects.hides(n, original.message):
-            by, summarised = self._hidden(n, original.message)
-            summarised = summarised and not self._effects.hides_late(n, original.message)
-            return Account(n, "summarised" if summarised else "left out", by, tokens, 0)
+        is_system = original.message.role == "system"
+        late = self._effects.late.n if self._effects.hides_late(n, original.message) else 0
+        if (first := self._first[is_system].get(n, late)) != 0:
+            summary, dropped = self._ends.get(self._newest[is_system].get(n, 0), (0, 0))
+            fate: Fate = "summarised" if summary and not late else "left out"
+            return Account(n, fate, _ends_of((first, summary or dropped or first)), tokens, 0)
         treated = self._effects.treat(original)
         if treated is original:
-            return Account(n, "kept", tuple(self._pins.get(n, ())), tokens, tokens)
-        return Account(n, self._effects.treatment_of(n), tuple(self._changing[n]), tokens, count(treated.message))
+            return Account(n, "kept", _ends_of(self._pins.get(n, ())), tokens, tokens)
+        return Account(n, self._effects.treatment_of(n), _ends_of(self._changing[n]), tokens, count(treated.message))
 
-    def _hidden(self, n: int, message: Message) -> tuple[tuple[int, ...], bool]:
-        """The decisions that hide a message, and whether a summary covers it.
 
-        That summary may itself have been merged into a later one, or left out.
-        """
-        by: list[int] = []
-        summary = 0
-        for number, effects in self._hiding.items():
-            _, standing = self._stands[number]
-            inside = bool(summary) and effects.hides_stand_in(summary, self._stands[summary][0])
-            if effects.hides(n, message) or inside:
-                by.append(number)
-                told = any(shown.treatment == "summarised" for shown in standing)
-                summary = number if told else 0 if inside else summary
-        return tuple(by), bool(summary)
+def _ends_of(decisions: Sequence[int]) -> tuple[int, ...]:
+    """The first and the last of these decisions: () if there is none, one number if they are the same."""
+    return tuple(dict.fromkeys((*decisions[:1], *decisions[-1:])))
+
+
+def _ends(hidings: Sequence[Hiding], places: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """What became of each summary, by the number of its decision: the decision whose summary tells it now, itself or a
+    later one that it was merged into, and 0; or 0 and the decision that left the last of them out. `places` are the
+    records before which the summaries stand."""
+    ends: dict[int, tuple[int, int]] = {}
+    for index in range(len(hidings) - 1, -1, -1):
+        n = hidings[index].n
+        if n in places:
+            later = (hidings[i] for i in range(index + 1, len(hidings)))
+            leaves = next((hiding.n for hiding in later if hiding.hides_stand_in(n, places[n])), 0)
+            ends[n] = ends.get(leaves, (0, leaves)) if leaves else (n, 0)
+    return ends
