@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
+from turnlog.session.memory import DigestFiles
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.summarize.events import FileState, lines_of
+from turnlog.summarize.events import FileState, FileStates, lines_of
 
 _MORE = "{} more, changed before these"
 _NAMES = st.text("abc/.\n", min_size=1, max_size=12).map(lambda text: text.strip("/\n") or "a")
@@ -25,15 +29,15 @@ def files_of(session: Session) -> str:
     return digest.partition("## Files changed\n")[2].partition("\n## ")[0]
 
 
-@given(st.lists(_STATES, max_size=30), st.integers(0, 900))
-def test_lines_stay_within_their_room(states: list[FileState], room: int) -> None:
+@given(st.lists(_STATES, max_size=30), st.integers(0, 900), st.integers(0, 9))
+def test_lines_stay_within_their_room(states: list[FileState], room: int, more: int) -> None:
     """Lines that take more than their share push out what else a digest has to say; files that are missing without a
     word are lost."""
-    lines = [line.text for line in lines_of(states, room)]
+    lines = [line.text for line in lines_of(FileStates(states, more), room)]
     assert sum(len(line) + 1 for line in lines) <= room or not lines
     assert not any("\n" in line for line in lines)
     told = "\n".join(lines).count(" [")
-    assert told == len(states) or not lines or lines[-1].startswith(f"{len(states) - told} more")
+    assert told == len(states) + more or not lines or lines[-1].startswith(f"{len(states) + more - told} more")
 
 
 def test_files_of_a_folder_share_a_line() -> None:
@@ -50,8 +54,11 @@ def test_files_of_a_folder_share_a_line() -> None:
         "docs/: plan.md created [7]",
         "./: notes.txt edited [2]",
     ]
-    assert [line.text for line in lines_of(states, 400)] == lines
-    assert [line.text for line in lines_of(states, 70)] == ["/home/me/shop/cmd/: main.go edited [9]", _MORE.format(3)]
+    assert [line.text for line in lines_of(FileStates(states), 400)] == lines
+    assert [line.text for line in lines_of(FileStates(states), 70)] == [
+        "/home/me/shop/cmd/: main.go edited [9]",
+        _MORE.format(3),
+    ]
 
 
 def worked(session: Session, turns: range) -> None:
@@ -99,3 +106,50 @@ def test_the_digest_is_the_same_whoever_opens_the_session() -> None:
         bodies.append(session.request().json())
         assert "## Files changed" in bodies[-1].decode()
     assert bodies[0] == bodies[1]
+
+
+class CountingStore(MemoryStore):
+    """A store that counts the records read of its sessions by kind."""
+
+    read_of_kinds = 0
+
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False) -> Any:
+        """As any store; each record that is taken counts."""
+        for record in super().of_kinds(session_id, kinds, first=first, reverse=reverse):
+            self.read_of_kinds += 1
+            yield record
+
+
+def test_files_are_read_from_the_newest_decision_on() -> None:
+    """The first digest after an open would read the whole log, seconds of work in a long session."""
+    store = CountingStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
+    worked(session, range(40))
+    newest = next(r.n for r in store.of_kinds("s", ("decision",), reverse=True) if "files" in r.body.detail)
+    store.read_of_kinds = 0
+    states = DigestFiles(store, "s").states()
+    assert len(states.states) > 60 and store.read_of_kinds <= 2 * (store.info("s").records - newest) + 3
+
+
+def test_files_of_taken_back_turns_do_not_stay() -> None:
+    """A decision that keeps files which a rewind took back, or brought back, would name them for ever."""
+    store = MemoryStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
+    worked(session, range(20))
+    for turns, n in ((1, 18), (15, 3)):
+        session.rewind(turns=turns)
+        paths = {state.path for state in DigestFiles(store, "s").states().states}
+        assert f"/home/me/shop/src/part_{n}.py" in paths
+        assert f"/home/me/shop/src/part_{n + 1}.py" not in paths
+    session.undo()
+    assert f"/home/me/shop/src/part_{18}.py" in {state.path for state in DigestFiles(store, "s").states().states}
+
+
+def test_files_beyond_the_most_that_a_decision_keeps_are_counted() -> None:
+    """Files that nobody names any more would be lost without a word."""
+    store = MemoryStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
+    worked(session, range(150))
+    states = DigestFiles(store, "s").states()
+    assert len(states.states) < 300 == len(states.states) + states.more
+    assert files_of(session).rstrip().endswith("more, changed before these")

@@ -48,7 +48,9 @@ from .wording import dollars, tokens_of
 Words = tuple[str | int, ...]
 """A text in parts. A number among the parts is a record number, to which a page can link."""
 
-_SHOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
+_SHOWN_DETAIL = frozenset(
+    {"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from", "files"}
+)
 
 
 class ContentBlock(Struct, frozen=True):

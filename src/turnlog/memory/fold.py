@@ -13,7 +13,7 @@ from .._platform.texts import clip
 from ..errors import InputError, kind_given, text_given
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
-from ..summarize.events import FileState, error_of
+from ..summarize.events import FileState, FileStates, error_of
 from ..summarize.orders import orders_of
 from ..summarize.reading import flat_lines, is_output, with_calls
 from ..tokens.counters import counter_for
@@ -143,6 +143,7 @@ class Memory:
         self._paths: dict[str, list[Entity]] = {}  # the files with this name, the last mentioned last
         self._pairing = Pairing()
         self._calls: dict[At, _Call] = {}
+        self._called = 0  # the last record with calls
         self._errors: dict[str, Entity] = {}  # open errors, by the call that failed
         self._trail: deque[Mention] = deque(maxlen=_TRAIL)
         self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
@@ -159,6 +160,16 @@ class Memory:
         memory = cls(rewinds)
         for record in records:
             memory.take(record)
+        return memory
+
+    @classmethod
+    def after(cls, n: int, files: Iterable[Entity], rewinds: Rewinds) -> Memory:
+        """A memory that goes on behind record `n`. Of what came before, it knows these files, the last used first."""
+        memory = cls(rewinds)
+        memory.last = n
+        for file in reversed([*files]):
+            memory._entities[file.key] = file
+            memory._paths.setdefault(file.value.rpartition("/")[2], []).append(file)
         return memory
 
     def follows(self, record: Record) -> bool:
@@ -200,9 +211,15 @@ class Memory:
         return sorted(changed, key=lambda entity: (-entity.changed, entity.value))
 
     @property
-    def file_states(self) -> Sequence[FileState]:
+    def file_states(self) -> FileStates:
         """The same with their last states, as a digest names them."""
-        return [FileState(file.value, file.change, file.changed) for file in self.changed_files]
+        return FileStates([FileState(file.value, file.change, file.changed) for file in self.changed_files])
+
+    @property
+    def is_changing_files(self) -> bool:
+        """Whether a call of the last message with calls may still fail, and so not have changed its files."""
+        newest = max((call.record for call in self._calls.values()), default=0)
+        return any(call.before for call in self._calls.values() if call.record == newest >= self._called)
 
     @property
     def errors(self) -> Sequence[Entity]:
@@ -325,6 +342,7 @@ class Memory:
             new = change.state == "edited" and change.writes and not (file.read or file.changed)
             self._change(file, "created" if new else change.state, n)
         self._mentions(n, text or _arguments(call), "call")
+        self._called = n
         self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, before)
 
     def _result(self, n: int, j: int, result: ToolResult) -> None:

@@ -36,7 +36,7 @@ from ..view.compaction.situation import CompactionInput, PendingSummary, Summary
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, failures_of, still_needed, told
 from ..view.types import Edit
-from .memory import SessionMemory
+from .memory import DigestFiles
 from .provider_compaction import ProviderCompactions
 from .recorder import Journal
 from .state import Context, Summarise
@@ -223,7 +223,6 @@ class Compactor:
         journal: Journal,
         settings: Settings,
         tell: Callable[[Sequence[Record]], None],
-        memory: SessionMemory,
     ) -> None:
         self._store = store
         self._tell = tell
@@ -234,7 +233,8 @@ class Compactor:
         self._provided = ProviderSummaries(settings.summarizer, context, journal)
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
-        self._offline = Digest(NoteCache(), lambda: memory.now().file_states)
+        self._files = DigestFiles(store, session_id)
+        self._offline = Digest(NoteCache(), self._files.states)
         self._read = 0  # the last record that it has notes of
         self._ahead: tuple[PendingSummary, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
@@ -393,6 +393,7 @@ class Compactor:
             oldest = unread[-_AHEAD:]
             self._read = oldest[0].records[0]
             self._offline.read_ahead(oldest[::-1])
+        self._files.read_ahead(_AHEAD // 2)
 
     def _record(self, decisions: Mapping[int, Decision]) -> bool:
         """Whether the decisions could be put on record before anybody else appended something."""
@@ -439,7 +440,7 @@ class Compactor:
         material = Material.of(wanted, self._context.counter.text)
         made = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
-        return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)))
+        return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)), self._files.detail())
 
     def _summarise(self, wanted: SummaryRequest) -> Summary:
         if wanted.unpaid:
@@ -453,7 +454,7 @@ class Compactor:
             ledger=self._ledger,
             ahead=self._background,
         )
-        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)), self._files.detail())
 
 
 def _pressed(situation: CompactionInput, keep: int | None) -> CompactionInput:

@@ -1,15 +1,28 @@
-"""The memory of a session: made from its log when it is first asked for, and kept up to date from then on."""
+"""The memory of a session, and the files that its digests name: both are folds over its log, kept up to date."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, islice
 from threading import Lock
+from typing import Any
 
-from ..log.records import Record
+import msgspec
+from msgspec import Struct
+
+from ..log.records import Decision, Record
 from ..log.store import RecordStore
+from ..memory.entities import Entity, State
 from ..memory.fold import KINDS, Memory
+from ..summarize.events import FileStates
 from ..tokens.protocol import Counter
-from ..view.decisions import Rewinds
+from ..view.decisions import Rewinds, ended_decisions
+
+_FILES = "files"
+"""The entry of a decision's `detail` with the files that were changed or read before it."""
+
+_MOST_CHANGED, _MOST_READ = 200, 50
+"""How many files of either kind a decision names, the last changed or read first."""
 
 
 class SessionMemory:
@@ -44,3 +57,101 @@ def memory_of(store: RecordStore, session_id: str) -> Memory:
     """The memory of a whole log. Raises SessionNotFound, CorruptRecord."""
     rewinds = Rewinds.of(store.of_kinds(session_id, ("decision",)))
     return Memory.of(store.of_kinds(session_id, KINDS), rewinds)
+
+
+class _Kept(Struct, frozen=True, omit_defaults=True):
+    """The files that a decision keeps in its `detail`, the last changed or read first.
+
+    `changed`: the record of its last change, its path and what that change did, of each changed file. `read`: paths of
+    files that were only read. `more`: how many changed files are not named.
+    """
+
+    changed: tuple[tuple[int, str, State], ...] = ()
+    read: tuple[str, ...] = ()
+    more: int = 0
+
+
+_Start = tuple[int, _Kept, list[Record]]
+
+
+class DigestFiles:
+    """The files that a session changed, as its digests name them.
+
+    A decision that summarises keeps them (`detail`), and the fold goes on from the newest decision in force that has
+    them: otherwise the first digest after an open would have to read the whole log. So the result is the same for a
+    process that followed the session and one that opened it.
+    """
+
+    def __init__(self, store: RecordStore, session_id: str) -> None:
+        self._store = store
+        self._id = session_id
+        self._memory: Memory | None = None
+        self._start = 0
+        self._more = 0
+        self._seen: tuple[int, _Start] | None = None  # the newest decision, and what was found up to it
+
+    def states(self) -> FileStates:
+        """The files with their last states."""
+        return self._now().file_states._replace(more=self._more)
+
+    def detail(self) -> dict[str, Any]:
+        """The entry of a summarising decision's `detail` that keeps them; {} while a call is changing files."""
+        memory = self._now()
+        if memory.is_changing_files:
+            return {}
+        changed, read = memory.changed_files, [file.value for file in memory.files if not file.changed]
+        named = tuple((file.changed, file.value, file.change) for file in changed[:_MOST_CHANGED])
+        kept = _Kept(named, tuple(read[:_MOST_READ]), self._more + len(changed) - len(named))
+        return {_FILES: msgspec.to_builtins(kept)}
+
+    def read_ahead(self, most: int) -> None:
+        """Take in up to so many of the records that the next digest is going to need."""
+        self._now(most)
+
+    def _now(self, most: int | None = None) -> Memory:
+        start, kept, decisions = self._newest_kept()
+        memory = self._memory
+        if memory is None or self._start != start or not _take(memory, self._unread(memory, most)):
+            files = [
+                Entity("file", path, n, n, change=change, changed=n, changes=1) for n, path, change in kept.changed
+            ]
+            files += [Entity("file", path, start, start, read=start) for path in kept.read]
+            memory = self._memory = Memory.after(start, files, Rewinds.of(decisions))
+            self._start, self._more = start, kept.more
+            _take(memory, self._unread(memory, most))
+        return memory
+
+    def _unread(self, memory: Memory, most: int | None) -> Iterable[Record]:
+        return islice(self._store.of_kinds(self._id, KINDS, first=memory.last + 1), most)
+
+    def _newest_kept(self) -> _Start:
+        """Where the fold starts, looked for again only if there is a new decision."""
+        read = self._store.of_kinds(self._id, ("decision",), reverse=True)
+        newest = next(read, None)
+        if newest is None or self._seen is None or self._seen[0] != newest.n:
+            self._seen = (newest.n if newest else 0, _newest_kept(chain([newest] if newest else [], read)))
+        return self._seen[1]
+
+
+def _newest_kept(read: Iterable[Record]) -> _Start:
+    """Of the decisions of a log, the newest first: the number of the first one in force that keeps the files, 0 if
+    there is none; what it keeps; and the decisions from it on, oldest first."""
+    decisions: list[Record] = []
+    oldest = None  # the oldest decision that was taken back since: what counts may have changed from there on
+    for record in read:
+        decisions.insert(0, record)
+        kept = _kept_by(record)
+        if kept is not None and record.n not in ended_decisions(decisions) and not (oldest and oldest < record.n):
+            return record.n, kept, decisions
+        if isinstance(record.body, Decision) and record.body.supersedes:
+            oldest = min(oldest or record.n, record.body.supersedes)
+    return 0, _Kept(), decisions
+
+
+def _kept_by(record: Record) -> _Kept | None:
+    """The files that a decision keeps; None if it has no such entry, or one that another program wrote otherwise."""
+    detail = record.body.detail if isinstance(record.body, Decision) else {}
+    try:
+        return msgspec.convert(detail.get(_FILES), _Kept | None)
+    except msgspec.ValidationError:
+        return None

@@ -108,7 +108,7 @@ class Session:
         self._configurer = Configurer(self._context, self._journal, redactor)
         self.prompt = Prompt(store, self.id, self._context, self._journal, self._configurer)
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
-        self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell, self._memory)
+        self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(lambda: recover(self), self._warn, self._lease, wait)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
-from .events import FileState, acts, changes_things, ended, errors, files, lines_of, open_ends
+from .events import FileStates, acts, changes_things, ended, errors, files, lines_of, open_ends
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling
 from .notes import NoteCache, NoteReader
@@ -76,7 +76,7 @@ class Digest:
 
     id = "digest/10"
 
-    def __init__(self, memory: NoteCache | None = None, files: Callable[[], Sequence[FileState]] | None = None) -> None:
+    def __init__(self, memory: NoteCache | None = None, files: Callable[[], FileStates] | None = None) -> None:
         self._memory = memory
         self._files = files
 
@@ -115,7 +115,7 @@ class Digest:
 class _Draft:
     """All content that a digest of one material may have."""
 
-    def __init__(self, material: Material, memory: NoteCache, states: Sequence[FileState] | None) -> None:
+    def __init__(self, material: Material, memory: NoteCache, states: FileStates | None) -> None:
         reader = NoteReader(memory)
         self._states = states
         self._material = material

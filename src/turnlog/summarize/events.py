@@ -34,34 +34,41 @@ class FileState(NamedTuple):
     record: int
 
 
-def lines_of(states: Sequence[FileState], room: float) -> list[SectionLine]:
-    """The lines of the section for `states`, the last changed first: as many files as have `room` characters. A last
-    line says how many more there are."""
-    low, high = 0, len(states)
+class FileStates(NamedTuple):
+    """The files that were changed, the last changed first, and how many `more` were changed before these."""
+
+    states: Sequence[FileState]
+    more: int = 0
+
+
+def lines_of(files: FileStates, room: float) -> list[SectionLine]:
+    """The lines of the section for `files`: as many of them as have `room` characters. A last line says how many more
+    there are."""
+    low, high = 0, len(files.states)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _size(states, middle) <= room else (low, middle - 1)
-    texts = _texts(states, low)
+        low, high = (middle, high) if _size(files, middle) <= room else (low, middle - 1)
+    texts = _texts(files, low)
     return [SectionLine(place, text) for place, text in enumerate(texts)] if low else []
 
 
-def _size(states: Sequence[FileState], number: int) -> int:
-    return sum(len(text) + 1 for text in _texts(states, number))
+def _size(files: FileStates, number: int) -> int:
+    return sum(len(text) + 1 for text in _texts(files, number))
 
 
-def _texts(states: Sequence[FileState], number: int) -> list[str]:
+def _texts(files: FileStates, number: int) -> list[str]:
     """The lines that name the first `number` files."""
     folders: dict[str, list[str]] = {}
-    for path, state, record in states[:number]:
+    for path, state, record in files.states[:number]:
         folder, slash, name = " ".join(path.splitlines()).rpartition("/")
         folders.setdefault(folder + slash, []).append(f"{name} {state} [{record}]")
     root = _root([folder for folder in folders if folder.startswith("/")])
     lines = [f"in {root}" for _ in range(1) if root]
-    for folder, files in folders.items():
+    for folder, names in folders.items():
         place = folder.removeprefix(root) if root and folder.startswith(root) else folder
-        lines.append(f"{place or './'}: {', '.join(files)}")
-    if number < len(states):
-        lines.append(_MORE.format(len(states) - number))
+        lines.append(f"{place or './'}: {', '.join(names)}")
+    if number < len(files.states) + files.more:
+        lines.append(_MORE.format(len(files.states) + files.more - number))
     return lines
 
 

@@ -88,7 +88,21 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
     call = MessageRecord(Message("assistant", (ToolCall("c", "ls", {}),)), source="line 2")
     result = MessageRecord(Message("user", (ToolResult("c", "ls", (Text("a.txt"),)),)), source="line 3")
     detail = {"summary": 10, "at": 3, "kept": [[1, 1], [3, 4]], "standing": [8], "texts": [[4, [0], "x"]], "why": 7}
-    odd = {"summary": "said", "standing": "all", "kept": [1, "x", []], "texts": [[], ["x"]], "cuts": None, "at": True}
+    detail |= {
+        "files": {"changed": [[3, "a.txt", "deleted"]], "more": 4},
+        "orders": [[1, "go"]],
+        "more_orders": [[3, 4]],
+    }
+    odd = {
+        "files": [3],
+        "orders": 3,
+        "summary": "said",
+        "standing": "all",
+        "kept": [1, "x", []],
+        "texts": [[], ["x"]],
+        "cuts": None,
+        "at": True,
+    }
     transcript = [
         said("go"),
         said("on"),
@@ -107,6 +121,11 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
         sync_session(store, imported(transcript[:length]))
         store.append("s", [Draft(aside, LATER)] if aside is not None else [])
     moved = {"summary": 12, "at": 4, "kept": [[1, 1], [4, 6]], "standing": [10], "texts": [[6, [0], "x"]], "why": 7}
+    moved |= {
+        "files": {"changed": [[4, "a.txt", "deleted"]], "more": 4},
+        "orders": [[1, "go"]],
+        "more_orders": [[4, 6]],
+    }
     assert bodies_of(store) == [
         said("go"),
         Note(SCRUBBED),

@@ -115,11 +115,17 @@ def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) 
     def first(value: Any) -> Any:
         return [one(value[0]), *value[1:]] if isinstance(value, list) and value else value
 
+    def files(value: Any) -> Any:
+        has_changed = isinstance(value, dict) and "changed" in value
+        return {**value, "changed": _each(first)(value["changed"])} if has_changed else value
+
     moves = {
         **dict.fromkeys(("at", "changes_from", "summary"), one),
         "standing": _each(one),
         "kept": _each(_each(one)),
-        **dict.fromkeys(("texts", "cuts"), _each(first)),
+        **dict.fromkeys(("texts", "cuts", "orders"), _each(first)),
+        **dict.fromkeys(("more_orders", "untold_orders"), _each(_each(one))),
+        "files": files,
     }
     kept = {name: value for name, value in detail.items() if name != EARLIER}  # other records may precede it now
     return {name: moves[name](value) if name in moves else value for name, value in kept.items()}

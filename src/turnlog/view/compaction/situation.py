@@ -293,11 +293,13 @@ class SummaryRequest(Struct, frozen=True, eq=False):
 
 
 class Summary(Struct, frozen=True):
-    """A summary: its text, the summarizer that wrote it (`by`), and the errors of those that failed before."""
+    """A summary: its text, the summarizer that wrote it (`by`), the errors of those that failed before, and entries
+    that the decision's `detail` is to keep."""
 
     text: str
     by: str
     failures: tuple[str, ...] = ()
+    detail: Mapping[str, Any] = {}
 
 
 class Ports(Struct, frozen=True):

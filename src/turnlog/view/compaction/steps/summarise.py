@@ -162,6 +162,7 @@ def _summarised(situation: CompactionInput, *, unpaid: bool = False) -> Decision
         "target": plan.wanted.target,
         **({"failures": list(summary.failures)} if summary.failures else {}),
         **plan.orders.detail,
+        **summary.detail,
     }
     why = "older turns summarised to fit the budget" + plan.results
     decision = Decision("compact", plan.first, plan.last, why, detail)
