@@ -136,13 +136,17 @@ def test_files_of_taken_back_turns_do_not_stay() -> None:
     store = MemoryStore()
     session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
     worked(session, range(20))
+    followed = DigestFiles(store, "s")
     for turns, n in ((1, 18), (15, 3)):
+        assert followed.states() == DigestFiles(store, "s").states()
         session.rewind(turns=turns)
         paths = {state.path for state in DigestFiles(store, "s").states().states}
         assert f"/home/me/shop/src/part_{n}.py" in paths
         assert f"/home/me/shop/src/part_{n + 1}.py" not in paths
     session.undo()
-    assert f"/home/me/shop/src/part_{18}.py" in {state.path for state in DigestFiles(store, "s").states().states}
+    brought_back = {state.path for state in DigestFiles(store, "s").states().states}
+    assert "/home/me/shop/src/part_18.py" in brought_back
+    assert followed.states() == DigestFiles(store, "s").states()
 
 
 def test_files_beyond_the_most_that_a_decision_keeps_are_counted() -> None:

@@ -440,7 +440,9 @@ class Compactor:
         material = Material.of(wanted, self._context.counter.text)
         made = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
-        return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)), self._files.detail())
+        return Summary(
+            made.text, made.summarizer, (*unasked, *map(str, made.failures)), self._files.detail(wanted.target)
+        )
 
     def _summarise(self, wanted: SummaryRequest) -> Summary:
         if wanted.unpaid:
@@ -454,7 +456,7 @@ class Compactor:
             ledger=self._ledger,
             ahead=self._background,
         )
-        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)), self._files.detail())
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)), self._files.detail(wanted.target))
 
 
 def _pressed(situation: CompactionInput, keep: int | None) -> CompactionInput:

@@ -403,10 +403,14 @@ def _outline(decision: Decision) -> Decision:
 #
 # Messages as they are on record, for a summary of them: from memory as far as it holds them, else from the store.
 
+_READ_BEFORE, _SHORT = 2_000, 2_000
+"""How many records are kept in memory for the next summary, and the tokens of the longest of them."""
+
 
 class Originals(Struct, frozen=True):
     """The original messages of a log: `items` are in memory as `decisions` left them, those in the `gap` are read from
-    the store."""
+    the store. `before` are the records that were read for the last summary, as the next one needs most of them too.
+    They do not change while the session is open: only a session that nobody has open is scrubbed."""
 
     store: RecordStore
     session_id: str
@@ -415,6 +419,7 @@ class Originals(Struct, frozen=True):
     gap: tuple[int, int] | None
     rewinds: Rewinds
     sizes: Sizes
+    before: dict[int, Record]
 
     def newest_first(self, first: int, last: int, room: float) -> Iterator[Shown]:
         """Those of records `first` to `last` but what was taken back, until they have more than `room` tokens."""
@@ -447,9 +452,26 @@ class Originals(Struct, frozen=True):
                     yield item.raw, item.plain_tokens or item.tokens
 
     def _stored(self, first: int, last: int) -> Iterator[tuple[Shown, int]]:
-        for record in self.store.read(self.session_id, first=first, last=last, reverse=True):
+        for record in self._read(first, last):
             if not self.rewinds.by(record.n):
                 yield from ((shown, self.sizes.record(record)) for shown in as_shown(record))
+
+    def _read(self, first: int, last: int) -> Iterator[Record]:
+        """The records, the last first."""
+        while last >= first:
+            if last in self.before:
+                yield self.before[last]
+                last -= 1
+                continue
+            for record in self.store.read(self.session_id, first=first, last=last, reverse=True):
+                if record.n in self.before:
+                    break
+                if len(self.before) >= _READ_BEFORE:
+                    self.before.clear()
+                if self.sizes.record(record) <= _SHORT:
+                    self.before[record.n] = record
+                last = record.n - 1
+                yield record
 
 
 class ImageNumbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -21,8 +21,9 @@ from ..view.decisions import Rewinds, ended_decisions
 _FILES = "files"
 """The entry of a decision's `detail` with the files that were changed or read before it."""
 
-_MOST_CHANGED, _MOST_READ = 200, 50
-"""How many files of either kind a decision names, the last changed or read first."""
+_EACH, _MOST_CHANGED, _MOST_READ = 16, 200, 20
+"""A decision names one changed file for so many tokens of its summary, which could not name more, and at most so many
+files that were changed, or only read: the last ones."""
 
 
 class SessionMemory:
@@ -60,18 +61,25 @@ def memory_of(store: RecordStore, session_id: str) -> Memory:
 
 
 class _Kept(Struct, frozen=True, omit_defaults=True):
-    """The files that a decision keeps in its `detail`, the last changed or read first.
+    """The files that a decision keeps in its `detail`.
 
-    `changed`: the record of its last change, its path and what that change did, of each changed file. `read`: paths of
-    files that were only read. `more`: how many changed files are not named.
+    `changed`: by folder, the record of its last change, its name and what that change did, of each changed file.
+    `read`: by folder, names of files that were only read. `more`: how many changed files are not named.
     """
 
-    changed: tuple[tuple[int, str, State], ...] = ()
-    read: tuple[str, ...] = ()
+    changed: dict[str, list[tuple[int, str, State]]] = {}
+    read: dict[str, list[str]] = {}
     more: int = 0
 
-
-_Start = tuple[int, _Kept, list[Record]]
+    def entities(self, n: int) -> list[Entity]:
+        """The files as a memory knows them, the last changed first. `n` is the record that keeps them."""
+        changed = [(at, folder + name, state) for folder, files in self.changed.items() for at, name, state in files]
+        files = [
+            Entity("file", path, at, at, change=state, changed=at, changes=1)
+            for at, path, state in sorted(changed, reverse=True)
+        ]
+        read = [folder + name for folder, names in self.read.items() for name in names]
+        return [*files, *(Entity("file", path, n, n, read=n) for path in read)]
 
 
 class DigestFiles:
@@ -86,22 +94,28 @@ class DigestFiles:
         self._store = store
         self._id = session_id
         self._memory: Memory | None = None
-        self._start = 0
+        self._seen = 0  # the newest decision that was looked at
         self._more = 0
-        self._seen: tuple[int, _Start] | None = None  # the newest decision, and what was found up to it
 
     def states(self) -> FileStates:
         """The files with their last states."""
         return self._now().file_states._replace(more=self._more)
 
-    def detail(self) -> dict[str, Any]:
-        """The entry of a summarising decision's `detail` that keeps them; {} while a call is changing files."""
+    def detail(self, target: int) -> dict[str, Any]:
+        """The entry of a decision's `detail` that keeps them, beside a summary of `target` tokens; {} while a call is
+        changing files."""
         memory = self._now()
         if memory.is_changing_files:
             return {}
         changed, read = memory.changed_files, [file.value for file in memory.files if not file.changed]
-        named = tuple((file.changed, file.value, file.change) for file in changed[:_MOST_CHANGED])
-        kept = _Kept(named, tuple(read[:_MOST_READ]), self._more + len(changed) - len(named))
+        named = changed[: min(_MOST_CHANGED, target // _EACH)]
+        kept = _Kept(more=self._more + len(changed) - len(named))
+        for file in named:
+            folder, slash, name = file.value.rpartition("/")
+            kept.changed.setdefault(folder + slash, []).append((file.changed, name, file.change))
+        for path in read[:_MOST_READ]:
+            folder, slash, name = path.rpartition("/")
+            kept.read.setdefault(folder + slash, []).append(name)
         return {_FILES: msgspec.to_builtins(kept)}
 
     def read_ahead(self, most: int) -> None:
@@ -109,31 +123,26 @@ class DigestFiles:
         self._now(most)
 
     def _now(self, most: int | None = None) -> Memory:
-        start, kept, decisions = self._newest_kept()
         memory = self._memory
-        if memory is None or self._start != start or not _take(memory, self._unread(memory, most)):
-            files = [
-                Entity("file", path, n, n, change=change, changed=n, changes=1) for n, path, change in kept.changed
-            ]
-            files += [Entity("file", path, start, start, read=start) for path in kept.read]
-            memory = self._memory = Memory.after(start, files, Rewinds.of(decisions))
-            self._start, self._more = start, kept.more
-            _take(memory, self._unread(memory, most))
+        if memory is None or not self._take(memory, most):
+            start, kept, decisions = _newest_kept(self._store.of_kinds(self._id, ("decision",), reverse=True))
+            memory = self._memory = Memory.after(start, kept.entities(start), Rewinds.of(decisions))
+            self._more, self._seen = kept.more, decisions[-1].n if decisions else 0
+            self._take(memory, most)
         return memory
 
-    def _unread(self, memory: Memory, most: int | None) -> Iterable[Record]:
-        return islice(self._store.of_kinds(self._id, KINDS, first=memory.last + 1), most)
+    def _take(self, memory: Memory, most: int | None) -> bool:
+        """Whether the memory could take in what is new; not if a decision moved the place where the fold starts."""
+        for record in islice(self._store.of_kinds(self._id, KINDS, first=memory.last + 1), most):
+            body = record.body
+            if isinstance(body, Decision) and record.n > self._seen:
+                if _FILES in body.detail or body.supersedes or body.action == "rewind":
+                    return False
+            memory.take(record)
+        return True
 
-    def _newest_kept(self) -> _Start:
-        """Where the fold starts, looked for again only if there is a new decision."""
-        read = self._store.of_kinds(self._id, ("decision",), reverse=True)
-        newest = next(read, None)
-        if newest is None or self._seen is None or self._seen[0] != newest.n:
-            self._seen = (newest.n if newest else 0, _newest_kept(chain([newest] if newest else [], read)))
-        return self._seen[1]
 
-
-def _newest_kept(read: Iterable[Record]) -> _Start:
+def _newest_kept(read: Iterable[Record]) -> tuple[int, _Kept, list[Record]]:
     """Of the decisions of a log, the newest first: the number of the first one in force that keeps the files, 0 if
     there is none; what it keeps; and the decisions from it on, oldest first."""
     decisions: list[Record] = []

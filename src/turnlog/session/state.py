@@ -208,6 +208,7 @@ class Context:
         self.gap: tuple[int, int] | None = None  # the records in the midst that are not at hand: first and last
         self._reach = 0  # tokens kept in memory
         self._torn = False  # whether something was taken in in part
+        self._originals: dict[int, Record] = {}  # records that were read for the last summary
         self._built: tuple[Builder, RepairedView] | None = None
         self._looked_at = Conversation()  # what was measured last to decide something
         self._changes = Changes(store, session_id)
@@ -423,7 +424,16 @@ class Context:
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> CompactionInput:
         limit, sizing, builder = 0, self._sizing, self.builder(aim)
-        past = Originals(self._store, self._id, self._shown.items, self._lasting, self.gap, self._rewinds, self._sizing)
+        past = Originals(
+            self._store,
+            self._id,
+            self._shown.items,
+            self._lasting,
+            self.gap,
+            self._rewinds,
+            self._sizing,
+            self._originals,
+        )
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             return past.newest_first(first, last, max(_MATERIAL * limit, _LEAST_MATERIAL))

@@ -23,6 +23,7 @@ from .sections import SectionLine
 # alike a line above them, so that many files take little room.
 
 _LEAST_ROOT = 8  # characters of a folder that is worth a line of its own
+_LEAST_LINE = len("a edited [1]")  # characters that a file takes at least
 _MORE = "{} more, changed before these"
 
 
@@ -44,7 +45,7 @@ class FileStates(NamedTuple):
 def lines_of(files: FileStates, room: float) -> list[SectionLine]:
     """The lines of the section for `files`: as many of them as have `room` characters. A last line says how many more
     there are."""
-    low, high = 0, len(files.states)
+    low, high = 0, min(len(files.states), int(max(0, room)) // _LEAST_LINE + 1)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _size(files, middle) <= room else (low, middle - 1)

@@ -243,10 +243,19 @@ def orders_in(text: str) -> tuple[str, ...]:
 
 def order_spans(text: str) -> tuple[tuple[int, int], ...]:
     """The places of these sentences in a text of the user."""
+    return (_spans_seen if len(text) <= _SHORT else _spans_if_any)(text)
+
+
+def _spans_if_any(text: str) -> tuple[tuple[int, int], ...]:
     return _order_spans(text) if _may_say(text) or (len(text) > LONG_LINE and has_typed_pieces(text)) else ()
 
 
-@lru_cache(maxsize=2_000)  # the messages of a long session are read again at each decision
+# The messages of a long session are read again at each decision. Long ones are kept only if they say an order.
+_SHORT = 2_000  # characters
+_spans_seen = lru_cache(maxsize=5_000)(_spans_if_any)
+
+
+@lru_cache(maxsize=2_000)
 def _order_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(span for piece in typed_pieces(text) for span in _sentences(text, *piece)))
 

@@ -89,7 +89,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
     result = MessageRecord(Message("user", (ToolResult("c", "ls", (Text("a.txt"),)),)), source="line 3")
     detail = {"summary": 10, "at": 3, "kept": [[1, 1], [3, 4]], "standing": [8], "texts": [[4, [0], "x"]], "why": 7}
     detail |= {
-        "files": {"changed": [[3, "a.txt", "deleted"]], "more": 4},
+        "files": {"changed": {"a/": [[3, "b.txt", "edited"]]}, "more": 4},
         "orders": [[1, "go"]],
         "more_orders": [[3, 4]],
     }
@@ -122,7 +122,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
         store.append("s", [Draft(aside, LATER)] if aside is not None else [])
     moved = {"summary": 12, "at": 4, "kept": [[1, 1], [4, 6]], "standing": [10], "texts": [[6, [0], "x"]], "why": 7}
     moved |= {
-        "files": {"changed": [[4, "a.txt", "deleted"]], "more": 4},
+        "files": {"changed": {"a/": [[4, "b.txt", "edited"]]}, "more": 4},
         "orders": [[1, "go"]],
         "more_orders": [[4, 6]],
     }

@@ -116,8 +116,10 @@ def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) 
         return [one(value[0]), *value[1:]] if isinstance(value, list) and value else value
 
     def files(value: Any) -> Any:
-        has_changed = isinstance(value, dict) and "changed" in value
-        return {**value, "changed": _each(first)(value["changed"])} if has_changed else value
+        changed = value.get("changed") if isinstance(value, dict) else None
+        if not isinstance(changed, dict):
+            return value
+        return {**value, "changed": {folder: _each(first)(named) for folder, named in changed.items()}}
 
     moves = {
         **dict.fromkeys(("at", "changes_from", "summary"), one),

@@ -352,6 +352,7 @@ class CompactionInput(Struct, frozen=True):
     - `whole_reads`: files that were read again are counted in full.
     - `made`: the decisions that led to this situation, by the record numbers that they will get.
     - `promised`: the caller asked for the newest turns to stay, and the view fits.
+    - `tried`: the last decision that was applied, to what, and the situation after it: most are looked at twice.
     """
 
     blocks: tuple[Block, ...]
@@ -373,6 +374,7 @@ class CompactionInput(Struct, frozen=True):
     whole_reads: bool = False
     provided: frozenset[str] = frozenset()
     made: Mapping[int, Decision] = {}
+    tried: list[tuple[CompactionInput, Decision, CompactionInput]] = []
 
     @property
     def size(self) -> int:
@@ -424,6 +426,12 @@ class CompactionInput(Struct, frozen=True):
 
 def applied(situation: CompactionInput, decision: Decision) -> CompactionInput:
     """The situation after a decision."""
+    if not (situation.tried and situation.tried[0][0] is situation and situation.tried[0][1] is decision):
+        situation.tried[:] = [(situation, decision, _applied(situation, decision))]
+    return situation.tried[0][2]
+
+
+def _applied(situation: CompactionInput, decision: Decision) -> CompactionInput:
     n = situation.number
     effects = Effects.of({n: decision})
     hiding = effects.hidings[0] if effects.hidings else None
