@@ -43,8 +43,8 @@ _NUMPY = re.compile(r"^(\**\w+(?:\s*,\s*\**\w+)*)\s*(?::.*)?$")
 def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """What a docstring says of a function, without its sections, and of each of its parameters."""
     lines = (inspect.getdoc(function) or "").splitlines()
-    said: list[str] = []
-    found: dict[str, list[str]] = {}
+    description_lines: list[str] = []
+    parameter_lines: dict[str, list[str]] = {}
     names: list[str] = []
     section, depth = "", 0
     for i, line in enumerate(lines):
@@ -57,24 +57,25 @@ def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
             continue
         elif sphinx := _SPHINX.match(text):
             section, names, depth = "sphinx", [sphinx[1]], indent
-            found[sphinx[1]] = [sphinx[2]]
+            parameter_lines[sphinx[1]] = [sphinx[2]]
         elif section == "sphinx" and _FIELD.match(text):
             names = []
         elif text and not indent and _is_over(section, underlined, blank=i > 0 and not lines[i - 1].strip()):
             section = ""
-            said += ["", line] if said and said[-1] else [line]
+            description_lines += ["", line] if description_lines and description_lines[-1] else [line]
         elif section in ("google", "numpy", "sphinx"):
             starts = None if underlined else _entry(text, indent, depth, section)
             if starts is not None:
                 names, rest = starts
                 depth = indent
-                found.update({name: [rest] for name in names})
+                parameter_lines.update({name: [rest] for name in names})
             elif text:
                 for name in names:
-                    found[name].append(text)
+                    parameter_lines[name].append(text)
         elif not section:
-            said.append(line)
-    return "\n".join(said).strip(), {one: " ".join(filter(None, texts)) for one, texts in found.items()}
+            description_lines.append(line)
+    descriptions = {parameter: " ".join(filter(None, texts)) for parameter, texts in parameter_lines.items()}
+    return "\n".join(description_lines).strip(), descriptions
 
 
 def _is_over(section: str, underlined: bool, *, blank: bool) -> bool:
@@ -163,9 +164,9 @@ class FunctionTool:
 
     async def returned(self, arguments: Mapping[str, Any]) -> Any:
         """What the function returns. A plain function runs in a thread. Raises InputError for unknown arguments."""
-        known = self._parameters.names
-        if not isinstance(arguments, Mapping) or any(name not in known for name in arguments):
-            raise InputError(f"arguments must be a dict with keys of {', '.join(known)}, not {arguments!r:.100}")
+        names = self._parameters.names
+        if not isinstance(arguments, Mapping) or any(name not in names for name in arguments):
+            raise InputError(f"arguments must be a dict with keys of {', '.join(names)}, not {arguments!r:.100}")
         async with asyncio.timeout(self.seconds):
             if is_async(self.function):
                 try:
@@ -223,8 +224,8 @@ def content_of(value: Any) -> Content:
             return value
         if isinstance(value, str):
             return str.__str__(value)
-        if isinstance(value, (list, tuple)) and any(isinstance(one, _PARTS) for one in value):
-            return [one if isinstance(one, _PARTS) else _json(one, bare_text=True) for one in value]
+        if isinstance(value, (list, tuple)) and any(isinstance(item, _PARTS) for item in value):
+            return [item if isinstance(item, _PARTS) else _json(item, bare_text=True) for item in value]
         return _json(value)
     except RecursionError as error:
         raise _untold("a value that contains itself, or is nested too deeply,") from error

@@ -50,30 +50,30 @@ class Parameters:
         self._parameters = _parameters_of(function, name, descriptions)
         self._struct = _struct_of(self._parameters, name)
         self.schema = _schema_of(self._parameters, name, descriptions)
-        self.names = [one.name for one in self._parameters]
+        self.names = [parameter.name for parameter in self._parameters]
 
     def read(self, arguments: Any) -> dict[str, Any]:
         """Arguments as the function takes them. Raises InputError, in words for the model, for those that do not
         fit."""
         try:
-            made = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
+            converted = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
             raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
         values: dict[str, Any] = {}
-        for one in self._parameters:
-            value = getattr(made, one.name)
+        for parameter in self._parameters:
+            value = getattr(converted, parameter.name)
             if value is UNSET:
-                if one.default is not None:
-                    values[one.name] = one.default()
+                if parameter.default is not None:
+                    values[parameter.name] = parameter.default()
                 continue
-            values[one.name] = value if one.adapter is None else _validated(one, value)
+            values[parameter.name] = value if parameter.adapter is None else _validated(parameter, value)
         return values
 
 
 def routine_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself, or the method that an object is called by."""
-    found: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
-    return found
+    routine: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
+    return routine
 
 
 # -- types ---------------------------------------------------------------------------------------
@@ -85,32 +85,34 @@ def _parameters_of(function: Callable[..., Any], name: str, descriptions: Mappin
         parameters = list(inspect.signature(function).parameters.values())
     except (NameError, TypeError, ValueError) as error:
         raise InputError(f"tool {name!r}: its parameters cannot be read: {error}") from error
-    found: list[Parameter] = []
-    for one in parameters:
-        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
-            raise InputError(f"tool {name!r}: parameter {one} cannot be given by name, as a model does")
-        if one.name not in hints:
-            raise InputError(f"tool {name!r}: parameter {one.name!r} has no type hint, so no model knows what to give")
-        found.append(_parameter(one, hints[one.name], name, descriptions.get(one.name, "")))
-    return found
+    tool_parameters: list[Parameter] = []
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise InputError(f"tool {name!r}: parameter {parameter} cannot be given by name, as a model does")
+        if parameter.name not in hints:
+            raise InputError(
+                f"tool {name!r}: parameter {parameter.name!r} has no type hint, so no model knows what to give"
+            )
+        tool_parameters.append(_parameter(parameter, hints[parameter.name], name, descriptions.get(parameter.name, "")))
+    return tool_parameters
 
 
-def _parameter(one: inspect.Parameter, kind: Any, tool: str, description: str) -> Parameter:
+def _parameter(parameter: inspect.Parameter, kind: Any, tool: str, description: str) -> Parameter:
     """A parameter by its type hint; a `pydantic.Field` may stand in the hint or in place of the default."""
-    own = one.default is not one.empty
-    if own and _is_field(one.default):
-        kind, own = Annotated[kind, one.default], False
+    has_default = parameter.default is not parameter.empty
+    if has_default and _is_field(parameter.default):
+        kind, has_default = Annotated[kind, parameter.default], False
     field = next(filter(_is_field, reversed(_notes(kind))), None)
-    default = None if own or field is None or field.is_required() else _default_of(field)
-    required = not own and default is None
-    adapter = _adapter(kind, tool, one.name) if _asks_pydantic(kind, set()) else None
+    default = None if has_default or field is None or field.is_required() else _default_of(field)
+    required = not has_default and default is None
+    adapter = _adapter(kind, tool, parameter.name) if _asks_pydantic(kind, set()) else None
     if adapter is None:
-        said = next(filter(None, map(_said, reversed(_notes(kind)))), "")
+        note_description = next(filter(None, map(_said, reversed(_notes(kind)))), "")
         described_by_meta = any(isinstance(note, Meta) and note.description for note in _notes(kind))
         kind = _without_paths(kind)
-        if (said or description) and not described_by_meta:
-            kind = Annotated[kind, Meta(description=said or description)]
-    return Parameter(one.name, kind, required, adapter, default)
+        if (note_description or description) and not described_by_meta:
+            kind = Annotated[kind, Meta(description=note_description or description)]
+    return Parameter(parameter.name, kind, required, adapter, default)
 
 
 def _notes(kind: Any) -> tuple[Any, ...]:
@@ -137,7 +139,7 @@ def _without_paths(kind: Any) -> Any:
     members = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
     if str not in members or not any(map(_is_path, members)):
         return kind
-    return Union[tuple(one for one in members if not _is_path(one))]  # noqa: UP007 - of a tuple
+    return Union[tuple(member for member in members if not _is_path(member))]  # noqa: UP007 - of a tuple
 
 
 def _is_path(kind: Any) -> bool:
@@ -158,20 +160,20 @@ def _asks_pydantic(kind: Any, seen: set[Any]) -> bool:
     if origin is Annotated:
         return any(map(_is_pydantic, inner[1:])) or _asks_pydantic(inner[0], seen)
     if origin in (Union, UnionType):
-        others = [one for one in inner if one is not NoneType]
-        if len(others) > 1 and any(hasattr(one, "model_json_schema") for one in others):
+        others = [member for member in inner if member is not NoneType]
+        if len(others) > 1 and any(hasattr(member, "model_json_schema") for member in others):
             return True
     named = getattr(origin or kind, "__value__", None) or getattr(kind, "__supertype__", None)  # `type X = ...`
     return (
         (isinstance(kind, type) and not hasattr(kind, "model_json_schema") and _is_pydantic(kind))
-        or any(_asks_pydantic(one, seen) for one in (*inner, *_fields_of(origin or kind)))
+        or any(_asks_pydantic(member, seen) for member in (*inner, *_fields_of(origin or kind)))
         or (named is not None and _asks_pydantic(named, seen))
     )
 
 
 def _is_pydantic(note: Any) -> bool:
-    own = type(note).__module__.partition(".")[0] in _PYDANTIC
-    return own or hasattr(note, "__get_pydantic_core_schema__") or hasattr(note, "__pydantic_validator__")
+    is_of_pydantic = type(note).__module__.partition(".")[0] in _PYDANTIC
+    return is_of_pydantic or hasattr(note, "__get_pydantic_core_schema__") or hasattr(note, "__pydantic_validator__")
 
 
 def _fields_of(kind: Any) -> Iterable[Any]:
@@ -203,10 +205,10 @@ def _adapter(kind: Any, tool: str, name: str) -> Any:
 
 def _struct_of(parameters: Iterable[Parameter], name: str) -> type[Struct]:
     """A struct of the arguments. One that is not required may be absent."""
-    kinds = ((one, one.kind if one.adapter is None else Any) for one in parameters)
+    kinds = ((parameter, parameter.kind if parameter.adapter is None else Any) for parameter in parameters)
     fields: list[Any] = [
-        (one.name, kind) if one.required else (one.name, Union[kind, UnsetType], UNSET)  # noqa: UP007 - of any types
-        for one, kind in kinds
+        (parameter.name, kind) if parameter.required else (parameter.name, Union[kind, UnsetType], UNSET)  # noqa: UP007 - of any types
+        for parameter, kind in kinds
     ]
     return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
 
@@ -228,7 +230,9 @@ def _validated(parameter: Parameter, value: Any) -> Any:
         return parameter.adapter.validate_json(json.dumps(value))
     except ValueError as error:
         listed = error.errors(include_url=False) if hasattr(error, "errors") else [{"msg": str(error), "loc": ()}]
-        says = "; ".join(f"{one['msg']} - at `$.{'.'.join(map(str, (parameter.name, *one['loc'])))}`" for one in listed)
+        says = "; ".join(
+            f"{mistake['msg']} - at `$.{'.'.join(map(str, (parameter.name, *mistake['loc'])))}`" for mistake in listed
+        )
         raise InputError(f"The tool was not run, as its arguments do not fit: {says}") from error
 
 
@@ -238,38 +242,40 @@ def _validated(parameter: Parameter, value: Any) -> Any:
 def _schema_of(parameters: Iterable[Parameter], name: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
     """The JSON schema of the arguments, with all that it refers to at its root."""
     parameters = list(parameters)
-    properties, parts = _by_msgspec([one for one in parameters if one.adapter is None], name)
-    for one in parameters:
-        if one.adapter is not None:
-            own, description = _by_pydantic(one, name), descriptions.get(one.name)
-            said = not description or any(map(_said, _notes(one.kind)))
-            properties[one.name] = own if said else {**own, "description": description}
+    properties, parts = _by_msgspec([parameter for parameter in parameters if parameter.adapter is None], name)
+    for parameter in parameters:
+        if parameter.adapter is not None:
+            parameter_schema, description = _by_pydantic(parameter, name), descriptions.get(parameter.name)
+            is_described = not description or any(map(_said, _notes(parameter.kind)))
+            properties[parameter.name] = (
+                parameter_schema if is_described else {**parameter_schema, "description": description}
+            )
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {one.name: properties[one.name] for one in parameters},
-        "required": [one.name for one in parameters if one.required],
+        "properties": {parameter.name: properties[parameter.name] for parameter in parameters},
+        "required": [parameter.name for parameter in parameters if parameter.required],
         "additionalProperties": False,
     }
-    made: dict[str, Any] = with_references({**schema, "$defs": parts} if parts else schema)[0]
-    return made
+    whole_schema: dict[str, Any] = with_references({**schema, "$defs": parts} if parts else schema)[0]
+    return whole_schema
 
 
 def _by_msgspec(parameters: list[Parameter], tool: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The schemas of parameters by name, and the definitions that they share."""
     try:
         try:
-            schemas, parts = _components([one.kind for one in parameters])
-            return dict(zip((one.name for one in parameters), schemas, strict=True)), parts
+            schemas, parts = _components([parameter.kind for parameter in parameters])
+            return dict(zip((parameter.name for parameter in parameters), schemas, strict=True)), parts
         except KeyError:  # two classes have one name: their definitions are kept apart
             apart: dict[str, Any] = {}
-            for one in parameters:
-                (schema,), parts = _components([one.kind])
-                apart[one.name] = {**schema, "$defs": parts} if parts else schema
+            for parameter in parameters:
+                (schema,), parts = _components([parameter.kind])
+                apart[parameter.name] = {**schema, "$defs": parts} if parts else schema
             return apart, {}
     except KeyError as error:
         raise InputError(f"tool {tool!r}: two classes in one parameter are called {error}: rename one") from error
     except (NameError, TypeError) as error:  # NameError: a name that a class uses is not known
-        names = ", ".join(repr(one.name) for one in parameters if not _has_schema(one.kind))
+        names = ", ".join(repr(parameter.name) for parameter in parameters if not _has_schema(parameter.kind))
         says = f"parameter {names} has a type, or a default inside of it, that JSON has no form for: {error}"
         raise InputError(f"tool {tool!r}: {says}") from error
 
@@ -289,10 +295,10 @@ def _schema_of_class(kind: type) -> dict[str, Any]:
     """The schema of a class that msgspec does not know: a path, or one that brings its own, as pydantic's models do."""
     if _is_path(kind):
         return {"type": "string", "format": "path"}
-    own = getattr(kind, "model_json_schema", None)
-    if own is None:
+    make_schema = getattr(kind, "model_json_schema", None)
+    if make_schema is None:
         raise TypeError(f"{kind.__name__} is none of the types that msgspec or pydantic read")
-    return dict(own())
+    return dict(make_schema())
 
 
 def _by_pydantic(parameter: Parameter, tool: str) -> dict[str, Any]:

@@ -210,11 +210,11 @@ class Loop:
             if info.awaits != "approval":
                 turn.ask_approval(call, reason=_AGAIN if begun else "")
             question = Question(call=call, may_have_run=begun, reason=_AGAIN if begun else "")
-            said = await self._asked(question)
-        if said is True:
+            decision = await self._asked(question)
+        if decision is True:
             turn.approve(call)
             return True
-        turn.deny(call, reason=said if isinstance(said, str) else "")
+        turn.deny(call, reason=decision if isinstance(decision, str) else "")
         self._told(call)
         return False
 
@@ -223,11 +223,11 @@ class Loop:
         if approve is None:
             name = question.call.name
             raise InputError(f"a call of {name} needs approval: give approve=, a function that says whether it may run")
-        said = approve(question) if is_async(approve) else await called_in_thread(approve, question)
-        found = await said if inspect.isawaitable(said) else said
-        if not isinstance(found, (bool, str)):
-            raise InputError(f"approve must return True, False or a reason, not {type(found).__name__}")
-        return found
+        returned = approve(question) if is_async(approve) else await called_in_thread(approve, question)
+        decision = await returned if inspect.isawaitable(returned) else returned
+        if not isinstance(decision, (bool, str)):
+            raise InputError(f"approve must return True, False or a reason, not {type(decision).__name__}")
+        return decision
 
     async def _run(self, turn: Turn, tool: FunctionTool, call: ToolCall, arguments: Mapping[str, Any]) -> None:
         failed: BaseException | None = None
@@ -259,7 +259,7 @@ class Loop:
         for record in self._session.log.newest():
             for part in record.message.parts if record.message is not None else ():
                 if isinstance(part, ToolResult) and part.call_id == call.id:
-                    text = "".join(one.text for one in part.parts if isinstance(one, Text))
+                    text = "".join(content.text for content in part.parts if isinstance(content, Text))
                     outcome: Outcome = part.outcome
                     self._tell(AgentEvent(kind="tool_result", call=call, text=text, outcome=outcome))
                     return
@@ -267,21 +267,23 @@ class Loop:
 
 def _output_of(error: CalledProcessError | TimeoutExpired) -> str:
     """What a command printed before it failed or its time was up, on both of its streams."""
-    streams = [one for one in (error.output, error.stderr) if one]
-    return "\n".join(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in streams)
+    streams = [stream for stream in (error.output, error.stderr) if stream]
+    return "\n".join(
+        stream.decode("utf-8", "replace") if isinstance(stream, bytes) else str(stream) for stream in streams
+    )
 
 
-def same_words(session: Session, content: Content, said: str) -> bool:
-    """Whether `content` is what the user had said in a turn, whose text is on record as `said`."""
+def same_words(session: Session, content: Content, recorded_text: str) -> bool:
+    """Whether `content` is what the user had said in a turn, whose text is on record as `recorded_text`."""
     text = text_of(Message("user", parts_of(content)))
     redactor = session.log.redactor
-    return said in (text, text if redactor is None else redactor.text(text)[0])
+    return recorded_text in (text, text if redactor is None else redactor.text(text)[0])
 
 
 AnyTool = Callable[..., Any] | Tool | Mapping[str, Any]
 """A function, a tool made of one by `turnlog.agent.tool`, or a declaration of a tool that the provider runs."""
 
-_LIBRARY = {READ_BACK.name, RECALL.name, *(one.name for one in READY)}
+_LIBRARY = {READ_BACK.name, RECALL.name, *(tool.name for tool in READY)}
 """Tools that are part of the library."""
 
 _THREAD = LoopThread("turnlog-agent")
@@ -342,8 +344,8 @@ async def astream(
 
 def run(session: Session, text: Content | None, runner: Runner, **options: Unpack[Options]) -> RunResult:
     """As `arun`, with the same options, without an event loop of your own. Ctrl-C cancels the turn and is raised."""
-    found: RunResult = _THREAD.wait(_run(session, text, runner, _hushed, options))
-    return found
+    result: RunResult = _THREAD.wait(_run(session, text, runner, _hushed, options))
+    return result
 
 
 def stream(session: Session, text: Content | None, runner: Runner, **options: Unpack[Options]) -> Iterator[AgentEvent]:
@@ -385,27 +387,27 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
     """The functions by name. The session declares all tools then, and no other functions: nobody could run those."""
     functions: dict[str, FunctionTool] = {}
     others: list[Any] = []
-    for one in list_given("tools", tools, "functions, turnlog.Tool or declarations"):
-        if isinstance(one, (Tool, Mapping)):
-            others.append(one)
+    for tool in list_given("tools", tools, "functions, turnlog.Tool or declarations"):
+        if isinstance(tool, (Tool, Mapping)):
+            others.append(tool)
             continue
-        made = one if isinstance(one, FunctionTool) else FunctionTool(one)
-        if made.name in functions:
+        function_tool = tool if isinstance(tool, FunctionTool) else FunctionTool(tool)
+        if function_tool.name in functions:
             raise InputError(
-                f"two tools are called {made.name!r}: give one another name with turnlog.agent.tool(name=)"
+                f"two tools are called {function_tool.name!r}: give one another name with turnlog.agent.tool(name=)"
             )
-        if made.needs_approval and approve is None:
+        if function_tool.needs_approval and approve is None:
             raise InputError(
-                f"tool {made.name!r} needs approval: give approve=, a function that says whether it may run"
+                f"tool {function_tool.name!r} needs approval: give approve=, a function that says whether it may run"
             )
-        functions[made.name] = made
-    wanted = (*read_tools(others), *(made.declaration for made in functions.values()))
+        functions[function_tool.name] = function_tool
+    wanted = (*read_tools(others), *(function_tool.declaration for function_tool in functions.values()))
     held = session.configuration.tools
-    stay = [one for one in held if one in wanted or one.kind != "function" or one.name in _LIBRARY]
-    new = [one for one in wanted if one not in held]
+    stay = [tool for tool in held if tool in wanted or tool.kind != "function" or tool.name in _LIBRARY]
+    new = [tool for tool in wanted if tool not in held]
     if wanted and (new or len(stay) < len(held)):
-        names = {one.name for one in new}
-        session.configure(tools=[*(one for one in stay if one.name not in names), *new])
+        names = {tool.name for tool in new}
+        session.configure(tools=[*(tool for tool in stay if tool.name not in names), *new])
     return functions
 
 
@@ -419,8 +421,8 @@ def _approver(options: Options) -> Approve | None:
             raise InputError(f"{name!r} is no option of a run: {meant}")
     approve = options.get("approve")
     if approve is not None and not callable(approve):
-        said = "a function that takes a turnlog.agent.Question and returns True, False or a reason"
-        raise InputError(f"approve must be {said}, not {approve!r:.100}")
+        expected = "a function that takes a turnlog.agent.Question and returns True, False or a reason"
+        raise InputError(f"approve must be {expected}, not {approve!r:.100}")
     return approve
 
 
