@@ -35,35 +35,35 @@ class EventReader:
     def end(self, error: Exception | None = None) -> list[RunnerEvent]:
         """The events after the last chunk, or after the `error` that ended the stream."""
         reply = told_apart(self._assembler.reply())
-        found = self._pieces(self._untold(reply))
+        last_events = self._pieces(self._untold(reply))
         reason = str(error) if error is not None else "" if reply.complete else reply.error
         if not (error or reason):
             calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
-            found += [RunnerEvent(kind="tool_call", call=to_run(call)) for call in calls]
+            last_events += [RunnerEvent(kind="tool_call", call=to_run(call)) for call in calls]
         if reply.usage is not None:
-            found.append(RunnerEvent(kind="usage", usage=reply.usage))
+            last_events.append(RunnerEvent(kind="usage", usage=reply.usage))
         if error or reason:
-            return [*found, RunnerEvent(kind="error", text=reason, error=error)]
-        return [*found, RunnerEvent(kind="done", stop=stop_of(reply, self._target.provider))]
+            return [*last_events, RunnerEvent(kind="error", text=reason, error=error)]
+        return [*last_events, RunnerEvent(kind="done", stop=stop_of(reply, self._target.provider))]
 
     def _pieces(self, pieces: Iterable[tuple[Literal["text", "reasoning"], str]]) -> list[RunnerEvent]:
-        found = []
+        piece_events = []
         for kind, text in pieces:
             self._told[kind].append(text)
-            found.append(RunnerEvent(kind=kind, text=text))
-        return found
+            piece_events.append(RunnerEvent(kind=kind, text=text))
+        return piece_events
 
     def _untold(self, reply: Reply) -> list[tuple[Literal["text", "reasoning"], str]]:
         """What of the answer did not come piece by piece."""
         parts = [*reply.message.parts, *reply.fragments]
         thoughts = [part.text or "".join(part.summary) for part in parts if isinstance(part, Reasoning)]
         texts = [part.text for part in parts if isinstance(part, Text)]
-        found: list[tuple[Literal["text", "reasoning"], str]] = []
+        missing_texts: list[tuple[Literal["text", "reasoning"], str]] = []
         for kind, whole in (("reasoning", "".join(thoughts)), ("text", "".join(texts))):
             told = "".join(self._told[kind])
             if len(whole) > len(told) and whole.startswith(told):
-                found.append((kind, whole[len(told) :]))  # type: ignore[arg-type]
-        return found
+                missing_texts.append((kind, whole[len(told) :]))  # type: ignore[arg-type]
+        return missing_texts
 
 
 async def events(runner: Runner, request: Request) -> AsyncIterator[RunnerEvent]:

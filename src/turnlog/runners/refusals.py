@@ -48,20 +48,20 @@ _LATE = (408, 504)
 def sizes_if_too_long(message: str) -> tuple[int, int] | None:
     """If a message says that a request is too long: its tokens and the limit, each 0 if the message does not say it."""
     for pattern in _TOO_LONG:
-        found = pattern.search(message)
-        if found is not None:
-            sizes = found.groupdict()
+        match = pattern.search(message)
+        if match is not None:
+            sizes = match.groupdict()
             return _whole(sizes.get("tokens")), _whole(sizes.get("limit"))
     return None
 
 
 def seconds_to_wait(message: str) -> float | None:
     """How long a message says to wait, in seconds; None if it does not say."""
-    found = _WAIT.search(message)
-    if found is None:
+    match = _WAIT.search(message)
+    if match is None:
         return None
-    unit = found[2].lower()
-    return float(found[1]) * _UNITS["ms" if unit == "ms" else unit[0]]
+    unit = match[2].lower()
+    return float(match[1]) * _UNITS["ms" if unit == "ms" else unit[0]]
 
 
 def refusal(

@@ -65,15 +65,15 @@ class RetryingRunner:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """The chunks of the answer, to this request or to the mended one."""
-        said = False
+        has_begun = False
         chunks = self._runner.stream(request)
         try:
             async for chunk in chunks:
-                said = True
+                has_begun = True
                 yield chunk
             return
         except RunnerError as error:
-            again = None if said else mended(self._session, request, error)
+            again = None if has_begun else mended(self._session, request, error)
             if again is None:
                 raise
             failed = error
@@ -128,18 +128,18 @@ def _smaller(session: Session, request: Request, error: RunnerError) -> str:
     """Compact the conversation; says what was done, "" if it cannot be made smaller."""
     counted = error.sent or request.tokens
     billed, limit = (error.tokens, error.limit) if isinstance(error, RequestTooLong) else (0, 0)
-    own = request.target.provider, request.target.model
-    if session.target is None or own != (session.target.provider, session.target.model):
+    request_model = request.target.provider, request.target.model
+    if session.target is None or request_model != (session.target.provider, session.target.model):
         return ""  # its decisions would be those of another model
-    known = 0 < limit < billed
-    if known and error.sent:  # a program adds its own instructions to the prompt
+    limit_is_known = 0 < limit < billed
+    if limit_is_known and error.sent:  # a program adds its own instructions to the prompt
         most = max(counted - (billed - limit), counted // 4)
-    elif known:
+    elif limit_is_known:
         most = int(limit * min(1.0, counted / billed) * _SAFE)
     else:
         most = int(counted * _LESS)
     try:
-        if known and not error.sent:
+        if limit_is_known and not error.sent:
             budget = Budget(max_tokens=most, system=0, answer=0, safety=0.0)
             session.preview(request.target, budget=budget)  # raises BudgetError if even that cannot be kept
             session.configure(budget=budget)

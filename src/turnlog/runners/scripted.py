@@ -48,19 +48,19 @@ class ScriptedRunner:
     async def stream(self, request: Request) -> AsyncIterator[RunnerEvent]:
         """The events of the answer."""
         self.requests.append(request)
-        said = self._answers.pop(0) if self._answers else _answer_to(request)
-        if not isinstance(said, (str, Text, Reasoning, ToolCall, BaseException)) and callable(said):
-            said = said(request)
-        if isinstance(said, BaseException):
-            raise said
+        answer = self._answers.pop(0) if self._answers else _answer_to(request)
+        if not isinstance(answer, (str, Text, Reasoning, ToolCall, BaseException)) and callable(answer):
+            answer = answer(request)
+        if isinstance(answer, BaseException):
+            raise answer
         target = request.target
-        pieces = [said] if isinstance(said, (str, Text, Reasoning, ToolCall)) else list(said)
-        own = sha256_hex(request.json())[:12]
+        pieces = [answer] if isinstance(answer, (str, Text, Reasoning, ToolCall)) else list(answer)
+        request_hash = sha256_hex(request.json())[:12]
         written = 0
         count = counter_for(target.provider, target.model).text
         for number, piece in enumerate(pieces):
             if isinstance(piece, ToolCall):
-                call = ToolCall(piece.id or f"call_{own}_{number}", piece.name, piece.arguments, piece.raw)
+                call = ToolCall(piece.id or f"call_{request_hash}_{number}", piece.name, piece.arguments, piece.raw)
                 told = [RunnerEvent(kind="tool_call", call=call)]
                 written += count(piece.raw_arguments)
             else:
@@ -72,7 +72,9 @@ class ScriptedRunner:
                 await asyncio.sleep(self._pause)
                 yield event
         yield RunnerEvent(kind="usage", usage=Usage(input=request.tokens, output=written))
-        yield RunnerEvent(kind="done", stop="tool_calls" if any(isinstance(one, ToolCall) for one in pieces) else "end")
+        yield RunnerEvent(
+            kind="done", stop="tool_calls" if any(isinstance(part, ToolCall) for part in pieces) else "end"
+        )
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -104,13 +106,13 @@ def _answer_to(request: Request) -> list[Piece]:
 
 def _newest_results(view: Sequence[Shown]) -> list[ToolResult]:
     """The results at the very end of the conversation."""
-    found: list[ToolResult] = []
+    newest_results: list[ToolResult] = []
     for shown in reversed(view):
         results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
         if shown.message.role != "user" or not results:
             break
-        found[:0] = results
-    return found
+        newest_results[:0] = results
+    return newest_results
 
 
 def _held(result: ToolResult) -> str:

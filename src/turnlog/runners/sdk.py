@@ -92,8 +92,8 @@ def overheard(stream: Any) -> Overheard | None:
     if not hasattr(response, "aiter_bytes"):
         return None
     stream.response = Overheard(response)
-    found: Overheard = stream.response
-    return found
+    listener: Overheard = stream.response
+    return listener
 
 
 def values_in(text: str) -> list[dict[str, Any]]:
@@ -101,14 +101,14 @@ def values_in(text: str) -> list[dict[str, Any]]:
     not know."""
     lines = [line.removeprefix("data:") for line in text.splitlines()]
     for pieces in ([text], lines):
-        found: list[Any] = []
+        values: list[Any] = []
         for piece in pieces:
             try:
                 value = json.loads(piece)
             except (ValueError, RecursionError):
                 continue
-            found += value if isinstance(value, list) else [value]
-        if objects := [one for one in found if isinstance(one, dict)]:
+            values += value if isinstance(value, list) else [value]
+        if objects := [item for item in values if isinstance(item, dict)]:
             return objects
     return []
 
@@ -126,8 +126,8 @@ def is_answer(value: Mapping[str, Any], speaker: Provider) -> bool:
 def no_answer(heard: Overheard | None) -> str:
     """The message of the error for a stream without any part of an answer."""
     came = heard.description if heard is not None else ""
-    said = f"but {came}" if came else "and the SDK does not show what it sent"
-    return f"the server answered with no part of an answer, {said}"
+    detail = f"but {came}" if came else "and the SDK does not show what it sent"
+    return f"the server answered with no part of an answer, {detail}"
 
 
 def _login(maker: Maker) -> str:
@@ -139,14 +139,14 @@ def client_of(maker: Maker, base_url: str, **more: Any) -> Any:
     """A client with the SDK's own settings, and `more`. Raises RunnerNotFound, NotLoggedIn."""
     sdk = maker.sdk
     try:
-        made = getattr(import_module(sdk.module), sdk.client)
+        client_class = getattr(import_module(sdk.module), sdk.client)
     except ImportError as error:
         raise RunnerNotFound(maker.name, install_extra(maker.name), what=f"the SDK {sdk.module}") from error
     address: Any = base_url
     for key in reversed(sdk.address):
         address = {key: address}
     try:
-        return made(**(address if base_url else {}), **more)
+        return client_class(**(address if base_url else {}), **more)
     except (ValueError, _errors_of(sdk)) as error:
         raise _without_key(maker, str(error)) from error
 
@@ -197,10 +197,12 @@ class SdkRunner:
                 failed, told = failed or error, told or error is not None or _tells(chunk, speaker)
                 yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
-            known = _error_for(maker, error, request)
-            if known is None and has_begun and _is_of_an_sdk(error):
-                known = RunnerFailed(maker.name, f"the SDK cannot read what the server sent ({described(error)})")
-            raise (known or error) from error
+            runner_error = _error_for(maker, error, request)
+            if runner_error is None and has_begun and _is_of_an_sdk(error):
+                runner_error = RunnerFailed(
+                    maker.name, f"the SDK cannot read what the server sent ({described(error)})"
+                )
+            raise (runner_error or error) from error
         for value in values_in(heard.text) if heard is not None and not told else ():
             if is_answer(value, speaker):
                 failed, told = failed or error_chunk(value, speaker.answer_keys) or None, True
@@ -220,8 +222,8 @@ class SdkRunner:
 
     async def aclose(self) -> None:
         """Close the clients that this runner has made."""
-        made, self._made = list(self._made.values()), {}
-        for client in made:
+        clients, self._made = list(self._made.values()), {}
+        for client in clients:
             await (client.aio.aclose() if hasattr(client, "aio") else client.close())
 
     def _call(self, request: Request, *, streamed: bool) -> Awaitable[Any]:
@@ -232,13 +234,13 @@ class SdkRunner:
         call = attrgetter(asked.method)(self._client(speaker.row.maker, request))
         if not asked.extra_body:
             return _awaitable(call(**asked.arguments))
-        known = inspect.signature(call).parameters
-        other = {key: value for key, value in asked.arguments.items() if key not in known}
+        parameters = inspect.signature(call).parameters
+        other = {key: value for key, value in asked.arguments.items() if key not in parameters}
         if not other:
             return _awaitable(call(**asked.arguments))
-        named = {key: value for key, value in asked.arguments.items() if key in known}
-        more = named.pop("extra_body", None) or {}
-        return _awaitable(call(**named, extra_body={**more, **other}))
+        named = {key: value for key, value in asked.arguments.items() if key in parameters}
+        extra_body = named.pop("extra_body", None) or {}
+        return _awaitable(call(**named, extra_body={**extra_body, **other}))
 
     def _client(self, maker: Maker, request: Request) -> Any:
         given = self._given.get(maker.name)
@@ -258,8 +260,8 @@ def _awaitable(made: Any) -> Awaitable[Any]:
 
 def _errors_of(sdk: Sdk) -> type[Exception]:
     """The base of an SDK's errors."""
-    found = getattr(import_module(sdk.module), sdk.errors, None)
-    return found if isinstance(found, type) and issubclass(found, Exception) else ValueError
+    error_class = getattr(import_module(sdk.module), sdk.errors, None)
+    return error_class if isinstance(error_class, type) and issubclass(error_class, Exception) else ValueError
 
 
 def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError | None:
@@ -281,11 +283,13 @@ def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError 
         return _without_key(maker, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
     if origins & _roots():
-        found = refusal(maker.name, _login(maker), message)
+        refused = refusal(maker.name, _login(maker), message)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
-        own = request.target.base_url
-        asked = f"; is there a server at {without_password(own)}, the target's base_url?" if own else ""
-        return RunnerFailed(maker.name, f"{message} ({reason}){asked}") if isinstance(found, RunnerFailed) else found
+        base_url = request.target.base_url
+        asked = f"; is there a server at {without_password(base_url)}, the target's base_url?" if base_url else ""
+        return (
+            RunnerFailed(maker.name, f"{message} ({reason}){asked}") if isinstance(refused, RunnerFailed) else refused
+        )
     return None
 
 
@@ -322,12 +326,12 @@ def _failure_in(chunk: Any, speaker: Provider) -> str | None:
     """What an event says that tells of a failure; SDKs hand such events out instead of raising an error."""
     if getattr(chunk, "type", None) == "response.failed":
         failed = getattr(chunk.response, "error", None)
-        said = [str(value) for name in ("code", "message") if (value := getattr(failed, name, None))]
-        return ": ".join(said) or "the provider gave no reason"
+        reasons = [str(value) for name in ("code", "message") if (value := getattr(failed, name, None))]
+        return ": ".join(reasons) or "the provider gave no reason"
     if _tells(chunk, speaker):
         return None
-    found = error_chunk(_as_json(chunk), speaker.answer_keys)
-    return found or ("the provider gave no reason" if _kind_of(chunk) == "error" else None)
+    reason = error_chunk(_as_json(chunk), speaker.answer_keys)
+    return reason or ("the provider gave no reason" if _kind_of(chunk) == "error" else None)
 
 
 def _kind_of(chunk: Any) -> Any:

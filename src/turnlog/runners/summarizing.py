@@ -113,11 +113,11 @@ class RunnerSummarizer:
 
     def for_request(self, request: Request, /) -> RunnerSummarizer:
         """The same summarizer for the conversation of a request that is being sent."""
-        made = RunnerSummarizer(self._runner, target=self._target, rides=self._rides, timeout=self._timeout)
-        made._most, made._total, made._limit = self._most, self._total, self._limit
-        made._spent, made._id, made._loop = self._spent, self._id, self._loop
-        made._living = request.target, request.json(), request.tokens, request.view
-        return made
+        summarizer = RunnerSummarizer(self._runner, target=self._target, rides=self._rides, timeout=self._timeout)
+        summarizer._most, summarizer._total, summarizer._limit = self._most, self._total, self._limit
+        summarizer._spent, summarizer._id, summarizer._loop = self._spent, self._id, self._loop
+        summarizer._living = request.target, request.json(), request.tokens, request.view
+        return summarizer
 
     def summarize(self, material: Material, /) -> str:
         """The summary. Raises RunnerError, and InputError without a target or for an input limit that is too small."""
@@ -140,8 +140,8 @@ class RunnerSummarizer:
         plain = Usage(input=count(prompt), output=material.target)
         riding = self._riding(material)
         if riding is not None:
-            own, beside = cost(riding[1], riding[0].target.model).total, cost(plain, aim.model).total
-            if self._rides or (own is not None and beside is not None and own <= beside):
+            riding_cost, plain_cost = cost(riding[1], riding[0].target.model).total, cost(plain, aim.model).total
+            if self._rides or (riding_cost is not None and plain_cost is not None and riding_cost <= plain_cost):
                 return riding
         with Session(store := MemoryStore(), store.create("summary")) as asked:
             asked.user(prompt)
@@ -152,25 +152,25 @@ class RunnerSummarizer:
             return self._target
         if self._living is None:
             raise InputError("RunnerSummarizer needs target=turnlog.target(...) where it has no session to go by")
-        own = self._living[0]
+        session_target = self._living[0]
         return (
-            own
-            if own.base_url or own.compatible
-            else target(own.provider, provider(own.provider).row.maker.cheap_model)
+            session_target
+            if session_target.base_url or session_target.compatible
+            else target(session_target.provider, provider(session_target.provider).row.maker.cheap_model)
         )
 
     def _riding(self, material: Material) -> tuple[Request, Usage] | None:
         """The session's own request, with the question at its end; None if that is not wanted or there is none."""
         if self._living is None or self._rides is False or not material.messages:
             return None
-        own, body, tokens, view = self._living
+        session_target, body, tokens, view = self._living
         last = next((text for shown in reversed(material.messages) if (text := _beginning(shown))), "")
         asked = _RIDING.format(end=json.dumps(last, ensure_ascii=False), instruction=instruction_for(material))
         message = Shown(Message("user", (Text(asked),)), ())
-        count = counter_for(own.provider, own.model).text(asked)
+        count = counter_for(session_target.provider, session_target.model).text(asked)
         request = Request(
-            target=own,
-            body=lambda: _with_question(msgspec.json.decode(body), provider(own.provider), asked),
+            target=session_target,
+            body=lambda: _with_question(msgspec.json.decode(body), provider(session_target.provider), asked),
             edits=tuple,
             losses=tuple,
             tokens=lambda: tokens + count,

@@ -39,8 +39,8 @@ class _Reader:
                 return self._message(event)
             case "rate_limit_event":
                 limit = mapping_at(event, "rate_limit_info")
-                if limit.get("status") == "rejected" and isinstance(at := limit.get("resetsAt"), (int, float)):
-                    self._resets = float(at)
+                if limit.get("status") == "rejected" and isinstance(resets_at := limit.get("resetsAt"), (int, float)):
+                    self._resets = float(resets_at)
             case "result":
                 return self._result(event)
         return []
@@ -62,24 +62,24 @@ class _Reader:
         message = mapping_at(event, "message")
         if event.get("error") or message.get("model") == "<synthetic>":
             return []  # an error in the form of an answer; the result says it, too
-        found = []
+        events = []
         for block in items_at(message, "content"):
             kind = text_at(block, "type")
             if kind == "tool_use":
-                found.append(ProgramEvent(kind="ran_tool", name=text_at(block, "name"), arguments=block.get("input")))
+                events.append(ProgramEvent(kind="ran_tool", name=text_at(block, "name"), arguments=block.get("input")))
             elif kind == "text" and not self._streamed and (text := text_at(block, "text")):
-                found.append(ProgramEvent(kind="text", text=f"\n\n{text}" if self._spoken else text))
+                events.append(ProgramEvent(kind="text", text=f"\n\n{text}" if self._spoken else text))
                 self._spoken = True
             elif kind == "thinking" and not self._streamed and (thought := text_at(block, "thinking")):
-                found.append(ProgramEvent(kind="reasoning", text=thought))
-        return found
+                events.append(ProgramEvent(kind="reasoning", text=thought))
+        return events
 
     def _result(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
-        said = text_at(event, "result")
+        text = text_at(event, "result")
         if event.get("is_error") is True or text_at(event, "subtype").startswith("error"):
             errors = [error for error in items_at(event, "errors") if isinstance(error, str)]
             status = event.get("api_error_status")
-            reason = said or "; ".join(errors) or text_at(event, "subtype").replace("_", " ")
+            reason = text or "; ".join(errors) or text_at(event, "subtype").replace("_", " ")
             return [
                 ProgramEvent(
                     kind="failed",
@@ -88,13 +88,13 @@ class _Reader:
                     wait=self._wait(reason),
                 )
             ]
-        found = [] if self._spoken or not said else [ProgramEvent(kind="text", text=said)]
-        return [*found, ProgramEvent(kind="done", usage=_usage(mapping_at(event, "usage")))]
+        text_events = [] if self._spoken or not text else [ProgramEvent(kind="text", text=text)]
+        return [*text_events, ProgramEvent(kind="done", usage=_usage(mapping_at(event, "usage")))]
 
     def _wait(self, reason: str) -> float | None:
         told = _RESETS.search(reason)
-        at = float(told[1]) if told else self._resets
-        return None if at is None else max(0.0, at - time.time())
+        resets_at = float(told[1]) if told else self._resets
+        return None if resets_at is None else max(0.0, resets_at - time.time())
 
 
 def _usage(told: Mapping[str, Any]) -> Usage | None:

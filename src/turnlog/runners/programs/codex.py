@@ -87,8 +87,8 @@ class _Reader:
                 self._usage = _usage(told) or self._usage
             case "task_complete":
                 last = text_at(message, "last_agent_message")
-                found = [] if self._spoken or not last else [ProgramEvent(kind="text", text=last)]
-                return [*found, ProgramEvent(kind="done", usage=self._usage)]
+                text_events = [] if self._spoken or not last else [ProgramEvent(kind="text", text=last)]
+                return [*text_events, ProgramEvent(kind="done", usage=self._usage)]
             case "error":
                 return [ProgramEvent(kind="failed", text=text_at(message, "message"))]
         return []

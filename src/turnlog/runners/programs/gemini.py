@@ -38,8 +38,8 @@ class _Reader:
 
     def _result(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
         if event.get("status") != "success":
-            said = text_at(event, "error", "message") or "; ".join(self._errors)
-            return [ProgramEvent(kind="failed", text=said, status=_status(mapping_at(event, "error").get("code")))]
+            reason = text_at(event, "error", "message") or "; ".join(self._errors)
+            return [ProgramEvent(kind="failed", text=reason, status=_status(mapping_at(event, "error").get("code")))]
         stats = mapping_at(event, "stats")
         usage = Usage(
             input=tokens_billed(stats.get("input_tokens")),
@@ -50,16 +50,18 @@ class _Reader:
 
     def _whole(self, document: Mapping[str, Any]) -> list[ProgramEvent]:
         """What older versions print: the answer, or an error."""
-        found = [ProgramEvent(kind="session", text=session)] if (session := text_at(document, "session_id")) else []
+        session_events = (
+            [ProgramEvent(kind="session", text=session)] if (session := text_at(document, "session_id")) else []
+        )
         if error := mapping_at(document, "error"):
             return [
-                *found,
+                *session_events,
                 ProgramEvent(kind="failed", text=text_at(error, "message"), status=_status(error.get("code"))),
             ]
         models = mapping_at(document, "stats", "models")
         usage = None
-        for one in models.values():
-            tokens = mapping_at(one, "tokens")
+        for model in models.values():
+            tokens = mapping_at(model, "tokens")
             billed = Usage(
                 input=tokens_billed(tokens.get("prompt")),
                 output=tokens_billed(tokens.get("candidates")) + tokens_billed(tokens.get("thoughts")),
@@ -68,7 +70,7 @@ class _Reader:
             )
             usage = billed if usage is None else usage + billed
         return [
-            *found,
+            *session_events,
             ProgramEvent(kind="text", text=text_at(document, "response")),
             ProgramEvent(kind="done", usage=usage),
         ]

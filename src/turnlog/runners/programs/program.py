@@ -74,5 +74,5 @@ def mapping_at(value: Any, *path: str) -> Mapping[str, Any]:
 
 def items_at(value: Any, key: str) -> list[Any]:
     """The list under a key; an empty one if there is none."""
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, list) else []
+    items = value.get(key) if isinstance(value, Mapping) else None
+    return items if isinstance(items, list) else []

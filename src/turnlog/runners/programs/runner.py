@@ -138,8 +138,8 @@ class Child:
                 raise TimeoutError
             if not read.done():
                 await asyncio.wait({read}, timeout=_LINGER)
-            found: bytes = read.result() if read.done() else b""
-            return found
+            data: bytes = read.result() if read.done() else b""
+            return data
         finally:
             if not read.done():
                 read.cancel()
@@ -260,7 +260,7 @@ class ProgramRunner:
         """Raises InputError for a program that is none of these, and for a `timeout` that is not positive."""
         if not isinstance(program, str) or program not in PROGRAMS:
             raise InputError(f"program: there are {', '.join(map(repr, PROGRAMS))}, not {program!r}")
-        arguments = [text_given("arguments[]", one) for one in list_given("arguments", arguments, "texts")]
+        arguments = [text_given("arguments[]", argument) for argument in list_given("arguments", arguments, "texts")]
         number_given("timeout", timeout, above=0)
         number_given("max_wait", max_wait)
         self.name = program
@@ -279,23 +279,23 @@ class ProgramRunner:
     async def stream(self, request: Request) -> AsyncIterator[RunnerEvent]:
         """The events of the answer."""
         since = _newest(request.view)
-        known = self._known.get(_digest(request.view[:since])) if self._resumes else None
+        conversation = self._known.get(_digest(request.view[:since])) if self._resumes else None
         for attempt in range(3):
-            said = False
+            has_begun = False
             try:
-                async with aclosing(self._answer(request, known)) as told:
+                async with aclosing(self._answer(request, conversation)) as told:
                     async for event in told:
-                        said = True
+                        has_begun = True
                         yield event
                 return
             except RateLimited as error:
-                if said or attempt or error.retry_after is None or error.retry_after > self._max_wait:
+                if has_begun or attempt or error.retry_after is None or error.retry_after > self._max_wait:
                     raise
                 await asyncio.sleep(error.retry_after)
             except _Lost as error:
-                if said or known is None:
+                if has_begun or conversation is None:
                     raise error.failed from None
-                known = None
+                conversation = None
 
     async def aclose(self) -> None:
         """Forget the programs' conversations. Programs at work end with their streams."""
@@ -303,10 +303,12 @@ class ProgramRunner:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    async def _answer(self, request: Request, known: tuple[str, Usage] | None) -> AsyncGenerator[RunnerEvent, None]:
+    async def _answer(
+        self, request: Request, conversation: tuple[str, Usage] | None
+    ) -> AsyncGenerator[RunnerEvent, None]:
         """The events of one run. Raises RunnerError, and _Lost if the conversation to resume is gone."""
         run = _Run(self._program, self.name)
-        resumed, billed = known or ("", Usage())
+        resumed, billed = conversation or ("", Usage())
         built = self._prompt(request, resumed)
         child = await self._start(request, built.prompt, resumed)
         try:
@@ -346,11 +348,11 @@ class ProgramRunner:
         target = request.target
         maker = maker_of(target.provider)
         model = self._model or (target.model if maker and maker.name == self._program.maker else "")
-        found = shutil.which(self._command or self._program.command)
-        if found is None:
+        executable = shutil.which(self._command or self._program.command)
+        if executable is None:
             what = f"{self.name} ({self._command})" if self._command else self.name
             raise RunnerNotFound(self.name, self._program.install, what=what)
-        command = [found, *self._program.arguments(model, resumed), *self._extra]
+        command = [executable, *self._program.arguments(model, resumed), *self._extra]
         if self._extra and command[-len(self._extra) - 1] == "-":  # the prompt stays last
             command = [*command[: -len(self._extra) - 1], *self._extra, "-"]
         try:
@@ -418,15 +420,15 @@ class _Run:
             return []
         self._events += 1
         told = self._reader.read(event)
-        for one in told:
-            if one.kind == "session":
-                self.session = one.text or self.session
-            elif one.kind == "text":
-                self._pieces.append(one.text)
-            elif one.kind == "done":
-                self.done, self.usage = True, one.usage
-            elif one.kind == "failed":
-                self._failed = one
+        for program_event in told:
+            if program_event.kind == "session":
+                self.session = program_event.text or self.session
+            elif program_event.kind == "text":
+                self._pieces.append(program_event.text)
+            elif program_event.kind == "done":
+                self.done, self.usage = True, program_event.usage
+            elif program_event.kind == "failed":
+                self._failed = program_event
         return told
 
     def error(self, child: Child) -> Exception:
@@ -438,11 +440,11 @@ class _Run:
         reason = "\n".join((failed.text, stderr))
         if self._program.no_login.search(reason):
             return NotLoggedIn(self._name, self._program.login, message[-500:])
-        found = refusal(self._name, self._program.login, message, status=failed.status, wait=failed.wait)
-        if isinstance(found, RunnerFailed):
+        failure = refusal(self._name, self._program.login, message, status=failed.status, wait=failed.wait)
+        if isinstance(failure, RunnerFailed):
             status = child.code or failed.status
-            found = RunnerFailed(self._name, message[:2_000], status=status, stderr=child.stderr)
-        return _Lost(found) if self._program.lost.search(reason) else found
+            failure = RunnerFailed(self._name, message[:2_000], status=status, stderr=child.stderr)
+        return _Lost(failure) if self._program.lost.search(reason) else failure
 
     def _silence(self, code: int | None) -> str:
         if self._events:
@@ -479,14 +481,14 @@ def _newest(view: Sequence[Shown]) -> int:
 
 def _digest(view: Sequence[Shown]) -> str:
     """A digest of what was said, without reasoning, which programs keep to themselves."""
-    said: list[tuple[str, str, str]] = []
+    entries: list[tuple[str, str, str]] = []
     for shown in view:
         for entry in entries_of([Shown(shown.message, (0,))]):
-            if said and said[-1][:2] == (shown.message.role, entry.title) and entry.voice != "tool":
-                said[-1] = (shown.message.role, entry.title, said[-1][2] + entry.text)
+            if entries and entries[-1][:2] == (shown.message.role, entry.title) and entry.voice != "tool":
+                entries[-1] = (shown.message.role, entry.title, entries[-1][2] + entry.text)
             else:
-                said.append((shown.message.role, entry.title, entry.text))
-    return sha256_hex(msgspec.json.encode(said))
+                entries.append((shown.message.role, entry.title, entry.text))
+    return sha256_hex(msgspec.json.encode(entries))
 
 
 def _less(usage: Usage, before: Usage) -> Usage:
