@@ -172,12 +172,12 @@ class BaseStore(Store):
             check_expected(session_id, expected, log.info.records)
             records = number_drafts(drafts, after=log.info.records)
             if records:
-                said = sum(is_said(record.body) for record in records)
+                new_messages = sum(is_said(record.body) for record in records)
                 info = replace(
                     log.info,
                     updated=max(log.info.updated, records[-1].time),  # a clock may be set back
                     records=records[-1].n,
-                    messages=log.info.messages + said,
+                    messages=log.info.messages + new_messages,
                 )
                 self._save(replace(log, info=info), {record.n: record.raw or b"" for record in records})
         return records
@@ -195,8 +195,8 @@ class BaseStore(Store):
         for key, begin, end in reversed(segments) if reverse else segments:
             numbers = range(max(first, begin), min(last, end) + 1)
             numbers = numbers[::-1] if reverse else numbers
-            for at in range(0, len(numbers), _BATCH):
-                some = numbers[at : at + _BATCH]
+            for start in range(0, len(numbers), _BATCH):
+                some = numbers[start : start + _BATCH]
                 rows = self._rows(key, min(some), max(some))
                 if len(rows) < len(some):
                     self._find(log.info.id)  # deleted meanwhile?
@@ -260,8 +260,8 @@ class BaseStore(Store):
             log = self._find(session_id)
             shared = fork_point(session_id, log.info.records, at)
             segments, time = self._segments(log, last=shared), utc_now()
-            said = sum(is_said(record.body) for record in self._records(log, segments, 1, shared))
-            info = SessionInfo(new_id, storable(title), time, time, shared, said, session_id, shared)
+            messages = sum(is_said(record.body) for record in self._records(log, segments, 1, shared))
+            info = SessionInfo(new_id, storable(title), time, time, shared, messages, session_id, shared)
             return self._make(info, segments[-1].key if segments else 0)
 
     def _make(self, info: SessionInfo, base: int) -> SessionInfo:
@@ -363,8 +363,8 @@ class BaseStore(Store):
                 names = set[str]().union(*(named(raw, blobs) for raw in rows))
                 read_by = frozenset(readers.get(log.key, ()))
                 pieces.append(StoredPiece(log.info.id, read_by, sum(map(len, rows)), frozenset(names)))
-            kept = frozenset(log.info.id for log in self._logs() if log.kept)
-        return Inventory(tuple(pieces), blobs, kept, self._holds.taken())
+            protected = frozenset(log.info.id for log in self._logs() if log.kept)
+        return Inventory(tuple(pieces), blobs, protected, self._holds.taken())
 
     def used(self) -> int:
         records = sum(len(raw) for log in self._logs() for raw in self._own_rows(log))

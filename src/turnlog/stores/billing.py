@@ -21,18 +21,20 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
         with suppress(SessionNotFound):  # deleted meanwhile
             records[info.id] = list(usage_records(info.id))
     by_id = {info.id: info for info in infos if info.id in records}
-    found: dict[str, Bills] = {}
-    known: set[tuple[str, str | int]] = set()
+    bills_by_session: dict[str, Bills] = {}
+    billed_keys: set[tuple[str, str | int]] = set()
     for info in by_id.values():
-        own: dict[tuple[str, str | int], list[Record]] = {}
+        records_by_key: dict[tuple[str, str | int], list[Record]] = {}
         for record in records[info.id]:
             origin = _origin(record.n, info, by_id)
             if origin == info.id or origin not in by_id:
-                own.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
-        if bills := usage_by_model(record for key, records in own.items() if key not in known for record in records):
-            found[info.id] = bills
-        known.update(own)
-    return found
+                records_by_key.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
+        if bills := usage_by_model(
+            record for key, records in records_by_key.items() if key not in billed_keys for record in records
+        ):
+            bills_by_session[info.id] = bills
+        billed_keys.update(records_by_key)
+    return bills_by_session
 
 
 def _origin(n: int, info: SessionInfo, by_id: Mapping[str, SessionInfo]) -> str:

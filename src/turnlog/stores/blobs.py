@@ -158,12 +158,12 @@ class BlobFolder:
 
     def puts(self) -> dict[str, Put]:
         """When each blob was last put, in seconds since 1970, and its size in bytes."""
-        found = {}
+        puts = {}
         for name in self.names():
             with suppress(FileNotFoundError):
                 held = (self._path / name).stat()
-                found[name] = Put(held.st_mtime, held.st_size)
-        return found
+                puts[name] = Put(held.st_mtime, held.st_size)
+        return puts
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove the blobs with these names, if they exist, and files left unfinished by killed writers. Must not run

@@ -40,11 +40,11 @@ def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object
         except CorruptRecord as error:  # of the session as a whole
             tell(Problem(info.id, error.record or 0, f"the session was not copied: {error}"))
     try:
-        kept = sorted(source.inventory().kept)
+        protected = sorted(source.inventory().kept)
     except CorruptRecord as error:
         tell(Problem("", 0, f"which sessions are protected from gc was not copied: {error}"))
-        kept = []
-    for name in kept:
+        protected = []
+    for name in protected:
         with suppress(SessionNotFound):  # created since
             target.keep(name)
     return copied
@@ -94,7 +94,7 @@ def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool
         return False
     try:
         both = zip(source.read(fork.id, last=last), target.read(fork.parent, last=last), strict=True)
-        return all(one.raw == other.raw for one, other in both)
+        return all(record.raw == other.raw for record, other in both)
     except CorruptRecord:
         return False
 
@@ -118,7 +118,7 @@ def _copy_blobs(source: Store, target: Store, session_id: str, raw: bytes, tell:
 def _is_same(source: Store, target: Store, session_id: str, n: int) -> bool:
     """Whether both stores have the same record `n` of a session; a note may take the place of a damaged one."""
     copied = next(target.read(session_id, first=n, last=n), None)
-    found = [one for one in source.readable(session_id, first=n, last=n) if not isinstance(one, Problem)]
-    if copied is None or not found:
+    originals = [record for record in source.readable(session_id, first=n, last=n) if not isinstance(record, Problem)]
+    if copied is None or not originals:
         return copied is not None and is_stand_in(copied)
-    return copied.raw == found[0].raw
+    return copied.raw == originals[0].raw

@@ -45,12 +45,14 @@ def judged(
         return following.raw is not None and following.digest(total) == following.sum
 
     for i, entry in enumerate(entries):
-        own = None if before is None or entry.raw is None else entry.digest(before)
+        computed_sum = None if before is None or entry.raw is None else entry.digest(before)
         is_last = i + 1 == len(entries) and after is not None
-        if own is not None and (own != entry.sum if proves(i, own) else own == entry.sum and is_last):
+        if computed_sum is not None and (
+            computed_sum != entry.sum if proves(i, computed_sum) else computed_sum == entry.sum and is_last
+        ):
             yield Problem(session_id, entry.n, WHOLE)
-            entry = entry._replace(sum=own)
-        if entry.raw is None or own not in (None, entry.sum):
+            entry = entry._replace(sum=computed_sum)
+        if entry.raw is None or computed_sum not in (None, entry.sum):
             what = "it cannot be read" if entry.raw is None else "it does not match its checksum"
             yield Problem(session_id, entry.n, what)
             before = entry.sum if proves(i, entry.sum) else None
@@ -75,8 +77,8 @@ def damage_of_rows(
     numbers = range(segment.first, segment.last + 1)
     held = rows(*segment)
     each = ([raw] for raw in held) if len(held) == len(numbers) else (rows(segment.key, n, n) for n in numbers)
-    for n, found in zip(numbers, each, strict=True):
-        record = decoded(session_id, n, found[0]) if found else Problem(session_id, n, "it is missing")
+    for n, stored in zip(numbers, each, strict=True):
+        record = decoded(session_id, n, stored[0]) if stored else Problem(session_id, n, "it is missing")
         if isinstance(record, Problem):
             yield record
         else:
@@ -105,16 +107,16 @@ def past_damage(
         return
     except CorruptRecord:
         pass
-    found = mended(session_id, first, last)
-    yield from reversed([*found]) if reverse else found
+    rest = mended(session_id, first, last)
+    yield from reversed([*rest]) if reverse else rest
 
 
 def refusal(store: Store, session_id: str, error: CorruptRecord) -> CorruptRecord:
     """The error for opening a damaged session, which names the first damaged record: `error` may blame the record that
     could not be checked because of it."""
     with suppress(StoreError):
-        found = (one for one in store.readable(session_id) if isinstance(one, Problem))
-        if (first := next(found, None)) is not None:
+        problems = (item for item in store.readable(session_id) if isinstance(item, Problem))
+        if (first := next(problems, None)) is not None:
             error = CorruptRecord(f"record {first.record}: {first.what}", record=first.record)
     return damaged_session(session_id, error)
 

@@ -71,8 +71,8 @@ def encoded_labels(labels: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def decoded_labels(text: str) -> Mapping[str, str]:
     """The labels that `encoded_labels` wrote. Raises ValueError."""
-    found: dict[str, str] = json.loads(text)
-    return found
+    labels: dict[str, str] = json.loads(text)
+    return labels
 
 
 def entries_of(store: RecordStore, rows: Iterable[SessionRow]) -> Iterator[tuple[int, int, bytes, str]]:
@@ -96,15 +96,15 @@ class KnownLabels:
         """The keys of the sessions that have these labels, in the given order. `sessions` are all that may be asked
         for; a key belongs to one session for ever. A damaged session whose labels cannot be read is never among them,
         as nobody knows whose it is."""
-        known: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
-        found = []
+        labels_by_key: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
+        matching_keys = []
         for key, info in sessions:
             with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
-                known[key] = self._read(store, key, info)
-                if has_labels(known[key][1], where):
-                    found.append(key)
-        self._known = known
-        return found
+                labels_by_key[key] = self._read(store, key, info)
+                if has_labels(labels_by_key[key][1], where):
+                    matching_keys.append(key)
+        self._known = labels_by_key
+        return matching_keys
 
     def _read(self, store: RecordStore, key: Hashable, info: SessionInfo) -> tuple[int, Mapping[str, str]]:
         seen, labels = self._known.get(key, (0, {}))

@@ -158,12 +158,12 @@ def patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: float
     """The lease that `attempt` returns, tried until `wait` seconds have passed. Raises SessionBusy."""
     end, pause = time.monotonic() + max(wait, _LEAST), _FIRST_PAUSE
     while True:
-        found = attempt()
-        if isinstance(found, Lease):
-            return found
+        outcome = attempt()
+        if isinstance(outcome, Lease):
+            return outcome
         left = end - time.monotonic()
         if left <= 0:
-            raise busy(session_id, found)
+            raise busy(session_id, outcome)
         time.sleep(min(pause, left))
         pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -155,25 +155,25 @@ class HoldFolder:
         """The sessions in use; None if that cannot be known here."""
         if fcntl is None:
             return None
-        found = set()
+        names_in_use = set()
         for name in self._names():
             try:
                 handle = open_handle(self._path / name, os.O_RDONLY)
             except FileNotFoundError:
                 continue
             except OSError:  # perhaps another user's: better to keep a session than to delete one in use
-                found.add(name)
+                names_in_use.add(name)
                 continue
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 fcntl.flock(handle, fcntl.LOCK_UN)
             except BlockingIOError:
-                found.add(name)
+                names_in_use.add(name)
             except OSError:
                 return None
             finally:
                 os.close(handle)
-        return frozenset(found)
+        return frozenset(names_in_use)
 
     def clear(self) -> None:
         """Remove files left by killed processes, and the folder if it is then empty. Files that turnlog did not create

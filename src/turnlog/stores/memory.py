@@ -31,10 +31,10 @@ class MemoryStore(BaseStore):
         return log
 
     def _save(self, log: Log, rows: Mapping[int, bytes]) -> None:
-        kept = self._open.rows.setdefault(log.key, [])
+        stored_rows = self._open.rows.setdefault(log.key, [])
         for n, raw in rows.items():
             place = n - log.info.parent_records - 1
-            kept[place : place + 1] = [raw]
+            stored_rows[place : place + 1] = [raw]
         self._open.logs[log.key] = log
         self._open.keys[log.info.id] = log.key
 

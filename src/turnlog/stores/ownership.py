@@ -22,8 +22,12 @@ def is_part_of(store: Path, path: Path) -> bool:
             return True
     entry = _entry(path)
     places = {_entry(store), Path(os.path.realpath(store))}
-    own = (one for place in places for one in (place, *(place.with_name(place.name + end) for end in _BESIDE)))
-    return any(entry.is_relative_to(one) for one in own)
+    store_paths = (
+        store_path
+        for place in places
+        for store_path in (place, *(place.with_name(place.name + end) for end in _BESIDE))
+    )
+    return any(entry.is_relative_to(store_path) for store_path in store_paths)
 
 
 def _entry(path: Path) -> Path:
@@ -40,8 +44,8 @@ def leads_out(store: Path, folder: Path) -> Path | None:
     # If the store is itself a link, it has files beside the link, and files beside the target of the link.
     for place in dict.fromkeys((store, real)):
         for path in (place, *_beside(place)):
-            if found := _first(path, top, _DEPTH):
-                return found
+            if link := _first(path, top, _DEPTH):
+                return link
     return None
 
 
@@ -61,6 +65,6 @@ def _first(path: Path, top: Path, depth: int) -> Path | None:
     with suppress(NotADirectoryError, FileNotFoundError), os.scandir(path) as entries:
         for entry in entries:  # there may be many plain files, which need no check
             if entry.is_symlink() or entry.is_dir():
-                if found := _first(Path(entry.path), top, depth - 1):
-                    return found
+                if outside_path := _first(Path(entry.path), top, depth - 1):
+                    return outside_path
     return None

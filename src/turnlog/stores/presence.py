@@ -41,10 +41,10 @@ class Presence:
         """Take down which files the new connection has open. Raises StoreGone if an earlier connection had another."""
         if self._file is None:
             try:
-                found = os.stat(self._name)
+                status = os.stat(self._name)
             except OSError:
                 raise self._gone() from None
-            self._file, self._state = _id(found), (found.st_mtime_ns, found.st_size)
+            self._file, self._state = _id(status), (status.st_mtime_ns, status.st_size)
         self.check(writing=True, beside=False)
         self._files_beside = [_id_at(name) for name in self._beside]
         self._quiet = 0
@@ -68,27 +68,27 @@ class Presence:
         changed = os.fstat(self._folder).st_ctime_ns
         if changed == self._quiet and monotonic() < self._until:
             return
-        now, self._quiet = time_ns(), 0
+        current_time, self._quiet = time_ns(), 0
         self.check(writing=True)
-        if changed + _QUIET_NS < now:  # or a change that is still to come would have the same time
+        if changed + _QUIET_NS < current_time:  # or a change that is still to come would have the same time
             self._quiet, self._until = changed, monotonic() + _MOST_SECONDS
 
     def check(self, *, writing: bool, beside: bool = True) -> None:
         """Raises StoreGone unless the files are those that were opened. What was deleted or moved can still be read;
         not so if another file took its place, as SQLite would read a mixture of both."""
         try:
-            found = os.stat(self._name)
+            status = os.stat(self._name)
         except OSError:
             self._is_away = True
             if writing:
                 raise self._gone() from None
             return
-        if _id(found) != self._file:
+        if _id(status) != self._file:
             raise self._told(
                 f"{self._name} was replaced by another file while it was open; nothing is read or written here, and "
                 "the newest records may be lost with the old file: open the store again"
             )
-        state = (found.st_mtime_ns, found.st_size)
+        state = (status.st_mtime_ns, status.st_size)
         if self._is_away and state != self._state:
             raise self._told(
                 f"{self._name} was deleted or moved while it was open; it is back, but not as it was last seen "
@@ -101,10 +101,10 @@ class Presence:
 
     def _check_beside(self) -> None:
         for n, name in enumerate(self._beside):
-            now, known = _id_at(name), self._files_beside[n]
-            if known is None:
-                self._files_beside[n] = now
-            elif now != known:
+            current_id, opened_id = _id_at(name), self._files_beside[n]
+            if opened_id is None:
+                self._files_beside[n] = current_id
+            elif current_id != opened_id:
                 raise self._told(
                     f"{name} was deleted or moved while the store was open; nothing more is written: move it back to "
                     f"go on, or close the store, which saves its newest records to {self._path.name}, and open it again"

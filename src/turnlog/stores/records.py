@@ -55,21 +55,21 @@ def segments_of_log(
         if not base:
             return segments[::-1]
         end = min(end, shared)
-        found = find(base)
-        if found is None:
+        base_log = find(base)
+        if base_log is None:
             raise CorruptRecord(
                 f"record {shared} is missing: the session that this one was forked from is no longer in the store "
                 f"(internal log {base})",
                 record=shared,
             )
         # Each log must begin after the one below it; otherwise this loop might never end.
-        if found[0] >= shared:
+        if base_log[0] >= shared:
             raise CorruptRecord(
                 f"record {shared} is missing: the session that this one was forked from does not have it (internal log "
                 f"{base})",
                 record=shared,
             )
-        key, (shared, base) = base, found
+        key, (shared, base) = base, base_log
 
 
 def unshared(sessions: Iterable[tuple[str, Sequence[Segment]]]) -> dict[str, int]:
@@ -172,11 +172,11 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
 
     Raises InputError if a draft contains a value that JSON cannot represent.
     """
-    now, records = utc_now(), []
+    current_time, records = utc_now(), []
     for n, draft in enumerate(drafts, after + 1):
         record = None if draft.raw is None else _copied(draft.raw, n)
         if record is None:
-            time, body, redacted, live = draft.time or now, draft.body, draft.redacted, draft.live
+            time, body, redacted, live = draft.time or current_time, draft.body, draft.redacted, draft.live
             try:
                 record = Record(n, time, body, encode_body(n, time, body, redacted, live=live), redacted, live)
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -271,8 +271,8 @@ def check_free(session_id: str, taken: str) -> None:
 
 def no_session(session_id: str, near: str | None = None) -> SessionNotFound:
     """The error for a session that is not there. `near` is the id of one that differs only by case, if there is one."""
-    there = f" (there is {near!r}, which differs from it only by case)" if near else ""
-    return SessionNotFound(f"there is no session {session_id!r}{there}")
+    hint = f" (there is {near!r}, which differs from it only by case)" if near else ""
+    return SessionNotFound(f"there is no session {session_id!r}{hint}")
 
 
 _REMEDY = "turnlog salvage"

@@ -257,29 +257,31 @@ def collect_within(
         library()  # before anything is deleted
         inventory = store.inventory()
         if dry_run:
-            made = plan(store.sessions(), inventory, limits, used=before, now=now, among=among)
-            packed = would_pack(waiting, inventory, {each.session for each in made.gone})
+            planned = plan(store.sessions(), inventory, limits, used=before, now=now, among=among)
+            packed = would_pack(waiting, inventory, {each.session for each in planned.gone})
         else:  # before the size is measured: compressing may make deleting unnecessary
             lasting = Limits(limits.max_age, None, limits.max_sessions)
-            made = plan(store.sessions(), inventory, lasting, used=before, now=now, among=among)
-            gone = _delete_planned(store, made.gone)
+            planned = plan(store.sessions(), inventory, lasting, used=before, now=now, among=among)
+            gone = _delete_planned(store, planned.gone)
             waiting = to_pack(store, limits.compress_after, now)
             packed = packed_all(
                 store, waiting, lambda name, error: damaged.append(Spared(name, f"not packed: {error}"))
             )
     for _ in range(_ROUNDS):
-        made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now, among=among)
-        spared = (*made.spared, *damaged)
+        planned = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now, among=among)
+        spared = (*planned.spared, *damaged)
         if dry_run:
-            after = before - sum(each.size for each in made.gone)
-            over = _over(store, limits, made, after)
-            return Collected(True, made.gone, spared, before, max(after, 0), swept, over, tuple(packed))
-        went = _delete_planned(store, made.gone)
+            after = before - sum(each.size for each in planned.gone)
+            over = _over(store, limits, planned, after)
+            return Collected(True, planned.gone, spared, before, max(after, 0), swept, over, tuple(packed))
+        went = _delete_planned(store, planned.gone)
         gone += went
-        more = store.sweep(grace=grace)
-        swept = Swept(swept.removed + more.removed, swept.size + more.size, more.recent)
+        just_swept = store.sweep(grace=grace)
+        swept = Swept(swept.removed + just_swept.removed, swept.size + just_swept.size, just_swept.recent)
         store.reclaim()
-        if not made.gone or (len(went) == len(made.gone) and not _over(store, limits, Plan((), ()), store.used())):
+        if not planned.gone or (
+            len(went) == len(planned.gone) and not _over(store, limits, Plan((), ()), store.used())
+        ):
             break
     after = store.used()
     over = _over(store, limits, Plan((), ()), after)
@@ -304,16 +306,16 @@ def _delete_planned(store: Store, gone: Sequence[Gone]) -> list[Gone]:
     return went
 
 
-def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...]:
+def _over(store: Store, limits: Limits, planned: Plan, used: int) -> tuple[str, ...]:
     """The limits of number and size that are still exceeded when a plan has been carried out."""
-    number = len(store.sessions()) - len(made.gone)
+    number = len(store.sessions()) - len(planned.gone)
     return tuple(
         name
-        for name, limit, found in (
+        for name, limit, actual in (
             ("max_disk", limits.max_disk, used),
             ("max_sessions", limits.max_sessions, number),
         )
-        if limit is not None and found > limit
+        if limit is not None and actual > limit
     )
 
 
@@ -381,20 +383,20 @@ class _Planner:
 
 def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) -> dict[str, str]:
     """Why sessions stay whatever the limits are, by id."""
-    found = {}
+    reasons = {}
     for info in infos:
         time = time_of(info)
         if inventory.in_use is not None and file_name(info.id) in inventory.in_use:
-            found[info.id] = "it is in use"
+            reasons[info.id] = "it is in use"
         elif info.id in inventory.kept:
-            found[info.id] = "it is protected from gc"
+            reasons[info.id] = "it is protected from gc"
         elif time is None:
-            found[info.id] = "the time of its last record cannot be read; see `turnlog verify`"
+            reasons[info.id] = "the time of its last record cannot be read; see `turnlog verify`"
         elif inventory.in_use is None and now - time < _LATELY:
-            found[info.id] = (
+            reasons[info.id] = (
                 "it may be in use: this system or disk cannot tell, and its last record is less than a day old"
             )
-    return found
+    return reasons
 
 
 def _some(names: Iterable[str]) -> str:

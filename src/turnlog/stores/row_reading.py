@@ -121,10 +121,10 @@ class RowReader(ABC):
     def _rewritten(self, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
         """The session now, if its checksums have changed: then the record that looked damaged was rewritten while it
         was read. Otherwise raises `error`, with the session's id."""
-        now, segments = self.now(row.id or "")
-        if now.no != row.no or now == row:
+        current_row, segments = self.now(row.id or "")
+        if current_row.no != row.no or current_row == row:
             raise damaged_session(row.id or "", error) from error
-        return now, segments
+        return current_row, segments
 
     def _missing(self, row: SessionRow, n: int) -> None:
         if not self.is_there(row):
@@ -189,15 +189,15 @@ class RowCheck(ABC):
             return
         messages = self.messages(shared)
         for segment in segments[len(shared) :]:
-            head, more = yield from self._records(name, segment, head)
-            messages += more
+            head, segment_messages = yield from self._records(name, segment, head)
+            messages += segment_messages
         if head != row.head:
             yield Problem(name, row.records, "the checksum of the last record differs from the one in the session row")
         if messages != row.messages:
             yield Problem(name, 0, f"there are {messages} messages, but the session row counts {row.messages}")
-        own = f"{row.parent_records + 1} to {row.records}"
+        own_range = f"{row.parent_records + 1} to {row.records}"
         for n in self.strays(row):
-            yield Problem(name, n, f"this record lies outside the session's own records {own}")
+            yield Problem(name, n, f"this record lies outside the session's own records {own_range}")
 
     def _records(self, name: str, segment: Segment, head: bytes) -> Generator[Problem, None, tuple[bytes, int]]:
         """Check the records of a segment after the checksum `head`. Returns the last checksum and the number of
@@ -230,14 +230,14 @@ class RowCheck(ABC):
             record = numbered(n, raw)
         except CorruptRecord as error:
             return damage_in(error, n)
-        own = self.kind(record.body)
-        return None if own == kind else f"it is of kind {own!r}, but its row has the kind {kind!r}"
+        record_kind = self.kind(record.body)
+        return None if record_kind == kind else f"it is of kind {record_kind!r}, but its row has the kind {kind!r}"
 
 
 def row_damage(row: SessionRow, stored_seal: bytes) -> list[Problem]:
     """A Problem if the row of a session does not match its checksum."""
-    said = f"the row of session number {row.no} does not match its checksum"
-    return [] if seal(row) == stored_seal else [Problem(str(row.id or ""), 0, said)]
+    damage = f"the row of session number {row.no} does not match its checksum"
+    return [] if seal(row) == stored_seal else [Problem(str(row.id or ""), 0, damage)]
 
 
 def _gap(name: str, first: int, last: int) -> Problem:

@@ -53,15 +53,15 @@ def drafts_past_damage(
     """The records `first` to `last` as drafts, with a note in place of each that cannot be read. `tell` is called with
     each problem."""
     n, time = first, ""
-    for one in store.readable(session_id, first=first, last=last):
-        if isinstance(one, Problem):
-            tell(one)
+    for item in store.readable(session_id, first=first, last=last):
+        if isinstance(item, Problem):
+            tell(item)
             continue
-        while n < one.n:
-            yield _stand_in(n, time or one.time)
+        while n < item.n:
+            yield _stand_in(n, time or item.time)
             n += 1
-        yield Draft.of(one)
-        n, time = one.n + 1, one.time
+        yield Draft.of(item)
+        n, time = item.n + 1, item.time
     for lost in range(n, last + 1):
         yield _stand_in(lost, time)
 

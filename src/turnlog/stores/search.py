@@ -79,19 +79,19 @@ def scan(
         names = ToolNames()
         # A result may belong to a call in a record before `begin`, so read these records too.
         records = _whole(search, readable(session, first=begin if search.tool is None else 1))
-        found = [search.find(session, record, names) for record in records]
-        hits += [hit for hit in reversed(found) if hit is not None and hit.record >= begin]
+        session_hits = [search.find(session, record, names) for record in records]
+        hits += [hit for hit in reversed(session_hits) if hit is not None and hit.record >= begin]
         if search.limit is not None and len(hits) >= search.limit:
             return hits[: max(search.limit, 0)]
     return hits
 
 
-def _whole(search: Search, found: Iterator[Record | Problem]) -> Iterator[Record]:
+def _whole(search: Search, items: Iterator[Record | Problem]) -> Iterator[Record]:
     """The records among these. Stops if the session is deleted meanwhile, or cannot be read as a whole, which `verify`
     reports."""
     with suppress(SessionNotFound, CorruptRecord):
-        for one in found:
-            if isinstance(one, Problem):
-                search.damaged.append(one)
+        for item in items:
+            if isinstance(item, Problem):
+                search.damaged.append(item)
             else:
-                yield one
+                yield item

@@ -176,9 +176,9 @@ class Finder:
         left = max(0, min(start - (_SNIPPET_CHARACTERS - (end - start)) // 3, len(text) - _SNIPPET_CHARACTERS))
         right = max(end, left + _SNIPPET_CHARACTERS)
         before = ("…" if left else "") + _one_line(text[left:start]).lstrip()
-        found = before + _one_line(text[start:end])
+        with_term = before + _one_line(text[start:end])
         after = _one_line(text[end:right]).rstrip() + ("…" if right < len(text) else "")
-        return found + after, (len(before), len(found))
+        return with_term + after, (len(before), len(with_term))
 
     def _place(self, text: str) -> tuple[int, int]:
         lower = text.lower()
@@ -272,7 +272,7 @@ def role_and_text(record: Record) -> tuple[str, str]:
         [part] = record.body.message.parts
         if type(part) is Text:
             return role, part.text
-    return role, "\n".join(text for found in texts_in(record.body, SEARCHABLE) for text in _words_of(found))
+    return role, "\n".join(text for found_text in texts_in(record.body, SEARCHABLE) for text in _words_of(found_text))
 
 
 def _role_of(message: Message) -> str:

@@ -47,11 +47,11 @@ class PastDamage(StoreWrapper):
     ) -> Iterator[Record]:
         """As `Store.read`, without damaged records."""
         try:
-            for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
-                if isinstance(one, Problem):
-                    self._met(one)
+            for item in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+                if isinstance(item, Problem):
+                    self._met(item)
                 else:
-                    yield one
+                    yield item
         except CorruptRecord as error:  # of the session as a whole, such as a lost parent
             self._met(Problem(session_id, error.record or 0, str(error)))
 

@@ -68,13 +68,13 @@ def titled(card: Card, title: str) -> Card:
 
 def spans(card: Card, records: int) -> list[Segment]:
     """The segments of a session with this many records; the key of a segment is the salt of its records."""
-    found, first = [], 1
+    segments, first = [], 1
     for piece in card.pieces:
         last = piece.last or records
         if first <= last:
-            found.append(Segment(piece.salt, first, last))
+            segments.append(Segment(piece.salt, first, last))
         first = last + 1
-    return found
+    return segments
 
 
 def written_card(card: Card, vault: Vault, session_id: str) -> str:

@@ -108,24 +108,26 @@ def new_lock(source: KeySource, vault_key: bytes | None = None, store: bytes | N
 def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, bytes]:
     """The data key in a lock, and the store's name. Raises StoreKeyError, InputError, CorruptRecord, NewerStore."""
     try:
-        found = msgspec.json.decode(lock, type=_Lock)
-        store, wrapped = bytes.fromhex(found.store), bytes.fromhex(found.wrapped)
+        lock_data = msgspec.json.decode(lock, type=_Lock)
+        store, wrapped = bytes.fromhex(lock_data.store), bytes.fromhex(lock_data.wrapped)
     except (msgspec.MsgspecError, ValueError) as error:
         raise CorruptRecord(
             f"the encrypted key stored in {place} cannot be read: {error}; restore the store from a copy"
         ) from error
-    if found.v > LOCK_VERSION or found.cipher != "AES-256-GCM":
+    if lock_data.v > LOCK_VERSION or lock_data.cipher != "AES-256-GCM":
         raise NewerStore(
-            f"{place} was encrypted by a newer turnlog ({found.cipher}, version {found.v}); upgrade turnlog"
+            f"{place} was encrypted by a newer turnlog ({lock_data.cipher}, version {lock_data.v}); upgrade turnlog"
         )
     with extra():
         from cryptography.exceptions import InvalidTag
 
-    key = _wrapping_key(_key_of(source), found, place)
+    key = _wrapping_key(_key_of(source), lock_data, place)
     try:
-        inside: bytes = cipher(key).decrypt(wrapped[:12], wrapped[12:], msgspec.json.encode(replace(found, wrapped="")))
+        inside: bytes = cipher(key).decrypt(
+            wrapped[:12], wrapped[12:], msgspec.json.encode(replace(lock_data, wrapped=""))
+        )
     except (InvalidTag, ValueError) as error:
-        what = "passphrase" if found.scrypt else "key"
+        what = "passphrase" if lock_data.scrypt else "key"
         raise StoreKeyError(
             f"the {what} does not open {place}, because it is the wrong one; nothing was read or written"
         ) from (error)
@@ -153,8 +155,8 @@ def _wrapping_key(secret: bytes | Passphrase, lock: _Lock, place: object = "the 
         with extra():
             from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-        made = Scrypt(bytes.fromhex(wanted.salt), KEY_BYTES, wanted.n, wanted.r, wanted.p)
-        secret = made.derive(secret.text.encode("utf-8", "surrogatepass"))
+        scrypt = Scrypt(bytes.fromhex(wanted.salt), KEY_BYTES, wanted.n, wanted.r, wanted.p)
+        secret = scrypt.derive(secret.text.encode("utf-8", "surrogatepass"))
     return derived(secret, bytes.fromhex(lock.store), b"turnlog lock")
 
 
@@ -189,10 +191,10 @@ def _key_at(place: str) -> bytes | Passphrase:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"key: the file {where!r} cannot be read: {why}") from error
     else:
-        found = os.environ.get(where)
-        if not found:
+        value = os.environ.get(where)
+        if not value:
             raise InputError(f"key: the environment variable {where} is not set")
-        data = os.fsencode(found)
+        data = os.fsencode(value)
     if kind.startswith("passphrase"):
         return Passphrase(data.decode("utf-8", "surrogateescape").rstrip("\r\n"))
     return _decoded(data, place)

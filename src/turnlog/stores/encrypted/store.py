@@ -103,11 +103,11 @@ class Opener:
         try:
             return self._opened(sealed)
         except CorruptRecord:  # perhaps it was packed, or its pack was split, since it was read
-            now = next(self._store.read(self._session_id, first=sealed.n, last=sealed.n), None)
-            if now is None or now.raw == sealed.raw:
+            current = next(self._store.read(self._session_id, first=sealed.n, last=sealed.n), None)
+            if current is None or current.raw == sealed.raw:
                 raise
             self._pack = 0, []
-            return self._opened(now)
+            return self._opened(current)
 
     def _opened(self, sealed: Record) -> Record:
         try:
@@ -142,10 +142,10 @@ class Opener:
         return self._pack[1][sealed.n - head]
 
     def _head(self, n: int) -> Record:
-        found = next(self._store.read(self._session_id, first=n, last=n), None)
-        if found is None or not isinstance(found.body, SealedRecord):
+        head = next(self._store.read(self._session_id, first=n, last=n), None)
+        if head is None or not isinstance(head.body, SealedRecord):
             raise _not_in_pack(n)
-        return found
+        return head
 
     def _data(self, sealed: Record) -> bytes:
         body = sealed.body
@@ -161,7 +161,7 @@ def _not_in_pack(head: int) -> CorruptRecord:
 
 def _sealed(vault: Vault, card: Card, record: Record, data: bytes, *, within: int = 0) -> SealedRecord:
     of = row_kind(record.body)
-    names = {found.decode() for found in names_in(record.raw or b"")}
+    names = {name.decode() for name in names_in(record.raw or b"")}
     blobs = tuple(sorted(map(vault.blob_name, names)))
     if within in (0, record.n):
         data = vault.seal(card.salt(record.n), _bound(record.n, record.time, of, blobs), data)
@@ -258,19 +258,19 @@ class SealedStore(StoreWrapper):
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        found = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
-        return filter(of_any(kinds), self._opener(session_id).all_of(found))
+        sealed = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
+        return filter(of_any(kinds), self._opener(session_id).all_of(sealed))
 
     def readable(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record | Problem]:
         """See `Store.readable`. A damaged pack damages all records in it."""
         opener = self._opener(session_id)
-        for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+        for item in self.store.readable(session_id, first=first, last=last, reverse=reverse):
             try:
-                yield one if isinstance(one, Problem) else opener.open(one)
+                yield item if isinstance(item, Problem) else opener.open(item)
             except CorruptRecord as error:
-                yield Problem(session_id, number_of(one), damage_in(error, number_of(one)))
+                yield Problem(session_id, number_of(item), damage_in(error, number_of(item)))
 
     # The inner store's index would contain sums and words unencrypted, so these methods read the records.
     usage = BaseStore.usage
@@ -314,9 +314,9 @@ class SealedStore(StoreWrapper):
         shared = fork_point(session_id, info.records, at)
         card = forked_card(self._card(info), shared, title)
         self._split_pack(session_id, shared)
-        made = self.store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
+        new_info = self.store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
         self._split_pack(session_id, shared)  # another process may have packed before it could see the fork
-        return replace(made, title=card.title)
+        return replace(new_info, title=card.title)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
         """See `Store.put_blob`. Returns the hash of `data`; the inner store keeps it under another name."""
@@ -339,8 +339,8 @@ class SealedStore(StoreWrapper):
 
     def inventory(self) -> Inventory:
         """See `Store.inventory`. Blobs have the names of the inner store. Nothing is decrypted."""
-        found = self.store.inventory()
-        return replace(found, blobs={name: max(size - BLOB_OVERHEAD, 0) for name, size in found.blobs.items()})
+        inner = self.store.inventory()
+        return replace(inner, blobs={name: max(size - BLOB_OVERHEAD, 0) for name, size in inner.blobs.items()})
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         for info, card in sorted(self._readable_cards(), key=lambda pair: pair[1].made):
@@ -401,32 +401,32 @@ class SealedStore(StoreWrapper):
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reports damage found by the inner store, records that cannot be decrypted, and missing
         blobs."""
-        found = self.store.verify(session_id)
+        problems = self.store.verify(session_id)
         infos = self.store.sessions() if session_id is None else [self.store.info(session_id)]
         cards: list[tuple[SessionInfo, Card]] = []
         for info in infos:
             try:
                 cards.append((info, self._card(info)))
             except CorruptRecord as error:
-                found.append(Problem(info.id, 0, str(error)))
+                problems.append(Problem(info.id, 0, str(error)))
         cards.sort(key=lambda pair: pair[1].made)
         begins = unshared((info.id, spans(card, info.records)) for info, card in cards)
-        known = {(problem.session, problem.record) for problem in found}
+        reported = {(problem.session, problem.record) for problem in problems}
         for info, _ in cards:
             first = 1 if session_id is not None else begins.get(info.id, info.records + 1)
             bad = self._bad(info.id, first, info.records)
-            found += [one for one in bad if (info.id, one.record) not in known]
-        return found
+            problems += [problem for problem in bad if (info.id, problem.record) not in reported]
+        return problems
 
     def _bad(self, session_id: str, first: int, last: int) -> Iterator[Problem]:
         """A problem for each record that cannot be decrypted, or needs blobs that are missing or damaged."""
         try:
-            for one in self.readable(session_id, first=first, last=last):
-                if isinstance(one, Problem):
-                    yield one
-                elif lost := sorted(name for name in blob_names(one) if not self._has(name)):
+            for item in self.readable(session_id, first=first, last=last):
+                if isinstance(item, Problem):
+                    yield item
+                elif lost := sorted(name for name in blob_names(item) if not self._has(name)):
                     what = f"it needs blobs that are missing or damaged: {', '.join(lost)}"
-                    yield Problem(session_id, one.n, what, tuple(lost))
+                    yield Problem(session_id, item.n, what, tuple(lost))
         except CorruptRecord as error:  # of the session as a whole
             yield Problem(session_id, error.record or 0, str(error))
 
@@ -459,9 +459,9 @@ class SealedStore(StoreWrapper):
 
     def _forks_of(self, card: Card) -> set[int]:
         """The numbers of the last shared records of all forks of the session with this card."""
-        own = card.pieces[-1].salt
+        own_salt = card.pieces[-1].salt
         cards = (self._card(info) for info in self.store.sessions())
-        return {piece.last for other in cards for piece in other.pieces if piece.salt == own and piece.last}
+        return {piece.last for other in cards for piece in other.pieces if piece.salt == own_salt and piece.last}
 
     def _split_pack(self, session_id: str, n: int) -> None:
         """Make sure that record `n` and the next record are not in the same pack. A fork shares only the first of them,
@@ -486,10 +486,10 @@ class SealedStore(StoreWrapper):
 
     def _card(self, info: SessionInfo) -> Card:
         """The card of a session; cached, because every append needs it. Raises CorruptRecord."""
-        known = self._cards.get(info.id)
-        if known is None or known[0] != info.title:
-            self._cards[info.id] = known = info.title, read_card(self._vault, info)
-        return known[1]
+        cached = self._cards.get(info.id)
+        if cached is None or cached[0] != info.title:
+            self._cards[info.id] = cached = info.title, read_card(self._vault, info)
+        return cached[1]
 
 
 def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:

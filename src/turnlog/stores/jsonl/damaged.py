@@ -39,10 +39,10 @@ def mended(
                 continue
         after = tail.sum.encode() if tail.records == segment.last and not tail.damaged else None
         entries, torn = _entries(data, segment.first, tail.records)
-        found = judged(session_id, entries[: segment.last - segment.first + 1], segment.start.encode(), after)
+        records = judged(session_id, entries[: segment.last - segment.first + 1], segment.start.encode(), after)
         if first <= torn <= min(last, segment.last):
             yield Problem(session_id, torn, WHOLE)
-        yield from (one for one in found if first <= number_of(one) <= last)
+        yield from (record for record in records if first <= number_of(record) <= last)
 
 
 def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int]:
@@ -51,18 +51,18 @@ def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int
     lines = data.removesuffix(b"\n").split(b"\n")
     if len(lines) == last - first + 1 and all(map(_is_one, lines)):
         return [_entry(n, held, read_line(held)) for n, held in enumerate(lines, first)], 0
-    found = _by_number(lines)
+    whole_lines = _by_number(lines)
     pieces = _by_number(_pieces(data))
-    torn = min((n for n in pieces.keys() - found.keys() if first <= n <= last), default=0)
-    return [_entry(n, b"", found.get(n) or pieces.get(n)) for n in range(first, last + 1)], torn
+    torn = min((n for n in pieces.keys() - whole_lines.keys() if first <= n <= last), default=0)
+    return [_entry(n, b"", whole_lines.get(n) or pieces.get(n)) for n in range(first, last + 1)], torn
 
 
 def _by_number(lines: Iterable[bytes]) -> dict[int, StoredLine]:
     """The lines that can be read, each by the number of its record; of several with one number, the first."""
-    found: dict[int, StoredLine] = {}
+    first_lines: dict[int, StoredLine] = {}
     for line in filter(None, map(read_line, lines)):
-        found.setdefault(_number(line.raw), line)
-    return found
+        first_lines.setdefault(_number(line.raw), line)
+    return first_lines
 
 
 def _is_one(held: bytes) -> bool:
@@ -74,7 +74,7 @@ def _is_one(held: bytes) -> bool:
 def _pieces(data: bytes) -> Iterator[bytes]:
     """The pieces of a log between what look like the beginnings of lines, each without the byte after its last brace,
     which was a line break; and each up to its first line break."""
-    begins = [found.start() for found in _BEGIN.finditer(data)]
+    begins = [match.start() for match in _BEGIN.finditer(data)]
     for begin, end in pairwise([*begins, len(data) + 1]):
         yield data[begin : end - 1]
         yield data[begin:end].partition(b"\n")[0]

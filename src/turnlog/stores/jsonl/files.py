@@ -54,9 +54,9 @@ def read_head(path: Path) -> Tail | None:
     with suppress(FileNotFoundError):
         with refusals(path):
             held = path.read_bytes()
-        found = _HEAD.fullmatch(held)
-        if found and _check(held[:-18]) == found[6]:
-            n, size, messages, total, time, _ = (group.decode().rstrip() for group in found.groups())
+        match = _HEAD.fullmatch(held)
+        if match and _check(held[:-18]) == match[6]:
+            n, size, messages, total, time, _ = (group.decode().rstrip() for group in match.groups())
             return Tail(int(size), int(n), int(messages), total, time)
     return None
 
@@ -183,15 +183,15 @@ class LogFolder:
         """The stems that a session with this id may have; case is ignored."""
         wanted = file_name(session_id).lower()
         for stem in self.stems():
-            found = _STEM.fullmatch(stem)
-            if found and found[1].lower() == wanted:
+            match = _STEM.fullmatch(stem)
+            if match and match[1].lower() == wanted:
                 yield stem
 
     def free_stem(self, session_id: str) -> str:
         """A stem that no file has yet, of whatever kind."""
         name = file_name(session_id)
         with suppress(FileNotFoundError):
-            taken = {found.rpartition(".")[0].lower() for found in os.listdir(self.sessions)}
+            taken = {file.rpartition(".")[0].lower() for file in os.listdir(self.sessions)}
             number, stem = 1, name
             while stem.lower() in taken:
                 number += 1
@@ -292,11 +292,11 @@ class LogFolder:
 
     def size(self, stem: str) -> int:
         """The bytes that the files of a stem take."""
-        found = 0
+        total = 0
         for kind in self.KINDS:
             with suppress(FileNotFoundError):
-                found += self.file(stem, kind).stat().st_size
-        return found
+                total += self.file(stem, kind).stat().st_size
+        return total
 
     def make(self, stem: str, card: SessionFile) -> None:
         """Create the files of a new session, the card last, because the session exists once it has a card."""
@@ -336,10 +336,10 @@ class LogFolder:
     def stamp(self, stem: str) -> tuple[int, int, int] | None:
         """A value that changes whenever a card is replaced; None if there is no card."""
         try:
-            found = os.stat(self.file(stem, "json"))
+            status = os.stat(self.file(stem, "json"))
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     @contextmanager
     def opened(self, stem: str, *, write: bool) -> Iterator[BinaryIO]:

@@ -77,18 +77,18 @@ def write_line(total: str, messages: int, left: int, raw: bytes) -> bytes:
 
 def read_line(line: bytes) -> StoredLine | None:
     """The line in these bytes (without a line break); None if they are not a line of a log."""
-    found = _PREFIX.match(line)
-    if found is None or not line.endswith(b"}"):
+    match = _PREFIX.match(line)
+    if match is None or not line.endswith(b"}"):
         return None
-    raw = line[found.end() : -1]
-    if found[4] == b"base64":
+    raw = line[match.end() : -1]
+    if match[4] == b"base64":
         try:
             raw = base64.b64decode(raw[1:-1], validate=True)
         except ValueError:
             return None
-        if b'"%b"' % base64.b64encode(raw) != line[found.end() : -1]:
+        if b'"%b"' % base64.b64encode(raw) != line[match.end() : -1]:
             return None
-    return StoredLine(found[1].decode(), int(found[2]), int(found[3]), raw)
+    return StoredLine(match[1].decode(), int(match[2]), int(match[3]), raw)
 
 
 def is_base64(line: bytes) -> bool:
@@ -141,8 +141,8 @@ def lines_backwards(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
         file.seek(place)
         rest = file.read(size) + rest
         *lines, _ = rest.split(b"\n")
-        start, kept = place + len(rest), 1 if place else 0
-        for line in reversed(lines[kept:]):
+        start, skipped = place + len(rest), 1 if place else 0
+        for line in reversed(lines[skipped:]):
             start -= len(line) + 1
             yield start, line
         rest = lines[0] + b"\n"
@@ -174,10 +174,10 @@ def _end_of_lines(file: BinaryIO, size: int) -> int:
     while place:
         piece = min(_CHUNK_BYTES, place)
         file.seek(place - piece)
-        found = file.read(piece).rfind(b"\n")
+        line_break = file.read(piece).rfind(b"\n")
         place -= piece
-        if found >= 0:
-            return place + found + 1
+        if line_break >= 0:
+            return place + line_break + 1
     return 0
 
 

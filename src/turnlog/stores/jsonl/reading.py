@@ -29,13 +29,13 @@ def segments_of(folder: LogFolder, stem: str, card: SessionFile, end: int) -> li
 
     def find(base: str) -> tuple[int, str] | None:
         try:
-            cards[base] = found = folder.card(base)
+            cards[base] = base_card = folder.card(base)
         except FileNotFoundError:
             return None
-        return found.parent_records, found.base
+        return base_card.parent_records, base_card.base
 
-    found = segments_of_log(stem, card.parent_records, card.base, end, find)
-    return [LogSegment(*segment, cards[segment.key].start) for segment in found]
+    segments = segments_of_log(stem, card.parent_records, card.base, end, find)
+    return [LogSegment(*segment, cards[segment.key].start) for segment in segments]
 
 
 def read_records(
@@ -94,8 +94,8 @@ def _lines(folder: LogFolder, segment: LogSegment, *, skip: int) -> Iterator[byt
         left = tail.present - segment.first + 1 - skip
         start = 0
         if 0 < left < skip:
-            found = next(islice(lines_backwards(file, tail.size), left - 1, None), None)
-            start, skip = (found[0], 0) if found else (0, skip)
+            first_line = next(islice(lines_backwards(file, tail.size), left - 1, None), None)
+            start, skip = (first_line[0], 0) if first_line else (0, skip)
         yield from lines_forwards(file, tail.size, skip=skip, start=start)
 
 

@@ -53,7 +53,7 @@ def _mark(folder: LogFolder, stem: str, gone: SessionFile) -> None:
 def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:
     """See `Store.inventory`. Reads all logs."""
     blobs = {name: put.size for name, put in blob_files.puts().items()}
-    pieces, readers, kept = {}, dict[str, set[str]](), set()
+    pieces, readers, protected = {}, dict[str, set[str]](), set()
     for stem in folder.stems():
         card = folder.card(stem)
         owner = "" if card.deleted else card.session
@@ -67,10 +67,10 @@ def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] 
             for segment in segments_of(folder, stem, card, tail.records):
                 readers.setdefault(segment.key, set()).add(owner)
             if folder.file(stem, "kept").exists():
-                kept.add(owner)
+                protected.add(owner)
         pieces[stem] = StoredPiece(owner, frozenset(), folder.size(stem), frozenset(names))
-    found = (replace(piece, readers=frozenset(readers.get(stem, ()))) for stem, piece in pieces.items())
-    return Inventory(tuple(found), blobs, frozenset(kept), in_use)
+    with_readers = (replace(piece, readers=frozenset(readers.get(stem, ()))) for stem, piece in pieces.items())
+    return Inventory(tuple(with_readers), blobs, frozenset(protected), in_use)
 
 
 def clear_up(folder: LogFolder) -> None:

@@ -51,14 +51,14 @@ def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[
         if stem is None:
             raise InputError(f"the session has no record {n} to rewrite")
         changes.setdefault(stem, {})[n] = raw
-    made: dict[str, _Log] = {}
+    logs: dict[str, _Log] = {}
     for stem, card in _oldest_first(folder):
-        if stem in changes or card.base in made:
-            made[stem] = _rewritten(folder, stem, card, changes.get(stem, {}), made)
-    for stem, log in made.items():
+        if stem in changes or card.base in logs:
+            logs[stem] = _rewritten(folder, stem, card, changes.get(stem, {}), logs)
+    for stem, log in logs.items():
         write_whole(_new(folder, stem, "jsonl"), log.data)
         write_whole(_new(folder, stem, "json"), log.card.sealed().encoded())
-    write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
+    write_whole(folder.path / _PLAN, json.dumps({"stems": list(logs)}).encode())
     finish_rewrite(folder)
     labels.forget(folder)
     clear_half_done(folder)
@@ -88,9 +88,9 @@ def clear_half_done(folder: LogFolder) -> None:
         for half_done in folder.path.glob(f"{name}.*.tmp"):
             half_done.unlink(missing_ok=True)
     for name in os.listdir(folder.sessions):
-        if found := _HALF_DONE.fullmatch(name):
+        if match := _HALF_DONE.fullmatch(name):
             # A process that unpacks a log holds the lock of the log, but not the store's lock.
-            with suppress(FileNotFoundError), folder.opened(found[1], write=False):
+            with suppress(FileNotFoundError), folder.opened(match[1], write=False):
                 (folder.sessions / name).unlink(missing_ok=True)
             (folder.sessions / name).unlink(missing_ok=True)  # if there is no log
 
@@ -129,9 +129,9 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
     crash. When repeated, it adds nothing."""
     card = folder.card(stem)
     held = list(lines_forwards(file, folder.tail(stem, file, card).size))
-    with new.open("rb") as made:
-        data = made.read()
-        last = list(lines_forwards(made, len(data)))
+    with new.open("rb") as new_file:
+        data = new_file.read()
+        last = list(lines_forwards(new_file, len(data)))
     if len(held) <= len(last):
         return
     new_card = _new(folder, stem, "json")  # missing if it was put in place already; then `card` is the new card
@@ -142,10 +142,10 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
 
 
 def _sum(line: bytes) -> str:
-    found = read_line(line)
-    if found is None:
+    stored_line = read_line(line)
+    if stored_line is None:
         raise CorruptRecord("the log has a damaged line, so it cannot be rewritten; `turnlog verify` names it")
-    return found.sum
+    return stored_line.sum
 
 
 def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, SessionFile]]:
@@ -185,12 +185,12 @@ def _resummed(
     """The new lines for those after record `after`, each with its old and new sum. `old` and `new` are the sums before
     the first line. Raises CorruptRecord."""
     for n, line in enumerate(held, after + 1):
-        found = read_line(line)
-        checked(n, old, found)
-        assert found is not None  # `checked` raises CorruptRecord for None
-        raw = changes.get(n, found.raw)
-        old, new = found.sum, digest(new, found.messages, found.left, raw)
-        yield write_line(new, found.messages, found.left, raw), (old, new)
+        stored_line = read_line(line)
+        checked(n, old, stored_line)
+        assert stored_line is not None  # `checked` raises CorruptRecord for None
+        raw = changes.get(n, stored_line.raw)
+        old, new = stored_line.sum, digest(new, stored_line.messages, stored_line.left, raw)
+        yield write_line(new, stored_line.messages, stored_line.left, raw), (old, new)
 
 
 def _new(folder: LogFolder, stem: str, kind: str) -> Path:

@@ -174,14 +174,14 @@ class FilesStore(BaseStore):
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `Store.append`. Raises CorruptRecord if the end of the log cannot be read."""
         self._check_open(write=True)
-        with self._lock, self._log(session_id, write=True) as (known, file):
-            tail = self._whole_end(known.stem, file, known.card)
+        with self._lock, self._log(session_id, write=True) as (log, file):
+            tail = self._whole_end(log.stem, file, log.card)
             check_expected(session_id, expected, tail.records)
             if tail.damaged:
                 raise damaged_session(session_id, tail.damage())
             records = number_drafts(drafts, after=tail.records)
             if records:
-                write_records(self._folder, known.stem, file, tail, records)
+                write_records(self._folder, log.stem, file, tail, records)
         return records
 
     def read(
@@ -217,14 +217,14 @@ class FilesStore(BaseStore):
 
     def info(self, session_id: str) -> SessionInfo:
         self._check_open()
-        with self._lock, self._log(session_id) as (known, file):
-            return _info(known.card, self._folder.tail(known.stem, file, known.card))
+        with self._lock, self._log(session_id) as (log, file):
+            return _info(log.card, self._folder.tail(log.stem, file, log.card))
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose card is damaged or missing is listed by its file name."""
         self._check_open()
         asked = where_given(where)
-        found = []
+        logs = []
         damaged = [SessionInfo(stem.partition("~")[0], "", "", "", 0, 0) for stem in self._folder.without_card()]
         with self._lock:
             for stem in self._folder.stems():
@@ -232,34 +232,36 @@ class FilesStore(BaseStore):
                     with suppress(FileNotFoundError):
                         if not (card := self._folder.card(stem)).deleted:
                             with self._folder.opened(stem, write=False) as file:
-                                found.append((stem, card, self._folder.tail(stem, file, card)))
+                                logs.append((stem, card, self._folder.tail(stem, file, card)))
                         continue
                     self._folder.check_log(stem)
                 except CorruptRecord:
                     damaged.append(SessionInfo(stem.partition("~")[0], "", "", "", 0, 0))
             if asked:
-                found, damaged = self._with_labels(found, asked), []
-        found.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
-        return [*(_info(card, tail) for _, card, tail in found), *damaged][:limit]
+                logs, damaged = self._with_labels(logs, asked), []
+        logs.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
+        return [*(_info(card, tail) for _, card, tail in logs), *damaged][:limit]
 
     def _with_labels(
         self, logs: list[tuple[str, SessionFile, Tail]], where: Mapping[str, str]
     ) -> list[tuple[str, SessionFile, Tail]]:
         """The logs with these labels. Unless the store is open for reading only, the index is brought up to date."""
-        known = read_entries(self._folder)
+        stored_entries = read_entries(self._folder)
         if self._read_only:
-            known |= self._entries
-        now = {stem: entry_now(self._folder, stem, card, tail, known.get(stem)) for stem, card, tail in logs}
-        self._entries = {stem: entry for stem, entry in now.items() if entry is not None}
-        if self._entries != known and not self._read_only:
+            stored_entries |= self._entries
+        current_entries = {
+            stem: entry_now(self._folder, stem, card, tail, stored_entries.get(stem)) for stem, card, tail in logs
+        }
+        self._entries = {stem: entry for stem, entry in current_entries.items() if entry is not None}
+        if self._entries != stored_entries and not self._read_only:
             write_entries(self._folder, self._entries)
         has = {stem for stem, entry in self._entries.items() if has_labels(decoded_labels(entry.labels), where)}
         return [log for log in logs if log[0] in has]
 
     def rename(self, session_id: str, title: str) -> None:
         with self._changing():
-            known = self._find_log(session_id)
-            self._folder.write_card(known.stem, replace(known.card, title=storable(title)))
+            log = self._find_log(session_id)
+            self._folder.write_card(log.stem, replace(log.card, title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `Store.fork`. Nothing is copied: the new log continues the old one."""
@@ -310,27 +312,30 @@ class FilesStore(BaseStore):
             end, segments = self._segments_of(session_id)
             if instead:
                 rewrite(self._folder, segments, instead)
-            known = self._find_log(session_id)
+            log = self._find_log(session_id)
             with damage_named(session_id):
-                before, after = self._folder.pack(known.stem)
-        return Packed(end - known.card.parent_records if before else 0, before, after)
+                before, after = self._folder.pack(log.stem)
+        return Packed(end - log.card.parent_records if before else 0, before, after)
 
     def unpacked(self) -> frozenset[str]:
         self._check_open()
-        found = set()
+        session_ids = set()
         for stem in self._folder.stems():
             with suppress(FileNotFoundError, CorruptRecord):
                 card = self._folder.card(stem)
                 if not card.deleted and not self._folder.is_packed(stem) and self._folder.file(stem).stat().st_size:
-                    found.add(card.session)
-        return frozenset(found)
+                    session_ids.add(card.session)
+        return frozenset(session_ids)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Also reports the damage in `torn`."""
         self._check_open()
         stem = None if session_id is None else self._find_log(session_id).stem
         torn = [problem for problem in self.torn if session_id in (None, problem.session)]
-        return [*torn, *(found for found in verify_folder(self._folder, self._blob_files, stem) if found not in torn)]
+        return [
+            *torn,
+            *(damage for damage in verify_folder(self._folder, self._blob_files, stem) if damage not in torn),
+        ]
 
     def _delete(self, session_id: str, expected: int | None) -> None:
         with self._changing():
@@ -404,10 +409,10 @@ class FilesStore(BaseStore):
         nobody opens what is written now, and it has the key of an encrypted store."""
         if self._closed or (write and self._read_only):
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
-        there = _identity(self._watched)
-        if there != self._there:
+        identity = _identity(self._watched)
+        if identity != self._there:
             self._told = True
-            what = "deleted or moved" if there is None else "replaced by another"
+            what = "deleted or moved" if identity is None else "replaced by another"
             raise StoreGone(
                 f"{self.path} was {what} while it was open; nothing is read or written here: move it back to go on, or "
                 "open the store again"
@@ -452,9 +457,9 @@ class FilesStore(BaseStore):
 
     def _find_log(self, session_id: str) -> _Known:
         """The stem and card of a session that was not deleted. Cached until the card is replaced."""
-        known = self._known.get(session_id)
-        if known is not None and self._folder.stamp(known.stem) == known.stamp:
-            return known
+        log = self._known.get(session_id)
+        if log is not None and self._folder.stamp(log.stem) == log.stamp:
+            return log
         likely, near = file_name(session_id), ""  # the first saves reading the folder
         for stem in chain((likely,), self._folder.stems_of(session_id)):
             stamp = self._folder.stamp(stem)
@@ -463,8 +468,8 @@ class FilesStore(BaseStore):
             except FileNotFoundError:
                 continue
             if card.session == session_id and not card.deleted and stamp is not None:
-                self._known[session_id] = known = _Known(stem, card, stamp)
-                return known
+                self._known[session_id] = log = _Known(stem, card, stamp)
+                return log
             if not card.deleted and folded_id(card.session) == folded_id(session_id):
                 near = card.session
         self._known.pop(session_id, None)
@@ -479,20 +484,20 @@ class FilesStore(BaseStore):
     def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
         """The log of a session, locked. A session that is deleted while this waits for the lock is not written to."""
         while True:
-            known = self._find_log(session_id)
-            with suppress(FileNotFoundError), self._folder.opened(known.stem, write=write) as file:
+            log = self._find_log(session_id)
+            with suppress(FileNotFoundError), self._folder.opened(log.stem, write=write) as file:
                 again = self._find_log(session_id)
-                if again.stem == known.stem:
+                if again.stem == log.stem:
                     yield again, file
                     return
-            self._folder.check_log(known.stem)
+            self._folder.check_log(log.stem)
 
     def _segments_of(self, session_id: str) -> tuple[int, list[LogSegment]]:
         """The number of the last record, and the segments with the records of a session."""
         self._check_open()
-        with self._lock, self._log(session_id) as (known, file):
-            end = self._folder.tail(known.stem, file, known.card).records
-            return end, segments_of(self._folder, known.stem, known.card, end)
+        with self._lock, self._log(session_id) as (log, file):
+            end = self._folder.tail(log.stem, file, log.card).records
+            return end, segments_of(self._folder, log.stem, log.card, end)
 
     def _check_free(self, session_id: str) -> None:
         for stem in self._folder.stems_of(session_id):
@@ -510,10 +515,10 @@ class FilesStore(BaseStore):
 def _identity(folder: Path) -> tuple[int, int] | None:
     """Which folder is at a path; None if there is none."""
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return None
-    return found.st_ino, found.st_dev
+    return status.st_ino, status.st_dev
 
 
 def _info(card: SessionFile, tail: Tail) -> SessionInfo:

@@ -22,8 +22,8 @@ def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> lis
     """The damage in the whole store; or in one session, the records it shares, and the blobs it needs."""
     check = _Check(folder, blobs)
     if stem is None:
-        for found in folder.stems():
-            check.log(found, None)
+        for each_stem in folder.stems():
+            check.log(each_stem, None)
         check.strays()
         check.problems += check.blobs.rest()
     else:

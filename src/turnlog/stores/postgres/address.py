@@ -34,8 +34,10 @@ class Address:
 
     def __init__(self, url: str) -> None:
         try:
-            said = conninfo_to_dict(url)
-            is_url = _AUTHORITY.match(url) is not None and str(said.get("port") or "0").replace(",", "").isdecimal()
+            parameters = conninfo_to_dict(url)
+            is_url = (
+                _AUTHORITY.match(url) is not None and str(parameters.get("port") or "0").replace(",", "").isdecimal()
+            )
         except psycopg.Error:  # its text may quote a part of the password
             is_url = False
         if not is_url:
@@ -43,7 +45,7 @@ class Address:
                 f"store: {without_password(url)!r} is not a URL of a PostgreSQL database; write postgresql://USER@HOST:PORT/NAME,"
                 " with %40 for @, %2F for / and %3A for : in a name or password"
             )
-        self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
+        self._secrets = [str(parameters[name]) for name in ("password", "sslpassword") if parameters.get(name)]
         self.options: dict[str, Any] = {
             "application_name": "turnlog",
             "keepalives_idle": IDLE_SECONDS,
@@ -51,13 +53,13 @@ class Address:
             "keepalives_count": PROBES,
             "tcp_user_timeout": DEAD_MS,
             **({} if "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECT_SECONDS}),
-            **said,
+            **parameters,
             "client_encoding": "UTF8",
         }
-        user, host, port, name = (str(said.get(key) or "") for key in ("user", "host", "port", "dbname"))
-        host = host or str(said.get("hostaddr") or os.environ.get("PGHOST") or "")
+        user, host, port, name = (str(parameters.get(key) or "") for key in ("user", "host", "port", "dbname"))
+        host = host or str(parameters.get("hostaddr") or os.environ.get("PGHOST") or "")
         where = f"{host}:{port}" if port and host else host
-        options = quote(str(said.get("options") or ""), safe=",_")
+        options = quote(str(parameters.get("options") or ""), safe=",_")
         self._text = f"postgresql://{user and user + '@'}{where}/{name}{options and '?options=' + options}"
 
     def __str__(self) -> str:

@@ -172,5 +172,5 @@ def _advanced(db: Db, step: _Step) -> bool:
 
 def _is_there(db: Db, step: _Step) -> bool:
     """Whether the records of a step are on disk: with its checksum, which no other record has."""
-    found = db.execute(_CHECKSUM, (step.row.no, step.row.records), binary=True).fetchone()
-    return found is not None and found[0] == step.row.head
+    row = db.execute(_CHECKSUM, (step.row.no, step.row.records), binary=True).fetchone()
+    return row is not None and row[0] == step.row.head

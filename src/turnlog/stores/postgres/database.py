@@ -74,10 +74,10 @@ class Database:
                 try:
                     with _pipeline(db) if piped else nullcontext():
                         db.execute(begin)
-                        found = work(db)
+                        result = work(db)
                         committing = True
                         db.execute("commit")
-                    return found
+                    return result
                 except psycopg.Error as error:
                     self._roll_back(db)
                     undone = repeatable or not committing
@@ -157,11 +157,11 @@ class Database:
     def error(self, error: psycopg.Error, *, unknown: bool = False) -> StoreError:
         """The error of this package for one of the driver. `unknown`: it is not known whether a transaction was
         committed."""
-        said = self.address.clean(error.diag.message_primary or str(error)) or type(error).__name__
+        message = self.address.clean(error.diag.message_primary or str(error)) or type(error).__name__
         if unknown:
             return StoreError(
-                f"{self.address}: the connection was lost while a change was being committed ({said}); look whether it "
-                "is there before you do it again"
+                f"{self.address}: the connection was lost while a change was being committed ({message}); look "
+                "whether it is there before you do it again"
             )
         advice = ""
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
@@ -173,17 +173,17 @@ class Database:
             advice = "; this server is a replica: name the one that may be written to"
         elif isinstance(error, psycopg.OperationalError):
             advice = "; check that the server runs and can be reached, then try again"
-        return StoreError(f"{self.address}: {said}{advice}")
+        return StoreError(f"{self.address}: {message}{advice}")
 
     def _unreachable(self, error: psycopg.Error) -> StoreError:
-        said = self.address.clean(str(error))
-        if "password" in said or "authentication" in said or "role" in said:
+        message = self.address.clean(str(error))
+        if "password" in message or "authentication" in message or "role" in message:
             advice = "check the user, and the password in ~/.pgpass, PGPASSWORD or the URL"
-        elif "does not exist" in said:
+        elif "does not exist" in message:
             advice = "check the name of the database, or create it with `createdb`"
         else:
             advice = "check that the server runs and can be reached from here"
-        return StoreError(f"{self.address}: {said}; {advice}")
+        return StoreError(f"{self.address}: {message}; {advice}")
 
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()

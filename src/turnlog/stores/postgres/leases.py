@@ -152,23 +152,23 @@ class ServerLocks:
     def _attempt(self, session_id: str, shared: bool) -> Lease | Owner:
         db = self._connected()
         name, key = folded_id(session_id), self._key("lease", session_id)
-        kept = self._kept.get(name)
-        if kept is not None and kept.generation == self._generation:
-            if kept.exclusive or not shared:
-                return [*kept.owners.values()][-1]
+        held = self._kept.get(name)
+        if held is not None and held.generation == self._generation:
+            if held.exclusive or not shared:
+                return [*held.owners.values()][-1]
             alone = False
         else:
             alone = bool(_first(db, "select pg_try_advisory_lock(%s)", key))
             if not alone and not (shared and _first(db, "select pg_try_advisory_lock_shared(%s)", key)):
-                found = db.execute(_OWNER, (key,)).fetchone()
-                return Owner() if found is None else Owner(*found)
-            kept = _Kept(self._generation, _mark() if alone else 0, exclusive=alone)
-            self._kept[name] = kept
+                owner_row = db.execute(_OWNER, (key,)).fetchone()
+                return Owner() if owner_row is None else Owner(*owner_row)
+            held = _Kept(self._generation, _mark() if alone else 0, exclusive=alone)
+            self._kept[name] = held
         token, owner = _mark(), Owner.here()
-        kept.owners[token] = owner
-        leave = partial(self._leave, name, key, kept, token)
+        held.owners[token] = owner
+        leave = partial(self._leave, name, key, held, token)
         try:
-            db.execute(_OWNED, (key, alone, kept.mark, name, token, key, *owner))
+            db.execute(_OWNED, (key, alone, held.mark, name, token, key, *owner))
         except BaseException:  # Ctrl-C: nobody else would give it up
             self._left.append(leave)
             raise
@@ -176,41 +176,41 @@ class ServerLocks:
             session_id,
             alone=alone,
             release=partial(self._soon, leave, os.getpid()),
-            share=partial(self._do, partial(self._let_in, session_id, name, key, kept)),
-            is_kept=partial(self._has, kept),
+            share=partial(self._do, partial(self._let_in, session_id, name, key, held)),
+            is_kept=partial(self._has, held),
             lost=partial(self.lost, session_id),
         )
 
-    def _let_in(self, session_id: str, name: str, key: int, kept: _Kept) -> None:
-        if not self._is_alive() or kept.generation != self._generation or self._connection is None:
+    def _let_in(self, session_id: str, name: str, key: int, held: _Kept) -> None:
+        if not self._is_alive() or held.generation != self._generation or self._connection is None:
             raise self.lost(session_id)
-        if kept.exclusive:
+        if held.exclusive:
             self._connection.execute("update turnlog_sessions set owner = 0 where folded = %s", (name,))
             self._connection.execute(_SHARED, (key, key))  # the first before the second: nobody comes in between
-            kept.exclusive, kept.mark = False, 0
+            held.exclusive, held.mark = False, 0
 
-    def _leave(self, name: str, key: int, kept: _Kept, token: int) -> None:
-        kept.owners.pop(token, None)
-        if not kept.owners and self._kept.get(name) is kept:
+    def _leave(self, name: str, key: int, held: _Kept, token: int) -> None:
+        held.owners.pop(token, None)
+        if not held.owners and self._kept.get(name) is held:
             del self._kept[name]
-        if kept.generation != self._generation or self._connection is None:
+        if held.generation != self._generation or self._connection is None:
             return
-        if kept.owners:
+        if held.owners:
             self._connection.execute("delete from turnlog_owners where token = %s", (token,))
         else:
-            self._connection.execute(_LEFT.format("" if kept.exclusive else "_shared"), (token, key))
+            self._connection.execute(_LEFT.format("" if held.exclusive else "_shared"), (token, key))
 
     def fence(self, session_id: str) -> int | None:
         """The mark that must be in a session's row for this process to write; None if it has no lease of it. Raises
         StoreError if it lost it."""
-        kept = self._kept.get(folded_id(session_id)) if self._kept else None
-        if kept is None:
+        held = self._kept.get(folded_id(session_id)) if self._kept else None
+        if held is None:
             return None
-        if not self._has(kept):
+        if not self._has(held):
             raise self.lost(session_id)
-        return kept.mark
+        return held.mark
 
-    def _has(self, kept: _Kept) -> bool:
+    def _has(self, held: _Kept) -> bool:
         """Whether a session still is this process's, as far as its own machine knows."""
         if self._mutex.acquire(blocking=False):  # otherwise another thread is just using the connection
             try:
@@ -218,7 +218,7 @@ class ServerLocks:
             finally:
                 self._mutex.release()
             self._clear_up()
-        return kept.generation == self._generation
+        return held.generation == self._generation
 
     def lost(self, session_id: str) -> StoreError:
         """The error for a session that this process had until its connection was lost."""
@@ -322,8 +322,8 @@ def _mark() -> int:
 
 
 def _first(db: Db, query: str, key: int) -> Any:
-    found = db.execute(query, (key,)).fetchone()
-    return None if found is None else found[0]
+    row = db.execute(query, (key,)).fetchone()
+    return None if row is None else row[0]
 
 
 _all_locks: weakref.WeakSet[ServerLocks] = weakref.WeakSet()

@@ -90,8 +90,8 @@ def _batch(
 
 
 def _fetched(db: Db, query: str, values: Sequence[Any]) -> list[Row]:
-    found: list[Any] = db.execute(query, values, binary=True).fetchall()
-    return found
+    rows: list[Any] = db.execute(query, values, binary=True).fetchall()
+    return rows
 
 
 _SOME = "select n, record, checksum from turnlog_records where log = %s and n between %s and %s"
@@ -112,8 +112,8 @@ def mended(db: Db, session_id: str, first: int, last: int) -> list[Record | Prob
             before = None
         rows = {n: (raw, total) for n, raw, total in db.execute(_SOME, (key, begin, end), binary=True)}
         entries = [_entry(n, *rows[n]) if n in rows else StoredEntry(n) for n in range(begin, end + 1)]
-        found = judged(session_id, entries, before, row.head if end == row.records else None)
-        told += (one for one in found if first <= number_of(one) <= last)
+        records = judged(session_id, entries, before, row.head if end == row.records else None)
+        told += (record for record in records if first <= number_of(record) <= last)
     return told
 
 

@@ -28,8 +28,8 @@ _REMOVE = """delete from turnlog_blobs
 
 def blobs_of(db: Db) -> dict[str, Put]:
     """Every blob. Its age is by the server's clock, which all machines share."""
-    now = time.time()
-    return {name: Put(now - age, size) for name, age, size in db.execute(_BLOBS, binary=True)}
+    current_time = time.time()
+    return {name: Put(current_time - age, size) for name, age, size in db.execute(_BLOBS, binary=True)}
 
 
 def records_of(db: Db) -> Iterator[tuple[int, int, bytes]]:
@@ -49,7 +49,7 @@ def sweep(db: Db, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
 
 def inventory(db: Db, in_use: frozenset[str]) -> Inventory:
     """See `Store.inventory`. Reads all records."""
-    rows = [row_of(found) for found in db.execute(f"select {COLUMNS} from turnlog_sessions order by no", binary=True)]
+    rows = [row_of(values) for values in db.execute(f"select {COLUMNS} from turnlog_sessions order by no", binary=True)]
     blobs = {name: put.size for name, put in blobs_of(db).items()}
     sizes = {row.no: 0 for row in rows}
     names: dict[int, set[str]] = {row.no: set() for row in rows}
@@ -60,17 +60,19 @@ def inventory(db: Db, in_use: frozenset[str]) -> Inventory:
     for row in rows:
         for segment in segments_of(db, row) if row.id is not None else ():
             readers[segment.key].add(row.id or "")
-    kept = frozenset(name for (name,) in db.execute("select id from turnlog_sessions where id is not null and kept"))
+    protected = frozenset(
+        name for (name,) in db.execute("select id from turnlog_sessions where id is not null and kept")
+    )
     pieces = (
         StoredPiece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
     )
-    return Inventory(tuple(pieces), blobs, kept, in_use)
+    return Inventory(tuple(pieces), blobs, protected, in_use)
 
 
 def used_bytes(db: Db) -> int:
     """The bytes of all records and blobs, as they were given: those on disk are fewer, as the server compresses."""
-    found = db.execute(
+    row = db.execute(
         """select (select coalesce(sum(size), 0) from turnlog_sessions)::bigint
             + (select coalesce(sum(octet_length(data)), 0) from turnlog_blobs)::bigint"""
     ).fetchone()
-    return 0 if found is None else int(found[0])
+    return 0 if row is None else int(row[0])

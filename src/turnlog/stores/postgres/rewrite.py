@@ -41,11 +41,13 @@ def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequen
     moved: dict[int, Pairs] = {}
     # A session shares records only with older ones, which come earlier in this order.
     for values in db.execute(f"select {COLUMNS}, seal from turnlog_sessions order by no", binary=True).fetchall():
-        at = row_of(values[:-1])
-        if at.no in changes or at.base in moved:
-            if seal(at) != values[-1]:
-                raise CorruptRecord(f"the session row of {at.id!r} does not match its records; run `turnlog verify`")
-            moved[at.no] = _rechain(db, at, changes.get(at.no, {}), moved)
+        session_row = row_of(values[:-1])
+        if session_row.no in changes or session_row.base in moved:
+            if seal(session_row) != values[-1]:
+                raise CorruptRecord(
+                    f"the session row of {session_row.id!r} does not match its records; run `turnlog verify`"
+                )
+            moved[session_row.no] = _rechain(db, session_row, changes.get(session_row.no, {}), moved)
     for no in changes:
         measure(db, no)
     db.execute("delete from turnlog_blobs where name = any(%s)", (list(blobs),))
@@ -83,12 +85,12 @@ def _rechain(db: Db, row: SessionRow, changes: Mapping[int, bytes], moved: Mappi
     """
     old, new = _before(db, row, moved)
     pairs = {row.parent_records: (old, new)}
-    for n, stored, kept in db.execute(_ROWS, (row.no, row.parent_records + 1, row.records), binary=True).fetchall():
-        if chain(old, kept) != stored:
+    for n, stored, old_raw in db.execute(_ROWS, (row.no, row.parent_records + 1, row.records), binary=True).fetchall():
+        if chain(old, old_raw) != stored:
             raise CorruptRecord(
                 f"record {n} of session {row.id!r} does not match its checksum; run `turnlog verify`", record=n
             )
-        raw = changes.get(n, kept)
+        raw = changes.get(n, old_raw)
         old, new = stored, chain(new, raw)
         if n in changes:
             db.execute(_UPDATE, (to_column(row_kind(decode_record(raw).body)), new, raw, row.no, n))

@@ -49,12 +49,12 @@ def find(db: Db, session_id: str) -> SessionRow:
 def find_sealed(db: Db, session_id: str, lock: str = "") -> tuple[SessionRow, bytes, int]:
     """The row of a session, its seal, and the mark of its owner. With `lock` (`for update`, `for share`), nobody
     changes it until the transaction ends. Raises SessionNotFound."""
-    found = None
+    values = None
     if isinstance(session_id, str) and "\0" not in session_id:
-        found = db.execute(f"{_FIND} {lock}", (storable(folded_id(session_id)),), binary=True).fetchone()
-    if found is None or found[1] != session_id:
-        raise no_session(session_id, None if found is None else found[1])
-    return row_of(found[:-2]), found[-2], found[-1]
+        values = db.execute(f"{_FIND} {lock}", (storable(folded_id(session_id)),), binary=True).fetchone()
+    if values is None or values[1] != session_id:
+        raise no_session(session_id, None if values is None else values[1])
+    return row_of(values[:-2]), values[-2], values[-1]
 
 
 def intact(db: Db, session_id: str) -> SessionRow:
@@ -70,12 +70,12 @@ def insert(db: Db, row: SessionRow, owner: int) -> SessionInfo:
     """Insert a new row; the server assigns its `no`. Raises SessionExists, SessionIdError."""
     session_id = row.id or ""
     columns = (session_id, *map(to_column, row[2:5]), *row[5:], folded_id(session_id), owner, b"")
-    made = db.execute(_INSERT, columns).fetchone()
-    if made is None:
+    inserted = db.execute(_INSERT, columns).fetchone()
+    if inserted is None:
         taken = db.execute("select id from turnlog_sessions where folded = %s", (folded_id(session_id),)).fetchone()
         check_free(session_id, session_id if taken is None else taken[0])
         raise AssertionError("unreachable")
-    row = row._replace(no=made[0])
+    row = row._replace(no=inserted[0])
     db.execute("update turnlog_sessions set seal = %s where no = %s", (seal(row), row.no))
     return row.info()
 
@@ -109,10 +109,10 @@ def _prune(db: Db, no: int | None) -> None:
     """Remove what no fork needs of the deleted session `no`, and of the deleted sessions that it was forked from."""
     while no is not None:
         # The lock first: whoever deletes that session, or another fork of it, at the same time, is done then.
-        found = db.execute(_BY_NUMBER, (no,), binary=True).fetchone()
-        if found is None or found[1] is not None:
+        values = db.execute(_BY_NUMBER, (no,), binary=True).fetchone()
+        if values is None or values[1] is not None:
             return
-        row = row_of(found)
+        row = row_of(values)
         needed = _one(db, "select max(parent_records) from turnlog_sessions where base = %s", no)
         keep = row.parent_records if needed is None else needed
         db.execute("delete from turnlog_records where log = %s and n > %s", (no, keep))
@@ -141,9 +141,9 @@ def checksum_at(db: Db, segments: list[Segment], n: int) -> bytes:
         return CHAIN_START
     for key, first, last in segments:
         if first <= n <= last:
-            found = _one(db, "select checksum from turnlog_records where log = %s and n = %s", key, n)
-            if found is not None:
-                return bytes(found)
+            checksum = _one(db, "select checksum from turnlog_records where log = %s and n = %s", key, n)
+            if checksum is not None:
+                return bytes(checksum)
     raise CorruptRecord(f"record {n} is missing", record=n)
 
 
@@ -162,5 +162,5 @@ def count_messages(db: Db, segments: list[Segment]) -> int:
 
 def _one(db: Db, query: str, *values: Any) -> Any:
     """The only column of the only row; None if there is no row."""
-    found = db.execute(query, values, binary=True).fetchone()
-    return None if found is None else found[0]
+    row = db.execute(query, values, binary=True).fetchone()
+    return None if row is None else row[0]

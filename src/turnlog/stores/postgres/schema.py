@@ -145,8 +145,8 @@ def prepare(db: Db, address: Address, *, read_only: bool) -> None:
 
 def store_name(db: Db) -> str:
     """The name that distinguishes a store from others in the same database."""
-    found = db.execute("select store from turnlog_version").fetchone()
-    return "" if found is None else str(found[0])
+    row = db.execute("select store from turnlog_version").fetchone()
+    return "" if row is None else str(row[0])
 
 
 def to_column(text: str) -> str:

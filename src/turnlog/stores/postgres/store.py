@@ -91,15 +91,15 @@ def numbers(database: Database, store: RecordStore, known: KnownLabels, where: M
         with suppress(StoreError):  # the user may only read these tables, or the server is in trouble
             _note(database, store, rest)
         rest = database.read(_behind)
-    found = set(known.matching(store, [(row.no, row.info()) for row in rest], where))
-    return sorted(found | (database.read(partial(_found, where=where)) - {row.no for row in rest}))
+    matching = set(known.matching(store, [(row.no, row.info()) for row in rest], where))
+    return sorted(matching | (database.read(partial(_found, where=where)) - {row.no for row in rest}))
 
 
 def _found(db: Db, where: Mapping[str, str]) -> set[int]:
     if not _has_index(db):
         return set()
-    kept = [labels for (labels,) in db.execute("select distinct labels from turnlog_labels")]
-    asked = [labels for labels in kept if has_labels(decoded_labels(labels), where)]
+    label_texts = [labels for (labels,) in db.execute("select distinct labels from turnlog_labels")]
+    asked = [labels for labels in label_texts if has_labels(decoded_labels(labels), where)]
     return {no for (no,) in db.execute(_FOUND, (asked,))}
 
 
@@ -130,8 +130,8 @@ def _behind(db: Db) -> list[SessionRow]:
 
 
 def _has_index(db: Db) -> bool:
-    found = db.execute("select version from turnlog_version").fetchone()
-    return found is not None and int(found[0]) >= LABELS_VERSION
+    row = db.execute("select version from turnlog_version").fetchone()
+    return row is not None and int(row[0]) >= LABELS_VERSION
 
 
 # -- key slot --------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ class PostgresKeySlot(KeySlot):
     def write(self, lock: bytes, *, was: bytes | None) -> bool:
         def change(db: Db) -> bool:
             db.execute("lock table turnlog_keys, turnlog_sessions, turnlog_blobs in share row exclusive mode")
-            if (now := _lock_in(db)) != was:
-                return now == lock  # written by an attempt whose commit was lost
+            if (current_lock := _lock_in(db)) != was:
+                return current_lock == lock  # written by an attempt whose commit was lost
             tables = ("turnlog_sessions", "turnlog_blobs")
             if was is None and any(db.execute(f"select 1 from {table} limit 1").fetchone() for table in tables):
                 raise self._not_empty()
@@ -166,8 +166,8 @@ class PostgresKeySlot(KeySlot):
 
 
 def _lock_in(db: Db) -> bytes | None:
-    found = db.execute("select lock from turnlog_keys", binary=True).fetchone()
-    return None if found is None else bytes(found[0])
+    row = db.execute("select lock from turnlog_keys", binary=True).fetchone()
+    return None if row is None else bytes(row[0])
 
 
 _LIST = f"""select {COLUMNS} from turnlog_sessions where id is not null {{}}
@@ -224,8 +224,8 @@ class PostgresStore(BaseStore):
     ) -> Iterator[Record]:
         """See `Store.of_kinds`. Kinds are found by an index."""
         row, segments = self._database.read(partial(_with_segments, session_id=session_id))
-        found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
-        return filter(of_any(kinds), found)
+        records = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
+        return filter(of_any(kinds), records)
 
     def _mended(self, session_id: str, first: int, last: int) -> Iterable[Record | Problem]:
         return self._database.read(partial(mended, session_id=session_id, first=first, last=last))
@@ -236,9 +236,12 @@ class PostgresStore(BaseStore):
             return bills, [name for (name,) in db.execute(_FORKS)]
 
         rows, forks = self._database.read(read)
-        own = {name: [numbered(n, raw) for _, n, raw in some] for name, some in groupby(rows, key=lambda row: row[0])}
+        usage_records = {
+            name: [numbered(n, raw) for _, n, raw in some] for name, some in groupby(rows, key=lambda row: row[0])
+        }
         return billed_once(
-            self.sessions(), lambda name: self.of_kinds(name, ("usage",)) if name in forks else own.get(name, ())
+            self.sessions(),
+            lambda name: self.of_kinds(name, ("usage",)) if name in forks else usage_records.get(name, ()),
         )
 
     # -- sessions --------------------------------------------------------------------------------
@@ -251,9 +254,9 @@ class PostgresStore(BaseStore):
         row = new_row(session_id, title, time, parent)
 
         def make(db: Db) -> SessionInfo:
-            made = insert(db, row, fence)
+            info = insert(db, row, fence)
             self.key_slot.check()  # the store may have been encrypted since it was opened
-            return made
+            return info
 
         return self._database.write(make)
 
@@ -282,8 +285,8 @@ class PostgresStore(BaseStore):
         among = numbers(self._database, self, self._labels, asked) if asked else None
         query = _LIST.format("" if among is None else "and no = any(%s)")
         values = (limit,) if among is None else (among, limit)
-        found = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())
-        return [row_of(each).info() for each in found]
+        rows = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())
+        return [row_of(each).info() for each in rows]
 
     def rename(self, session_id: str, title: str) -> None:
         self._database.write(
@@ -317,8 +320,10 @@ class PostgresStore(BaseStore):
         name = name or sha256_hex(data)
 
         def put(db: Db) -> None:
-            kept = db.execute("select sha256(data) from turnlog_blobs where name = %s for update", (name,), binary=True)
-            if kept.fetchone() == (bytes.fromhex(sha256_hex(data)),):
+            stored = db.execute(
+                "select sha256(data) from turnlog_blobs where name = %s for update", (name,), binary=True
+            )
+            if stored.fetchone() == (bytes.fromhex(sha256_hex(data)),):
                 db.execute(
                     "update turnlog_blobs set put_at = extract(epoch from clock_timestamp()) where name = %s", (name,)
                 )
@@ -330,8 +335,8 @@ class PostgresStore(BaseStore):
 
     def get_blob(self, sha256: str) -> bytes:
         def get(db: Db) -> bytes | None:
-            found = db.execute("select data from turnlog_blobs where name = %s", (sha256,), binary=True).fetchone()
-            return None if found is None else bytes(found[0])
+            row = db.execute("select data from turnlog_blobs where name = %s", (sha256,), binary=True).fetchone()
+            return None if row is None else bytes(row[0])
 
         return whole_blob(sha256, self._database.read(get), self.path)
 
@@ -369,14 +374,14 @@ class PostgresStore(BaseStore):
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         def read(db: Db) -> list[tuple[str, list[Segment]]]:
-            found = []
+            sessions = []
             for values in db.execute(
                 f"select {COLUMNS} from turnlog_sessions where id is not null order by no", binary=True
             ):
                 row = row_of(values)
                 with suppress(CorruptRecord):  # reading the session reports it
-                    found.append((row.id or "", segments_of(db, row)))
-            return found
+                    sessions.append((row.id or "", segments_of(db, row)))
+            return sessions
 
         yield from self._database.read(read)
 

@@ -28,9 +28,9 @@ def verify(db: Db, session_id: str | None) -> list[Problem]:
     where, values = ("", ()) if session_id is None else ("where id = %s", (session_id,))
     rows = db.execute(f"select {COLUMNS}, seal from turnlog_sessions {where} order by no", values, binary=True)
     problems: list[Problem] = []
-    for found in rows.fetchall():
-        row = row_of(found[:-1])
-        problems += row_damage(row, found[-1])
+    for sealed_row in rows.fetchall():
+        row = row_of(sealed_row[:-1])
+        problems += row_damage(row, sealed_row[-1])
         problems += check.session(row, whole=session_id is not None)
     if session_id is None:
         for (no,) in db.execute(_OWNERLESS):
@@ -75,5 +75,5 @@ class _Check(RowCheck):
         return to_column(row_kind(body))
 
     def _blob(self, name: str) -> bytes | None:
-        found = self._db.execute("select data from turnlog_blobs where name = %s", (name,), binary=True).fetchone()
-        return None if found is None else bytes(found[0])
+        row = self._db.execute("select data from turnlog_blobs where name = %s", (name,), binary=True).fetchone()
+        return None if row is None else bytes(row[0])

@@ -29,16 +29,16 @@ def mended(db: sqlite3.Connection, row: SessionRow, first: int, last: int) -> It
         except (CorruptRecord, sqlite3.DatabaseError):
             before = None
         entries = [_entry(db, key, n) for n in range(begin, end + 1)]
-        found = judged(row.id or "", entries, before, row.head if end == row.records else None)
-        yield from (one for one in found if first <= number_of(one) <= last)
+        records = judged(row.id or "", entries, before, row.head if end == row.records else None)
+        yield from (record for record in records if first <= number_of(record) <= last)
 
 
 def _entry(db: sqlite3.Connection, key: int, n: int) -> StoredEntry:
     try:
-        found = db.execute(_ONE, (record_id(key, n),)).fetchone()
+        row = db.execute(_ONE, (record_id(key, n),)).fetchone()
     except sqlite3.DatabaseError:  # a page of it
-        found = None
-    if found is None:
+        row = None
+    if row is None:
         return StoredEntry(n)
-    raw, total = map(bytes, found)
+    raw, total = map(bytes, row)
     return StoredEntry(n, raw, total, lambda before: chain(before, raw))

@@ -74,13 +74,13 @@ def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
     The index is then rewritten as a whole, because until then it still contains their words. If a record is damaged,
     the texts that were indexed for it are not known, and the whole index is emptied; the same if the index is damaged.
     """
-    found = db.execute("select records from searched where no = ?", (row.no,)).fetchone()
-    if found is None:
+    indexed = db.execute("select records from searched where no = ?", (row.no,)).fetchone()
+    if indexed is None:
         return
     try:
         taken = [
             (record_id(row.no, record.n), *_columns(entry))
-            for record, entry in _entries(db, row, found[0])
+            for record, entry in _entries(db, row, indexed[0])
             if record.n >= first and entry.text
         ]
         db.executemany(_TAKE, taken)
@@ -90,7 +90,7 @@ def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
         reset(db)
         return
     if first > row.parent_records + 1:
-        db.execute(_SHORTER, (min(found[0], first - 1), row.no))
+        db.execute(_SHORTER, (min(indexed[0], first - 1), row.no))
     else:
         db.execute("delete from searched where no = ?", (row.no,))
 
@@ -149,10 +149,10 @@ def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tup
 
 
 def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch | None:
-    found = db.execute(_PENDING).fetchone()
-    if found is None:
+    pending = db.execute(_PENDING).fetchone()
+    if pending is None:
         return None
-    no, after = found
+    no, after = pending
     row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
     records, last, size = [], after, 0
     rows = db.execute(_ROWS, (record_id(no, after + 1), record_id(no, row.records)))
@@ -166,11 +166,11 @@ def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch |
     else:
         last = row.records
     rows.close()
-    known = names.get(no)
-    if known is None:
+    tool_names = names.get(no)
+    if tool_names is None:
         names.clear()
-        known = names[no] = _names_before(db, row, after, records)
-    entries = [(record_id(no, record.n), entry_of(record, known)) for record in records]
+        tool_names = names[no] = _names_before(db, row, after, records)
+    entries = [(record_id(no, record.n), entry_of(record, tool_names)) for record in records]
     times = [(record_id(no, record.n), record.time) for record in records]
     return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text], times)
 
@@ -185,11 +185,11 @@ def _readable(raw: bytes) -> Record | None:
 
 def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: list[Record]) -> ToolNames:
     """The tool names of calls up to record `after`, for the results in `records` that need them."""
-    names, own = ToolNames(), ToolNames()
+    names, batch_names = ToolNames(), ToolNames()
     wanted = set()
     for record in records:
-        wanted |= {call_id for call_id in _nameless(record) if not own.name(call_id)}
-        own.learn(record)
+        wanted |= {call_id for call_id in _nameless(record) if not batch_names.name(call_id)}
+        batch_names.learn(record)
     for segment in reversed(segments_of(db, row, last=after)) if wanted else ():
         rows = db.execute(
             _ROWS + " desc", (record_id(segment.key, segment.first), record_id(segment.key, segment.last))

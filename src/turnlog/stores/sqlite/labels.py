@@ -40,11 +40,11 @@ def numbers(database: Database, store: RecordStore, known: KnownLabels, where: M
     """The numbers of the sessions with these labels. The index is brought up to date first; what it still does not
     have, as in a store that is open for reading only, is read."""
     try:
-        rest, found = _by_index(database, store, where)
+        rest, indexed = _by_index(database, store, where)
     except CorruptRecord:  # the index is damaged; if the records are damaged as well, reading reports it
         with database.reading() as db:
-            rest, found = _rows(db, _ALL), set()
-    return sorted(found.union(known.matching(store, [(row.no, row.info()) for row in rest], where)))
+            rest, indexed = _rows(db, _ALL), set()
+    return sorted(indexed.union(known.matching(store, [(row.no, row.info()) for row in rest], where)))
 
 
 def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) -> tuple[list[SessionRow], set[int]]:

@@ -36,8 +36,8 @@ def lend_packs(db: sqlite3.Connection) -> None:
 
     @lru_cache(maxsize=_REMEMBERED_PACKS)
     def records_of(no: int) -> list[bytes]:
-        found = db.execute("select cast(data as blob) from packs where no = ?", (no,)).fetchone()
-        return [] if found is None else parted(decompressed(found[0]))
+        row = db.execute("select cast(data as blob) from packs where no = ?", (no,)).fetchone()
+        return [] if row is None else parted(decompressed(row[0]))
 
     def unpacked(pointer: bytes) -> bytes:
         place: int
@@ -68,12 +68,12 @@ def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
                 f"session {row.id!r} cannot be packed: decompressing gave other bytes; nothing was changed. Please "
                 "report this"
             )
-        made = db.execute("insert into packs (session, data) values (?, ?)", (row.no, frame)).lastrowid or 0
+        pack_no = db.execute("insert into packs (session, data) values (?, ?)", (row.no, frame)).lastrowid or 0
         ids = record_id(row.no, group[0][0]), record_id(row.no, group[-1][0])
         rows = db.execute("select id, kind, checksum from records where id between ? and ? order by id", ids).fetchall()
         # Deleted and inserted again: rows that are shortened in place leave space that no other table can use.
         db.execute("delete from records where id between ? and ?", ids)
-        pointed = [(*values, _POINTER.pack(made, place)) for place, values in enumerate(rows)]
+        pointed = [(*values, _POINTER.pack(pack_no, place)) for place, values in enumerate(rows)]
         db.executemany("insert into records (id, kind, checksum, record) values (?, ?, ?, ?)", pointed)
         count, before = count + len(raws), before + sum(map(len, raws))
         after += len(frame) + len(raws) * _POINTER.size
@@ -87,10 +87,11 @@ def unpack(db: sqlite3.Connection, no: int, *, last: int = 0xFFFFFFFF, whole: bo
     """
     if version_of(db) < LOCK_VERSION:
         return
-    found = db.execute(_PACKED, (record_id(no, 1), record_id(no, last))).fetchall()
-    if whole and not all(raw for _, raw in found):
+    packed_rows = db.execute(_PACKED, (record_id(no, 1), record_id(no, last))).fetchall()
+    if whole and not all(raw for _, raw in packed_rows):
         raise CorruptRecord(f"a packed record of session number {no} cannot be read; `turnlog verify` names it")
-    db.executemany("update records set record = cast(? as text) where id = ?", [(raw, at) for at, raw in found if raw])
+    loose_rows = [(raw, row_id) for row_id, raw in packed_rows if raw]
+    db.executemany("update records set record = cast(? as text) where id = ?", loose_rows)
     drop_packs(db, no)
 
 

@@ -63,8 +63,8 @@ class Reader(RowReader):
     def is_there(self, row: SessionRow) -> bool:
         """See `RowReader`."""
         with self._database.reading() as db:
-            found = db.execute("select 1 from sessions where no = ? and id = ?", (row.no, row.id))
-            return found.fetchone() is not None
+            rows = db.execute("select 1 from sessions where no = ? and id = ?", (row.no, row.id))
+            return rows.fetchone() is not None
 
     def now(self, session_id: str) -> tuple[SessionRow, list[Segment]]:
         """See `RowReader`."""
@@ -96,9 +96,9 @@ def _some(rows: sqlite3.Cursor) -> list[Any]:
     """The first of these rows, up to a limit in bytes. The third column contains the bytes of a record."""
     batch, size = [], 0
     with closing(rows):
-        for found in rows:
-            batch.append(found)
-            size += len(found[2])
+        for row in rows:
+            batch.append(row)
+            size += len(row[2])
             if size > _BATCH_BYTES:
                 break
     return batch

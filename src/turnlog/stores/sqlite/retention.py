@@ -31,7 +31,7 @@ _KEPT = "select id from sessions where id is not null and no in (select no from 
 
 def blobs_of(db: sqlite3.Connection, files: BlobFolder) -> dict[str, Put]:
     """Every blob, whether in the database or in a file."""
-    return {**{name: Put(at, size) for name, at, size in db.execute(_BLOBS)}, **files.puts()}
+    return {**{name: Put(put_at, size) for name, put_at, size in db.execute(_BLOBS)}, **files.puts()}
 
 
 def sweep(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
@@ -45,7 +45,7 @@ def sweep(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
 
 def inventory(db: sqlite3.Connection, files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:
     """See `Store.inventory`. Reads all records."""
-    rows = [SessionRow(*found) for found in db.execute(f"select {COLUMNS} from sessions order by no")]
+    rows = [SessionRow(*values) for values in db.execute(f"select {COLUMNS} from sessions order by no")]
     blobs = {name: put.size for name, put in blobs_of(db, files).items()}
     sizes = {row.no: 0 for row in rows}
     names: dict[int, set[str]] = {row.no: set() for row in rows}
@@ -57,11 +57,11 @@ def inventory(db: sqlite3.Connection, files: BlobFolder, in_use: frozenset[str] 
         for segment in segments_of(db, row) if row.id is not None else ():
             readers[segment.key].add(row.id or "")
     base = db.execute(_ROOTS).fetchone()[0] * db.execute("pragma page_size").fetchone()[0]
-    kept = {found for (found,) in db.execute(_KEPT)} if version_of(db) >= KEPT_VERSION else set()
+    protected = {name for (name,) in db.execute(_KEPT)} if version_of(db) >= KEPT_VERSION else set()
     pieces = (
         StoredPiece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
     )
-    return Inventory(tuple(pieces), blobs, frozenset(kept), in_use, base)
+    return Inventory(tuple(pieces), blobs, frozenset(protected), in_use, base)
 
 
 def used_bytes(db: sqlite3.Connection) -> int:

@@ -40,13 +40,15 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
     moved: dict[int, dict[int, tuple[bytes, bytes]]] = {}
     # A session shares records only with older ones, which come earlier in this order.
     for values in db.execute(f"select {COLUMNS}, seal from sessions order by no").fetchall():
-        at = SessionRow(*values[:-1])
-        if at.no in changes or at.base in moved:
-            if seal(at) != values[-1]:
-                raise CorruptRecord(f"the session row of {at.id!r} does not match its records; run `turnlog verify`")
-            if at.no in changes:
-                unpack(db, at.no)  # a pack would keep the old content
-            moved[at.no] = _rechain(db, at, changes.get(at.no, {}), moved)
+        session_row = SessionRow(*values[:-1])
+        if session_row.no in changes or session_row.base in moved:
+            if seal(session_row) != values[-1]:
+                raise CorruptRecord(
+                    f"the session row of {session_row.id!r} does not match its records; run `turnlog verify`"
+                )
+            if session_row.no in changes:
+                unpack(db, session_row.no)  # a pack would keep the old content
+            moved[session_row.no] = _rechain(db, session_row, changes.get(session_row.no, {}), moved)
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
     if version_of(db) >= SEARCH_VERSION:
         reset(db)
@@ -91,12 +93,12 @@ def _rechain(
     old, new = _before(db, row, moved)
     pairs = {row.parent_records: (old, new)}
     bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
-    for n, stored, kept in db.execute(_ROWS, bounds).fetchall():
-        if chain(old, kept) != stored:
+    for n, stored, old_raw in db.execute(_ROWS, bounds).fetchall():
+        if chain(old, old_raw) != stored:
             raise CorruptRecord(
                 f"record {n} of session {row.id!r} does not match its checksum; run `turnlog verify`", record=n
             )
-        raw = changes.get(n, kept)
+        raw = changes.get(n, old_raw)
         old, new = stored, chain(new, raw)
         if n in changes:
             db.execute(_UPDATE, (row_kind(decode_record(raw).body), new, raw, record_id(row.no, n)))
@@ -119,9 +121,9 @@ def _before(
         return CHAIN_START, CHAIN_START
     if row.base in moved:
         return moved[row.base][row.parent_records]
-    found = db.execute(
+    checksum_row = db.execute(
         "select checksum from records where id = ?", (record_id(row.base, row.parent_records),)
     ).fetchone()
-    if found is None:
+    if checksum_row is None:
         raise CorruptRecord(f"record {row.parent_records} of session {row.id!r} is missing", record=row.parent_records)
-    return bytes(found[0]), bytes(found[0])
+    return bytes(checksum_row[0]), bytes(checksum_row[0])

@@ -22,10 +22,10 @@ def find(db: sqlite3.Connection, session_id: str) -> SessionRow:
 
 def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, bytes]:
     """The row of a session, and the seal stored with it. Raises SessionNotFound."""
-    found = db.execute(_FIND, (storable(session_id),)).fetchone()
-    if found is None or found[1] != session_id:
-        raise no_session(session_id, None if found is None else found[1])
-    return SessionRow(*found[:-1]), found[-1]
+    values = db.execute(_FIND, (storable(session_id),)).fetchone()
+    if values is None or values[1] != session_id:
+        raise no_session(session_id, None if values is None else values[1])
+    return SessionRow(*values[:-1]), values[-1]
 
 
 def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
@@ -39,17 +39,17 @@ def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
 
 def check_free_in(db: sqlite3.Connection, session_id: str) -> None:
     """Raises SessionExists or SessionIdError unless a session with this id can be created."""
-    found = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
-    if found is not None:
-        check_free(session_id, found[0])
+    row = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
+    if row is not None:
+        check_free(session_id, row[0])
 
 
 def insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:
     """Insert a new row; SQLite assigns its `no`."""
     marks = ", ".join("?" for _ in SessionRow._fields[1:])
     names = ", ".join(SessionRow._fields[1:])
-    made = db.execute(f"insert into sessions ({names}, seal) values ({marks}, x'')", row[1:])
-    row = row._replace(no=made.lastrowid or 0)
+    cursor = db.execute(f"insert into sessions ({names}, seal) values ({marks}, x'')", row[1:])
+    row = row._replace(no=cursor.lastrowid or 0)
     db.execute("update sessions set seal = ? where no = ?", (seal(row), row.no))
     return row.info()
 

@@ -89,11 +89,11 @@ def _found(
 ) -> list[Record]:
     """Record `n`, as a list of one; empty if it is damaged. `sums` are the checksums before it and its own."""
     if sums[0] is None or chain(sums[0], raw) == sums[1]:
-        found = [decoded(session, n, raw)]
+        records = [decoded(session, n, raw)]
     else:
-        found = list(mended(db, find(db, session), n, n))
-    search.damaged += (one for one in found if isinstance(one, Problem))
-    return [one for one in found if not isinstance(one, Problem)]
+        records = list(mended(db, find(db, session), n, n))
+    search.damaged += (record for record in records if isinstance(record, Problem))
+    return [record for record in records if not isinstance(record, Problem)]
 
 
 def _in_time(
@@ -156,16 +156,18 @@ def _everywhere(db: sqlite3.Connection, among: str | None) -> list[tuple[int, in
     if not forks:
         return [(0, _MOST, "")]
     hidden = {no for (no,) in (db.execute(_DELETED) if among is None else db.execute(_OTHERS, (among,)))}
-    found: dict[str, list[Segment]] = {}
+    segments_by_fork: dict[str, list[Segment]] = {}
     for fork in forks:
         with suppress(CorruptRecord):  # reading the session reports it
-            found[fork.id or ""] = segments_of(db, fork)
-    begins = unshared(found.items())
+            segments_by_fork[fork.id or ""] = segments_of(db, fork)
+    begins = unshared(segments_by_fork.items())
     ranges, high = [], _MOST
     for fork in reversed(forks):
         name = fork.id or ""
         begin = begins.get(name, _MOST)
-        shared = [each._replace(first=max(each.first, begin)) for each in found.get(name, ()) if each.key in hidden]
+        shared = [
+            each._replace(first=max(each.first, begin)) for each in segments_by_fork.get(name, ()) if each.key in hidden
+        ]
         ranges.append((record_id(fork.no, 0), high, ""))
         ranges += [(*_ids(each), name) for each in reversed(shared) if each.first <= each.last]
         high = record_id(fork.no, 0) - 1

@@ -13,10 +13,10 @@ def segments_of(db: sqlite3.Connection, row: SessionRow, *, last: int | None = N
     """The segments with the records 1 to `last` (None: all) of a session. Raises CorruptRecord."""
 
     def find(no: int) -> tuple[int, int | None] | None:
-        found: tuple[int, int | None] | None = db.execute(
+        base_log: tuple[int, int | None] | None = db.execute(
             "select parent_records, base from sessions where no = ?", (no,)
         ).fetchone()
-        return found
+        return base_log
 
     return segments_of_log(row.no, row.parent_records, row.base, row.records if last is None else last, find)
 
@@ -27,9 +27,9 @@ def checksum_at(db: sqlite3.Connection, segments: list[Segment], n: int) -> byte
         return CHAIN_START
     for key, first, last in segments:
         if first <= n <= last:
-            found = db.execute("select checksum from records where id = ?", (record_id(key, n),)).fetchone()
-            if found is not None:
-                return bytes(found[0])
+            row = db.execute("select checksum from records where id = ?", (record_id(key, n),)).fetchone()
+            if row is not None:
+                return bytes(row[0])
     raise CorruptRecord(f"record {n} is missing", record=n)
 
 

@@ -189,8 +189,8 @@ class SqliteKeySlot(KeySlot):
 
 
 def _lock_in(db: sqlite3.Connection) -> bytes | None:
-    found = db.execute("select lock from locks").fetchone()
-    return None if found is None else str(found[0]).encode()
+    row = db.execute("select lock from locks").fetchone()
+    return None if row is None else str(row[0]).encode()
 
 
 BLOB_FILE_BYTES = 64 * 1024
@@ -262,8 +262,8 @@ class SqliteStore(BaseStore):
         with self._database.reading() as db:
             row = find(db, session_id)
             segments = segments_of(db, row)
-        found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
-        return filter(of_any(kinds), found)
+        records = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
+        return filter(of_any(kinds), records)
 
     def _mended(self, session_id: str, first: int, last: int) -> list[Record | Problem]:
         with self._database.reading() as db:
@@ -288,8 +288,8 @@ class SqliteStore(BaseStore):
         query, values = _LIST.format(_AMONG if asked else ""), [] if among is None else [str(among)]
         with self._database.reading() as db:
             # `limit -1` would sort in another way and take twice as long.
-            found = db.execute(query, values) if limit is None else db.execute(f"{query} limit ?", (*values, limit))
-            return list(starmap(SessionInfo, found))
+            rows = db.execute(query, values) if limit is None else db.execute(f"{query} limit ?", (*values, limit))
+            return list(starmap(SessionInfo, rows))
 
     def _with_labels(self, where: Mapping[str, str]) -> list[int]:
         """The numbers of the sessions with these labels; cached until something is written."""
@@ -297,18 +297,19 @@ class SqliteStore(BaseStore):
             state = self._state(db)  # first, so that labels set in between are noticed the next time
         if self._asked[:2] == (state, where):
             return self._asked[2]
-        found = numbers(self._database, self, self._labels, where)
-        self._asked = state, dict(where), found
-        return found
+        matching = numbers(self._database, self, self._labels, where)
+        self._asked = state, dict(where), matching
+        return matching
 
     def usages(self) -> dict[str, Bills]:
         with self._database.reading() as db:
-            own = read_usages(db)
+            usage_records = read_usages(db)
             forks = {
                 name for (name,) in db.execute("select id from sessions where id is not null and base is not null")
             }
         return billed_once(
-            self.sessions(), lambda name: self.of_kinds(name, ("usage",)) if name in forks else own.get(name, ())
+            self.sessions(),
+            lambda name: self.of_kinds(name, ("usage",)) if name in forks else usage_records.get(name, ()),
         )
 
     def rename(self, session_id: str, title: str) -> None:
@@ -336,8 +337,8 @@ class SqliteStore(BaseStore):
             if len(data) >= BLOB_FILE_BYTES:
                 self._files.put(name, data)
                 return name
-            kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (name,)).fetchone()
-            if kept is None or kept[0] != data:
+            stored = db.execute("select cast(data as blob) from blobs where sha256 = ?", (name,)).fetchone()
+            if stored is None or stored[0] != data:
                 db.execute(
                     "insert or replace into blobs (sha256, data, put_at) values (?, ?, ?)", (name, data, int(time()))
                 )
@@ -348,10 +349,10 @@ class SqliteStore(BaseStore):
     def get_blob(self, sha256: str) -> bytes:
         try:
             with self._database.reading() as db:
-                kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
+                stored = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
         except CorruptRecord as error:  # a page of the file
             raise BlobMissing(f"blob {sha256} cannot be read: {error}") from error
-        data = kept[0] if kept else self._files.get(sha256) if is_blob_name(sha256) else None
+        data = stored[0] if stored else self._files.get(sha256) if is_blob_name(sha256) else None
         return whole_blob(sha256, data, self.path)
 
     def _search(self, search: Search) -> list[Hit]:
@@ -429,7 +430,7 @@ class SqliteStore(BaseStore):
     def unpacked(self) -> frozenset[str]:
         """See `Store.unpacked`. In a packed session, the newest records may be uncompressed."""
         with self._database.reading() as db:
-            return frozenset(found for (found,) in db.execute(_UNPACKED))
+            return frozenset(session_id for (session_id,) in db.execute(_UNPACKED))
 
     def _delete(self, session_id: str, expected: int | None) -> None:
         with self._database.writing() as db:

@@ -42,7 +42,7 @@ def note_times(db: sqlite3.Connection, times: Sequence[tuple[int, str]]) -> None
 def newest_in_time(db: sqlite3.Connection, low: int, high: int, since: str, until: str) -> int | None:
     """The highest id from `low` to `high` whose record may have a time from `since` to `until`; None if there is
     none."""
-    found = db.execute(_FIND, (since, f"{until}~", low, high)).fetchone()  # every character in a time is before "~"
-    if found is None:
+    row = db.execute(_FIND, (since, f"{until}~", low, high)).fetchone()  # every character in a time is before "~"
+    if row is None:
         return None
-    return high if found[0] is None else min(high, int(found[0]))
+    return high if row[0] is None else min(high, int(row[0]))

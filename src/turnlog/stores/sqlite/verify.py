@@ -67,8 +67,8 @@ class _Check(RowCheck):
             self._problems.append(Problem("", 0, f"sqlite: {error}"))
 
     def find_blobs(self) -> Iterator[Problem]:
-        known = {str(name) for (name,) in self._db.execute("select sha256 from blobs")}
-        self.blobs = BlobCheck(known.union(self._files.names()), self._blob)
+        names = {str(name) for (name,) in self._db.execute("select sha256 from blobs")}
+        self.blobs = BlobCheck(names.union(self._files.names()), self._blob)
         yield from ()
 
     def sessions(self, session_id: str | None) -> Iterator[Problem]:
@@ -86,15 +86,15 @@ class _Check(RowCheck):
 
     def _one_by_one(self, row: SessionRow, error: Exception, *, whole: bool) -> Iterator[Problem]:
         """Check the records of a session one by one, because a damaged page of the file ends reading them together."""
-        name, known = str(row.id or ""), {(one.session, one.record) for one in self._problems}
-        found = False
-        for one in mended(self._db, row, 1 if whole else row.parent_records + 1, row.records):
-            found = found or isinstance(one, Problem)
-            if isinstance(one, Problem):
-                yield from [one] if (name, one.record) not in known else []
-            elif (name, one.n) not in known:
-                yield from self.blobs.problems(name, one.n, blob_names(one))
-        if not found:
+        name, reported = str(row.id or ""), {(problem.session, problem.record) for problem in self._problems}
+        has_problem = False
+        for item in mended(self._db, row, 1 if whole else row.parent_records + 1, row.records):
+            has_problem = has_problem or isinstance(item, Problem)
+            if isinstance(item, Problem):
+                yield from [item] if (name, item.record) not in reported else []
+            elif (name, item.n) not in reported:
+                yield from self.blobs.problems(name, item.n, blob_names(item))
+        if not has_problem:
             yield Problem(name, 0, f"sqlite: {error}")
 
     def _session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
@@ -135,9 +135,9 @@ class _Check(RowCheck):
     def _blob(self, name: str) -> bytes | None:
         """The bytes of a blob; None if there are none that can be read."""
         with suppress(sqlite3.DatabaseError):  # a damaged page of the file
-            found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
-            with closing(found):
-                sort, data = found.fetchone() or ("blob", self._files.get(name))
+            cursor = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
+            with closing(cursor):
+                sort, data = cursor.fetchone() or ("blob", self._files.get(name))
             return data if sort == "blob" else None
         return None
 
@@ -162,12 +162,12 @@ def _definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
 
 def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:
     """Find records of sessions that do not exist. Reads one record of each session."""
-    found = db.execute("select min(id) from records").fetchone()[0]
-    while found is not None:
-        no = found >> 32
+    first_id = db.execute("select min(id) from records").fetchone()[0]
+    while first_id is not None:
+        no = first_id >> 32
         if db.execute("select 1 from sessions where no = ?", (no,)).fetchone() is None:
             yield Problem("", 0, f"there are records of session number {no}, but no such session")
-        found = db.execute("select min(id) from records where id >= ?", (record_id(no + 1, 0),)).fetchone()[0]
+        first_id = db.execute("select min(id) from records where id >= ?", (record_id(no + 1, 0),)).fetchone()[0]
 
 
 def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
@@ -175,8 +175,8 @@ def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
     if version_of(db) < SEARCH_VERSION:
         return
     for no, records in db.execute("select no, records from searched"):
-        found = db.execute("select parent_records, records from sessions where no = ?", (no,)).fetchone()
-        if found is None or not found[0] <= records <= found[1]:
+        session_row = db.execute("select parent_records, records from sessions where no = ?", (no,)).fetchone()
+        if session_row is None or not session_row[0] <= records <= session_row[1]:
             yield Problem("", 0, f"the search index has records of session number {no} that do not exist")
 
 
