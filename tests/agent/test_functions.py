@@ -210,7 +210,7 @@ def test_what_no_model_could_call_is_refused() -> None:
     wrong = {
         "parameter \\*numbers.* cannot be given by name": several,
         "parameter 'x' has no type hint": untyped,
-        "parameter .x. has a type, or a default inside of it, that JSON has no form for": of_set,
+        "JSON has no form for the type of parameter .x., or for a default inside of it": of_set,
         "parameter x.* cannot be given by name": positional,
         "has no name": Callables(),
     }

@@ -208,10 +208,10 @@ def test_what_cannot_be_declared_names_the_parameter() -> None:
         later: Missing  # type: ignore[name-defined]  # noqa: F821 - on purpose
 
     wrong: dict[str, Any] = {
-        "parameter 'x' has a type, .*complex is none of the types": complex,
+        "JSON has no form for the type of parameter 'x', .*complex is none of the types": complex,
         "two classes in one parameter are called .*Place": tuple[one, other],
-        "parameter 'x' has a type, or a default inside of it, that JSON has no form for: Encoding": With,
-        "parameter 'x' has a type, .*name 'Missing' is not defined": Unfinished,
+        "JSON has no form for the type of parameter 'x', or for a default inside of it: Encoding": With,
+        "JSON has no form for the type of parameter 'x', .*name 'Missing' is not defined": Unfinished,
         "pydantic cannot read the type of parameter 'x'": Annotated[list[Place], pydantic.Field(max_length=3)],
     }
     for says, kind in wrong.items():

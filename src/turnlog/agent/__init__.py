@@ -1,6 +1,6 @@
 """The loop of an agent: ask the model, run the tools that it calls, ask again, until it has answered.
 
-Everything that happens is in the session's log, so a loop that was killed goes on where it was. The room imports
+The loop records everything in the session's log, so a killed loop goes on where it stopped. The package imports
 `runners`, `session` and what is below; only `cli` imports it.
 """
 

@@ -41,7 +41,7 @@ _NUMPY = re.compile(r"^(\**\w+(?:\s*,\s*\**\w+)*)\s*(?::.*)?$")
 
 
 def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """What a docstring says of a function, without its sections, and of each of its parameters."""
+    """The description in a function's docstring, without its sections, and the description of each parameter."""
     lines = (inspect.getdoc(function) or "").splitlines()
     description_lines: list[str] = []
     parameter_lines: dict[str, list[str]] = {}
@@ -79,13 +79,14 @@ def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _is_over(section: str, underlined: bool, *, blank: bool) -> bool:
-    """Whether a line without indentation ends a section. Only a header ends one of NumPy's, and what stands behind a
-    blank line one of Sphinx's."""
+    """Whether a line without indentation ends the section. NumPy's sections end only at a header, Sphinx's only after a
+    blank line."""
     return bool(section) and (underlined or section.endswith("google") or (section == "sphinx" and blank))
 
 
 def _entry(text: str, indent: int, depth: int, section: str) -> tuple[list[str], str] | None:
-    """The names and the first words of parameters, if a line begins such; deeper lines continue the one before."""
+    """The parameter names and first words of an entry, if the line begins one; a deeper line continues the entry
+    before."""
     if not text or section == "sphinx" or (depth and indent > depth):
         return None
     if indent and (google := _GOOGLE.match(text)):
@@ -102,18 +103,19 @@ _NO_CONTENT = (
     *(type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, partial),
     *(Iterator, AsyncIterator, Awaitable),
 )
-"""Types whose text is a name or an address, not what they hold: code, and what has yet to be read or awaited."""
+"""Types whose text is a name or an address, not content: code, iterators and awaitables."""
 _OF_OBJECT: Any = (object.__str__, object.__repr__)
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
-"""How Python writes an object that has no text of its own, inside the text of another."""
+"""The address in Python's default text of an object, also inside the text of another object."""
 
 
 class FunctionTool:
-    """A function that a model may call; made by `tool`, or from a plain function by the loop.
+    """A function that a model may call; made by `tool`, or by the loop from a plain function.
 
-    `declaration` is what requests declare. `needs_approval`: somebody is asked before each call. `repeatable`: a call
-    that a crash interrupted runs again without asking, as it changes nothing or the same again. `seconds`: how long a
-    call may take. `on_demand`: the model sees its name and one line until it loads it. Calling it calls the function.
+    `declaration` is what requests declare. `needs_approval`: `approve` is asked before each call. `repeatable`: a call
+    that a crash interrupted runs again without asking, because repeating it does no harm. `seconds`: the most time that
+    a call may take. `on_demand`: the model sees only name and one line until it loads the tool. Calling the
+    FunctionTool calls the function.
     """
 
     def __init__(
@@ -127,8 +129,8 @@ class FunctionTool:
         seconds: float | None = None,
         on_demand: bool = False,
     ) -> None:
-        """Raises InputError for a function that cannot be declared: it has no name, `*args`, a parameter without a
-        type hint, or one of a type that JSON has no form for."""
+        """Raises InputError for a function that cannot be declared: without a name, with `*args`, or with a parameter
+        that has no type hint or a type without a JSON form."""
         if not callable(function):
             raise InputError(f"a tool is a function, a turnlog.Tool or a declaration, not {type(function).__name__}")
         self.function = function
@@ -151,15 +153,16 @@ class FunctionTool:
         return self.function(*args, **arguments)
 
     def read(self, call: ToolCall) -> dict[str, Any]:
-        """The arguments of a call as the function takes them. Raises InputError, in words for the model, for arguments
-        that do not fit."""
+        """The arguments of a call, converted to the function's types. Raises InputError, worded for the model, for
+        arguments that do not fit."""
         kind_given("call", call, ToolCall, "a ToolCall, one of `Answer.tool_calls`")
         if isinstance(call.arguments, InvalidArguments):
             raise InputError(f"The tool was not run: {call.arguments}")
         return self._parameters.read(call.arguments or {})
 
     async def run(self, arguments: Mapping[str, Any]) -> Content:
-        """What the function returns, as the content of a result. Raises InputError if it cannot be told to a model."""
+        """The function's return value as the content of a result. Raises InputError for a value that no model can be
+        told."""
         return content_of(await self.returned(arguments))
 
     async def returned(self, arguments: Mapping[str, Any]) -> Any:
@@ -201,8 +204,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 async def called_in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
-    """What a plain function returns, called in a thread. Raises RuntimeError in place of StopIteration and SystemExit,
-    which cannot pass from a thread to an event loop."""
+    """Call a plain function in a thread and return its result. Raises RuntimeError in place of StopIteration and
+    SystemExit, which cannot pass from a thread to an event loop."""
 
     def called() -> Any:
         try:
@@ -214,9 +217,9 @@ async def called_in_thread(function: Callable[..., Any], /, *args: Any, **argume
 
 
 def content_of(value: Any) -> Content:
-    """What a tool returned, as the content of a result: text and parts as they are, None as no text, anything else as
-    JSON. Raises InputError for a value that cannot be told to a model: bytes, NaN, a value that contains itself, a
-    function, a file, an object without a text of its own, or one whose text cannot be made."""
+    """The content of a result for a returned value: text and parts unchanged, None as empty text, anything else as
+    JSON. Raises InputError for a value that no model can be told: bytes, NaN, a value that contains itself, a function,
+    a file, an object without a text of its own, or one whose text cannot be made."""
     try:
         if value is None:
             return ""
@@ -246,8 +249,7 @@ def _json(value: Any, *, bare_text: bool = False) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a type that msgspec does not know, by types that it knows: as JSON where it has such a form, else as
-    its text."""
+    """Convert a value of a type that msgspec does not know: to its JSON form if it has one, else to its text."""
     kind = type(value)
     if isinstance(value, (str, int, float)):
         return bare(value)
@@ -267,8 +269,8 @@ def _plain(value: Any) -> Any:
 
 
 def _tellable(value: Any) -> Any:
-    """A value of plain types as JSON has it. Raises InputError for bytes, for numbers that JSON does not have, and for
-    a dict of which two keys would become one."""
+    """Convert a value of plain types to JSON's types. Raises InputError for bytes, for numbers that JSON does not have,
+    and for a dict in which two keys would become one."""
     if isinstance(value, dict):
         told: dict[str, Any] = {}
         for key, item in value.items():
@@ -287,7 +289,7 @@ def _tellable(value: Any) -> Any:
 
 
 def _name(key: Any) -> str:
-    """The text of a key that is none."""
+    """A dict key as text: a string unchanged, anything else as JSON."""
     return key if isinstance(key, str) else msgspec.json.encode(key).decode()
 
 

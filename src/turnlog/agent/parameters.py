@@ -1,7 +1,7 @@
-"""The parameters of a function: what is declared of them, and how the arguments of a call are read.
+"""The parameters of a function: how they are declared, and how the arguments of a call are read.
 
-msgspec reads types and arguments. What only pydantic can read (`pydantic.Field`, its constraints, unions of its models)
-is left to pydantic, parameter by parameter.
+msgspec reads types and arguments. Parameters that only pydantic can read (`pydantic.Field`, its constraints, unions of
+its models) are left to pydantic.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PYDANTIC = ("annotated_types", "pydantic", "pydantic_core")
 class Parameter(Struct, frozen=True):
     """A parameter of a function.
 
-    `adapter` is the pydantic.TypeAdapter that reads it, None if msgspec does. `default` returns the value for an absent
-    argument, None if there is none or the function has its own.
+    `adapter` is the pydantic.TypeAdapter that reads it, None if msgspec does. `default` makes the value for an absent
+    argument; None if the parameter is required or the function itself has a default.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Parameters:
     """The parameters of a function: their `names`, and the `schema` that declares them.
 
     Raises InputError for a function that no model could call: `*args`, a parameter without a type hint, or one of a
-    type that JSON has no form for.
+    type without a JSON form.
     """
 
     def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
@@ -53,8 +53,8 @@ class Parameters:
         self.names = [parameter.name for parameter in self._parameters]
 
     def read(self, arguments: Any) -> dict[str, Any]:
-        """Arguments as the function takes them. Raises InputError, in words for the model, for those that do not
-        fit."""
+        """The arguments converted to the function's types. Raises InputError, worded for the model, for arguments that
+        do not fit."""
         try:
             converted = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
@@ -71,7 +71,7 @@ class Parameters:
 
 
 def routine_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, or the method that an object is called by."""
+    """The function itself, or the `__call__` method of an object that is called."""
     routine: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
     return routine
 
@@ -98,7 +98,7 @@ def _parameters_of(function: Callable[..., Any], name: str, descriptions: Mappin
 
 
 def _parameter(parameter: inspect.Parameter, kind: Any, tool: str, description: str) -> Parameter:
-    """A parameter by its type hint; a `pydantic.Field` may stand in the hint or in place of the default."""
+    """The Parameter for a type hint. A `pydantic.Field` may stand in the hint or in place of the default."""
     has_default = parameter.default is not parameter.empty
     if has_default and _is_field(parameter.default):
         kind, has_default = Annotated[kind, parameter.default], False
@@ -129,13 +129,13 @@ def _default_of(field: Any) -> Callable[[], Any]:
 
 
 def _said(note: Any) -> str:
-    """The description in a note: a text, typing_extensions.Doc, or what has a description."""
+    """The description in a note: a string, a typing_extensions.Doc, or an object with a `description`."""
     texts = (note, getattr(note, "documentation", None), getattr(note, "description", None))
     return next((text for text in texts if isinstance(text, str)), "")
 
 
 def _without_paths(kind: Any) -> Any:
-    """A union with `str` without the paths beside it: a text fits either, and msgspec reads only one of them."""
+    """Drop path types from a union with `str`: text fits both, and msgspec reads only one of them."""
     members = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
     if str not in members or not any(map(_is_path, members)):
         return kind
@@ -188,8 +188,8 @@ def _fields_of(kind: Any) -> Iterable[Any]:
 
 
 def _adapter(kind: Any, tool: str, name: str) -> Any:
-    """The pydantic.TypeAdapter of a type; None if pydantic cannot read the type and has no more to say of it than a
-    description."""
+    """The pydantic.TypeAdapter of a type; None if pydantic cannot read the type and would only add a description to
+    it."""
     try:
         return importlib.import_module("pydantic").TypeAdapter(kind)
     except (ImportError, AttributeError, NameError, RuntimeError, TypeError, ValueError) as error:
@@ -204,7 +204,7 @@ def _adapter(kind: Any, tool: str, name: str) -> Any:
 
 
 def _struct_of(parameters: Iterable[Parameter], name: str) -> type[Struct]:
-    """A struct of the arguments. One that is not required may be absent."""
+    """A struct type for the arguments; those that are not required may be absent."""
     kinds = ((parameter, parameter.kind if parameter.adapter is None else Any) for parameter in parameters)
     fields: list[Any] = [
         (parameter.name, kind) if parameter.required else (parameter.name, Union[kind, UnsetType], UNSET)  # noqa: UP007 - of any types
@@ -214,7 +214,8 @@ def _struct_of(parameters: Iterable[Parameter], name: str) -> type[Struct]:
 
 
 def _decoded(kind: type, value: Any) -> Any:
-    """An argument of a type that msgspec does not know: a path, or a class that reads itself, as pydantic's models."""
+    """Convert an argument of a type that msgspec does not know: a path, or a class that reads itself, such as a
+    pydantic model."""
     if _is_path(kind):
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
@@ -240,7 +241,7 @@ def _validated(parameter: Parameter, value: Any) -> Any:
 
 
 def _schema_of(parameters: Iterable[Parameter], name: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON schema of the arguments, with all that it refers to at its root."""
+    """The JSON schema of the arguments, with all its definitions at the root."""
     parameters = list(parameters)
     properties, parts = _by_msgspec([parameter for parameter in parameters if parameter.adapter is None], name)
     for parameter in parameters:
@@ -276,7 +277,7 @@ def _by_msgspec(parameters: list[Parameter], tool: str) -> tuple[dict[str, Any],
         raise InputError(f"tool {tool!r}: two classes in one parameter are called {error}: rename one") from error
     except (NameError, TypeError) as error:  # NameError: a name that a class uses is not known
         names = ", ".join(repr(parameter.name) for parameter in parameters if not _has_schema(parameter.kind))
-        says = f"parameter {names} has a type, or a default inside of it, that JSON has no form for: {error}"
+        says = f"JSON has no form for the type of parameter {names}, or for a default inside of it: {error}"
         raise InputError(f"tool {tool!r}: {says}") from error
 
 
@@ -292,7 +293,8 @@ def _components(kinds: list[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str,
 
 
 def _schema_of_class(kind: type) -> dict[str, Any]:
-    """The schema of a class that msgspec does not know: a path, or one that brings its own, as pydantic's models do."""
+    """The schema of a class that msgspec does not know: a path, or a class with its own schema, such as a pydantic
+    model."""
     if _is_path(kind):
         return {"type": "string", "format": "path"}
     make_schema = getattr(kind, "model_json_schema", None)
@@ -305,5 +307,5 @@ def _by_pydantic(parameter: Parameter, tool: str) -> dict[str, Any]:
     try:
         return dict(parameter.adapter.json_schema())
     except (RuntimeError, TypeError, ValueError) as error:
-        says = f"parameter {parameter.name!r} has a type that JSON has no form for: {error}"
+        says = f"JSON has no form for the type of parameter {parameter.name!r}: {error}"
         raise InputError(f"tool {tool!r}: {says}") from error

@@ -1,4 +1,4 @@
-"""Running an agent: for event loops and without, to the end or event by event."""
+"""Runs an agent: with or without an event loop, to the end or event by event."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .values import AgentEvent, Question, RunResult, RunStop
 # The loop itself: one turn, from what the user says, or from where a crash left it, to the answer.
 
 Approve = Callable[[Question], bool | str | Awaitable[bool | str]]
-"""Says whether a call may run: True, or False, or the reason why it may not, which the model is told."""
+"""Decides whether a call may run: True, False, or the reason for a refusal, which the model is told."""
 
 _AGAIN = "it may have run before the program was interrupted"
 
 
 class LoopLimits(Struct, frozen=True):
-    """What a loop may take: `steps` requests, `seconds`, and a `cost` in dollars for the whole turn; `parallel` calls
-    run at the same time."""
+    """Limits of a loop: `steps` requests, `seconds`, a `cost` in dollars for the whole turn, and `parallel` calls at
+    the same time."""
 
     steps: int
     seconds: float | None
@@ -78,7 +78,7 @@ class Loop:
         """The requests that were sent."""
 
     async def live(self, turn: Turn) -> RunStop:
-        """Everything up to the answer, or to a limit; returns how it ended. At a limit the turn is cancelled."""
+        """Run until the answer or a limit, and return how the loop ended. At a limit the turn is cancelled."""
         stop: RunStop = "seconds"
         try:
             async with asyncio.timeout(self._limits.seconds) as within:
@@ -115,7 +115,7 @@ class Loop:
         return cost.at_least
 
     def _answered(self, turn: Turn) -> RunStop | None:
-        """How the turn's last answer ended, if nothing is left to do after it: a crash came between it and the end."""
+        """How the turn's last answer ended, if a crash came after it and nothing is left to do."""
         records = reversed(list(self._session.log.records(int(turn.info.first))))
         last = next((record for record in records if record.message is not None), None)
         if last is None or last.message is None or not isinstance(last.body, MessageRecord):
@@ -137,7 +137,7 @@ class Loop:
         return answer
 
     async def _heard(self, request: Request, reader: EventReader) -> AsyncIterator[Any]:
-        """The chunks of an answer; each is told of, too."""
+        """The chunks of an answer, each also reported as events."""
         async for chunk in self._runner.stream(request):
             for event in reader.feed(chunk):
                 self._tell(AgentEvent(kind=event.kind, text=event.text, call=event.call, usage=event.usage))
@@ -146,7 +146,7 @@ class Loop:
     # -- tools -----------------------------------------------------------------------------------
 
     async def _settle(self, turn: Turn) -> None:
-        """Give every call without a result one, all at the same time."""
+        """Give a result to each call that has none, all at the same time."""
         tasks = [asyncio.create_task(self._take(turn, info)) for info in turn.awaiting]
         try:
             await asyncio.gather(*tasks)
@@ -184,7 +184,7 @@ class Loop:
             await self._run(turn, tool, call, arguments)
 
     def _is_ready(self, call: ToolCall) -> bool:
-        """Whether it was a call of a tool that is part of the library; it has its result then."""
+        """Whether the call is of a tool that is part of the library; it then has its result."""
         if call.name in self._tools:
             return False
         if call.name == READ_BACK.name:
@@ -198,7 +198,7 @@ class Loop:
 
     @staticmethod
     def _has_to_ask(tool: FunctionTool, info: CallInfo) -> bool:
-        """Whether somebody has to be asked before a call runs, and has not said yes."""
+        """Whether a call still needs approval before it runs."""
         begun = max(info.started, info.finished)
         if info.approval == "given" and info.approval_record > begun:
             return False
@@ -255,7 +255,7 @@ class Loop:
         self._told(call)
 
     def _told(self, call: ToolCall) -> None:
-        """Tell of the result of a call, as it is on record."""
+        """Report the recorded result of a call as an event."""
         for record in self._session.log.newest():
             for part in record.message.parts if record.message is not None else ():
                 if isinstance(part, ToolResult) and part.call_id == call.id:
@@ -266,7 +266,7 @@ class Loop:
 
 
 def _output_of(error: CalledProcessError | TimeoutExpired) -> str:
-    """What a command printed before it failed or its time was up, on both of its streams."""
+    """What a command printed on both of its streams before it failed or timed out."""
     streams = [stream for stream in (error.output, error.stderr) if stream]
     return "\n".join(
         stream.decode("utf-8", "replace") if isinstance(stream, bytes) else str(stream) for stream in streams
@@ -274,7 +274,7 @@ def _output_of(error: CalledProcessError | TimeoutExpired) -> str:
 
 
 def same_words(session: Session, content: Content, recorded_text: str) -> bool:
-    """Whether `content` is what the user had said in a turn, whose text is on record as `recorded_text`."""
+    """Whether `content` is the user's input of a turn that is recorded as `recorded_text`."""
     text = text_of(Message("user", parts_of(content)))
     redactor = session.log.redactor
     return recorded_text in (text, text if redactor is None else redactor.text(text)[0])
@@ -307,19 +307,19 @@ async def arun(session: Session, text: Content | None, runner: Runner, **options
     """Say `text` to an agent and run the tools that its model calls, until it has answered.
 
     `runner` asks the model of the session's target. `system` is the text that the conversation begins with, as for
-    `turnlog.open`. `tools` are functions: their declarations are made of type hints
-    and docstrings; plain functions run in threads, calls of one answer at the same time, at most `parallel` (8). An
-    exception of a tool is told to the model. A request that is refused is mended and sent once more, as by
-    `turnlog.runners.RetryingRunner`. `approve` is called with a `turnlog.agent.Question` before a tool that
-    needs approval runs, and before a call runs again that may have run; it returns True, False, or the reason why not.
+    `turnlog.open`. `tools` are functions, declared from their type hints and docstrings. Plain functions run in
+    threads, and calls of one answer run at the same time, at most `parallel` (8). The model is told of a tool's
+    exception. A refused request is mended and sent once more, as by `turnlog.runners.RetryingRunner`. `approve` is
+    called with a `turnlog.agent.Question` before a tool that needs approval runs, and before a call that may have run
+    runs again; it returns True, False, or the reason for a refusal.
 
-    If the newest turn of the session began with the same text and did not come to its end (a crash, an error, a
-    limit), it goes on; with None as `text` in any case. A call that may have run then is not run again, unless its
-    tool is `repeatable` or `approve` allows it; without `approve` the model is told that it may have run.
+    If the newest turn of the session began with the same text and is unfinished (a crash, an error, a limit), that turn
+    goes on; with None as `text` it goes on in any case. A call that may have run then is not run again, unless its tool
+    is `repeatable` or `approve` allows it; without `approve` the model is told that it may have run.
 
     At `max_steps` requests (50), `max_seconds`, or `max_cost` dollars of the turn (checked before each request), the
-    turn is cancelled, and `RunResult.stop` says why. Raises InputError, and what the runner raises; the turn has failed
-    then, and can go on.
+    turn is cancelled, and `RunResult.stop` says why. Raises InputError and the errors of the runner; the turn has then
+    failed and can go on.
     """
     return await _run(session, text, runner, _hushed, options)
 
@@ -327,8 +327,8 @@ async def arun(session: Session, text: Content | None, runner: Runner, **options
 async def astream(
     session: Session, text: Content | None, runner: Runner, **options: Unpack[Options]
 ) -> AsyncIterator[AgentEvent]:
-    """As `arun`, with the same options, but gives every event as it happens; the last one, `done`, has the result. To
-    stop early, close the iterator: the turn is cancelled then."""
+    """As `arun`, with the same options, but gives every event as it happens; the last one, `done`, has the result.
+    Closing the iterator early cancels the turn."""
     queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
     task = asyncio.create_task(_run(session, text, runner, queue.put_nowait, options))
     task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -354,7 +354,7 @@ def stream(session: Session, text: Content | None, runner: Runner, **options: Un
 
 
 def _hushed(event: AgentEvent) -> None:
-    """Nobody listens."""
+    """Ignore an event: nobody listens."""
 
 
 async def _run(
@@ -384,7 +384,8 @@ async def _run(
 
 
 def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | None) -> dict[str, FunctionTool]:
-    """The functions by name. The session declares all tools then, and no other functions: nobody could run those."""
+    """The functions by name. Makes the session declare all of `tools` and no other functions, as nobody could run
+    those."""
     functions: dict[str, FunctionTool] = {}
     others: list[Any] = []
     for tool in list_given("tools", tools, "functions, turnlog.Tool or declarations"):
@@ -412,13 +413,12 @@ def _declared(session: Session, tools: Iterable[AnyTool], approve: Approve | Non
 
 
 def _approver(options: Options) -> Approve | None:
-    """Who is asked. Raises InputError for an option that a run does not have: a limit that is spelled wrong would be
-    none."""
+    """The `approve` option. Raises InputError for an unknown option, as a misspelled limit would have no effect."""
     for name in options:
         if name not in Options.__annotations__:
             near = get_close_matches(name, Options.__annotations__, 1)
             meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(Options.__annotations__)}"
-            raise InputError(f"{name!r} is no option of a run: {meant}")
+            raise InputError(f"{name!r} is not an option of a run: {meant}")
     approve = options.get("approve")
     if approve is not None and not callable(approve):
         expected = "a function that takes a turnlog.agent.Question and returns True, False or a reason"

@@ -1,4 +1,4 @@
-"""What a loop tells: its events, its questions, and how it ended."""
+"""What a loop reports: its events, its questions, and how it ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ RunStop = Stop | Literal["steps", "seconds", "cost"]
 
 
 class Question(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """Whether a call may run. `may_have_run`: it may have run before, wholly or in part, and would run again."""
+    """The question whether a call may run. `may_have_run`: it may have run before, wholly or in part, and would run
+    again."""
 
     call: ToolCall
     may_have_run: bool = False
@@ -28,7 +29,7 @@ class RunResult(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """How a loop ended. `text` is the last answer, "" if there is none.
 
     `stop` is how that answer ended, see `turnlog.session.Answer.stop`; or `steps`, `seconds` or `cost`: the limit that
-    was reached. `steps` is how many requests were sent now; `turn` is what the log says of the whole turn.
+    was reached. `steps` is how many requests this run sent; `turn` is what the log says of the whole turn.
     """
 
     text: str
