@@ -128,8 +128,8 @@ def test_no_request_waits_for_a_summary() -> None:
         ([""], {}, "empty"),
         (["I'm sorry, but I can't help with that."], {}, "refusal"),
         (["words " * 9_000], {}, "inflated"),
-        ([NOTES], {"max_cost": 0.000_001}, "more than it may"),
-        ([NOTES], {"max_total": 0.000_001}, "more than it may"),
+        ([NOTES], {"max_cost": 0.000_001}, "more than max_cost or max_total allows"),
+        ([NOTES], {"max_total": 0.000_001}, "more than max_cost or max_total allows"),
         ([lambda _: pytest.fail("asked")], {"input_limit": 20, "rides": False}, "too few"),
     ],
 )

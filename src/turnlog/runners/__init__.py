@@ -1,7 +1,7 @@
 """Talk to models: a runner sends a prepared request and streams the answer.
 
-`session` records what a runner streams; the room imports everything below it, and only `cli` and `agent` import it. The
-modules of SDKs are imported when they are first used.
+`session` records what a runner streams; the package imports everything below it, and only `cli` and `agent` import it.
+The modules of SDKs are imported when they are first used.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class EventReader:
         self._told: dict[str, list[str]] = {"text": [], "reasoning": []}
 
     def feed(self, chunk: Any) -> list[RunnerEvent]:
-        """The events of the next chunk. Raises FormatError if it is none of the provider's."""
+        """The events of the next chunk. Raises FormatError for a chunk that is not the provider's."""
         if isinstance(chunk, RunnerEvent) and chunk.kind == "ran_tool":
             return [chunk]
         return self._pieces((delta.kind, delta.text) for delta in self._assembler.feed(chunk))
@@ -54,7 +54,7 @@ class EventReader:
         return piece_events
 
     def _untold(self, reply: Reply) -> list[tuple[Literal["text", "reasoning"], str]]:
-        """What of the answer did not come piece by piece."""
+        """The text and reasoning of the answer that did not come piece by piece."""
         parts = [*reply.message.parts, *reply.fragments]
         thoughts = [part.text or "".join(part.summary) for part in parts if isinstance(part, Reasoning)]
         texts = [part.text for part in parts if isinstance(part, Text)]
@@ -67,8 +67,9 @@ class EventReader:
 
 
 async def events(runner: Runner, request: Request) -> AsyncIterator[RunnerEvent]:
-    """Send a request and give the events of the answer. Errors of the runner are events; a cancellation and mistakes of
-    the program are raised. Nothing is recorded: `Session.areceive(runner.stream(request), request)` does that."""
+    """Send a request and yield the events of the answer. Errors of the runner become events; cancellation and
+    programming errors are raised. Nothing is recorded: `Session.areceive(runner.stream(request), request)` does
+    that."""
     reader = EventReader(request.target)
     failed: RunnerError | None = None
     chunks = runner.stream(request)

@@ -20,8 +20,8 @@ _END = object()
 
 
 class LoopThread:
-    """An event loop in a thread of its own, started when it is first needed: what is asynchronous runs in it, and is
-    waited for, also where another event loop is running. Ctrl-C cancels it."""
+    """An event loop in its own thread, started when it is first needed. Callers wait for the coroutines that it runs,
+    even where another event loop is running. Ctrl-C cancels them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,7 +31,7 @@ class LoopThread:
         self._lock = threading.Lock()
 
     def iterate(self, stream: AsyncIterator[_T]) -> Iterator[_T]:
-        """What the stream gives."""
+        """The items of the stream."""
         try:
             while (item := self.wait(_next(stream))) is not _END:
                 yield item
@@ -41,8 +41,8 @@ class LoopThread:
                 self.wait(close())
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of `work`, done in the loop. After Ctrl-C it is cancelled, and its end is waited for. Raises
-        InputError where it would wait for itself."""
+        """Run `work` in the loop and return its result. Ctrl-C cancels `work` and waits for its end. Raises InputError
+        when called in the loop, which would wait for itself."""
         loop = self._running()
         if self._thread is threading.current_thread():
             work.close()
@@ -75,7 +75,7 @@ class LoopThread:
             raise
 
     def close(self, last: Coroutine[Any, Any, Any]) -> None:
-        """Do `last` and end the thread, if it runs."""
+        """Run `last` in the loop and end the thread, if the thread runs."""
         if self._loop is None:
             last.close()
             return

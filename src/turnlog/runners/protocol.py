@@ -1,4 +1,4 @@
-"""What runners have in common: a prepared request in, the chunks of the answer out."""
+"""The protocol of runners: a prepared request in, the chunks of the answer out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ class Runner(Protocol):
     """Sends requests to a model."""
 
     def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Send a request. Gives the chunks of the answer in the format of the request's provider, as the provider's SDK
-        streams them, or the answer as `RunnerEvent`s: for `Session.areceive`, which records them, or `events`. Raises a
-        RunnerError."""
+        """Send a request. Yields the chunks of the answer as the provider's SDK streams them, or the answer as
+        `RunnerEvent`s: for `Session.areceive`, which records them, or for `events`. Raises a RunnerError."""
         ...
 
     async def aclose(self) -> None:
-        """Close what this runner has opened. Nothing that was given to it is closed."""
+        """Close what this runner has opened, but nothing that was given to it."""
         ...

@@ -1,4 +1,4 @@
-"""What providers say when they refuse a request, as errors: by HTTP status where there is one, else by their words."""
+"""The errors for providers' refusals, recognised by HTTP status if there is one, else by their text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ _LATE = (408, 504)
 
 
 def sizes_if_too_long(message: str) -> tuple[int, int] | None:
-    """If a message says that a request is too long: its tokens and the limit, each 0 if the message does not say it."""
+    """The tokens and the limit of a request that is too long, each 0 if the message does not say it; None for another
+    message."""
     for pattern in _TOO_LONG:
         match = pattern.search(message)
         if match is not None:
@@ -67,9 +68,9 @@ def seconds_to_wait(message: str) -> float | None:
 def refusal(
     runner: str, login: str, message: str, *, status: int | None = None, wait: float | None = None
 ) -> RunnerError:
-    """The error for a refusal of a provider, with a mark instead of a key that the provider quotes. `login` says what
-    to do without a key; `wait` is the seconds that its headers say. An error within a stream comes with a status of
-    success, which says nothing of it."""
+    """The error for a provider's refusal; a key that the provider quotes is masked. `login` is the advice for a missing
+    key, `wait` the seconds from the response's headers. A success as `status` is ignored: errors within a stream have
+    it."""
     message = _REDACTOR.text(message)[0]
     status = None if status is not None and status < 300 else status
     sizes = sizes_if_too_long(message)

@@ -1,5 +1,5 @@
-"""What can be mended when a model refuses a request or does not answer: a smaller request, or one without what was
-refused. Sent once more; then the error says what to do."""
+"""Mends a request that a model refused or did not answer in time: makes it smaller, or leaves out what was refused. The
+new request is sent once; if it fails too, the error says what to do."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..view.types import Shown
 from .protocol import Runner
 
 LARGE_HISTORY = 8_000
-"""Tokens of a conversation above which a program that gave no answer in time is asked again with a smaller one."""
+"""Tokens of a conversation above which a program that did not answer in time is asked again with a smaller one."""
 
 NOTE = "runner"
-"""The topic of the note that tells of a request that was mended."""
+"""The topic of the note about a mended request."""
 
 _LESS = 0.5
-"""The share of a request that is sent again, if nobody says how large it may be."""
+"""The share of a request that is sent again if its limit is unknown."""
 
 _SAFE = 0.95
 
@@ -43,20 +43,20 @@ _SIGNATURE = re.compile(
 )
 _PATH = re.compile(r"(?:messages|input|contents|content)(?:[.\[][\w]+\]?)+")
 _REFUSED = (400, 404, 413, 415, 422, None)
-"""Statuses with which content is refused; programs tell none."""
+"""HTTP statuses of refused content; None as programs give no status."""
 
 
 class RetryingRunner:
-    """A runner for one session, which mends a request that failed and sends it once more.
+    """A runner for one session, which mends a failed request and sends it once more.
 
         runner = RetryingRunner(SdkRunner(), session)
 
-    - Too long, or, of a program, no answer in time for a conversation of more than 8,000 tokens: the conversation is
-      compacted, to what the provider says that it takes. If it says that, the session's budget is lowered to it.
-    - An image, a PDF or a signature that was refused: it is excluded from requests to this provider.
+    - The request was too long, or a program did not answer in time in a conversation of more than 8,000 tokens: the
+      conversation is compacted. If the provider states its limit, the session's budget is lowered to it.
+    - An image, a PDF or a signature was refused: it is excluded from requests to this provider.
 
-    What was done is on record as decisions and a note; messages are not touched. Only a request is mended to which no
-    part of an answer has come. If the second one fails as well, its error is raised.
+    Decisions and a note record what was done; messages are not touched. A request is mended only if no part of an
+    answer has come. If the second request fails as well, its error is raised.
     """
 
     def __init__(self, runner: Runner, session: Session) -> None:
@@ -105,8 +105,8 @@ class RetryingRunner:
 
 
 def mended(session: Session, request: Request, error: RunnerError) -> Request | None:
-    """Another request after an error, made so that the error should not come again; None if nothing can be done. What
-    is done for it is on record, and told in a note. `RetryingRunner` calls this for runners of all kinds."""
+    """The request to send after an error, changed to avoid that error; None if nothing can be done. Decisions and a
+    note record the change. `RetryingRunner` calls this for runners of all kinds."""
     if isinstance(error, RequestTooLong) or (_is_late(error) and request.tokens > LARGE_HISTORY):
         done = _smaller(session, request, error)
     elif isinstance(error, RunnerFailed) and error.status in _REFUSED:
@@ -125,7 +125,7 @@ def _is_late(error: RunnerError) -> bool:
 
 
 def _smaller(session: Session, request: Request, error: RunnerError) -> str:
-    """Compact the conversation; says what was done, "" if it cannot be made smaller."""
+    """Compact the conversation and return what was done, "" if it cannot be made smaller."""
     counted = error.sent or request.tokens
     billed, limit = (error.tokens, error.limit) if isinstance(error, RequestTooLong) else (0, 0)
     request_model = request.target.provider, request.target.model
@@ -151,7 +151,7 @@ def _smaller(session: Session, request: Request, error: RunnerError) -> str:
 
 
 def _without_refused(session: Session, request: Request, error: RunnerError) -> str:
-    """Exclude from the provider's requests what it refused; says what was done, "" if it is not known what that is."""
+    """Exclude refused content from requests to the provider and return what was done, "" if that content is unknown."""
     provider = request.target.provider
     records = [n for shown in request.view for n in shown.records]
     if _SIGNATURE.search(error.message):
@@ -170,8 +170,8 @@ def _reason(error: RunnerError) -> str:
 
 
 def _refused_media(request: Request, message: str) -> set[str]:
-    """The hashes and URLs of the media that a message names by their place in the body; else of all that are new since
-    the last answer, or of all."""
+    """The hashes and URLs of the media whose places in the body the message names; else of all media since the last
+    answer, else of all media."""
     named = {key for path in _PATH.findall(message) for key in _media_at(request.body, path)}
     since = max((i for i, shown in enumerate(request.view) if shown.message.role == "assistant"), default=-1)
     shown = set(_keys(request.view))
@@ -186,7 +186,7 @@ def _keys(view: Iterable[Shown]) -> Iterator[str]:
 
 
 def _media_at(body: Any, path: str) -> Iterator[str]:
-    """The hashes and URLs of what is at a path of a body, or at the longest part of the path that there is."""
+    """The hashes and URLs of media at a path of a body, or at the longest part of the path that exists."""
     for step in re.findall(r"\w+", path):
         if isinstance(body, list) and step.isdigit() and int(step) < len(body):
             body = body[int(step)]
@@ -209,7 +209,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _with_advice(error: RunnerTimedOut, first: RunnerError) -> RunnerTimedOut:
-    """The error of a second request, which says what can still be done."""
+    """The error of the second request, with advice on what can still be done."""
     smaller = isinstance(first, (RequestTooLong, RunnerTimedOut))
     return RunnerTimedOut(error.runner, error.seconds, message=error.message, smaller=smaller)
 

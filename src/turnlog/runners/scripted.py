@@ -32,11 +32,11 @@ _SHOWN = 200
 
 
 class ScriptedRunner:
-    """Answers with `answers`, one after the other; when there are none left, from the text of the request.
+    """Answers with `answers` in order; after the last one, from the text of the request.
 
-    Without a script it repeats what the user says. A line `CALL name {"key": "value"}` of the user makes it call that
-    tool, if the request declares it; of results of tools it says what they hold. The same request always gets the same
-    answer. `pause` is the number of seconds before each piece of it.
+    Without a script it repeats what the user says. A user's line `CALL name {"key": "value"}` makes it call that tool,
+    if the request declares it; after tool results it repeats their content. The same request always gets the same
+    answer. `pause` is the number of seconds before each piece of an answer.
     """
 
     def __init__(self, answers: Iterable[Script] = (), *, pause: float = 0.0) -> None:
@@ -77,7 +77,7 @@ class ScriptedRunner:
         )
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""
 
 
 def _text(piece: Any) -> str:

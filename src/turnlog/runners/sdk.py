@@ -1,4 +1,4 @@
-"""The official SDKs as runners. They send the request, wait and retry; what they raise becomes a RunnerError.
+"""The official SDKs as runners. The SDKs send the request, wait and retry; their exceptions become RunnerErrors.
 
 An SDK is imported when it is first used. Errors are recognised by what they hold (a status, a message), so that no SDK
 has to be imported for that.
@@ -49,8 +49,8 @@ _REDACTOR = Redactor()
 
 
 class Overheard:
-    """The HTTP response of a stream, which keeps the bytes that its SDK reads until `found` is set: until then the SDK
-    has found no event in them."""
+    """The HTTP response of a stream. Keeps the bytes that the SDK reads until `found` is set, when the SDK has found an
+    event in them."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -62,7 +62,7 @@ class Overheard:
         return getattr(self._response, name)
 
     async def aiter_bytes(self, *arguments: Any, **named: Any) -> AsyncIterator[bytes]:
-        """The bytes of the response, as the SDK asks for them."""
+        """The bytes of the response, read for the SDK."""
         self._asked = True
         async for piece in self._response.aiter_bytes(*arguments, **named):
             if self.found:
@@ -73,12 +73,12 @@ class Overheard:
 
     @property
     def text(self) -> str:
-        """What came without an event in it."""
+        """The bytes in which no event was found, as text."""
         return b"".join(self._pieces).decode("utf-8", "replace")
 
     @property
     def description(self) -> str:
-        """What came, for an error."""
+        """The content type and the start of what came, for an error."""
         if not self._asked:
             return ""
         shown = _REDACTOR.text(self.text.strip())[0][:_SHOWN]
@@ -87,7 +87,7 @@ class Overheard:
 
 
 def overheard(stream: Any) -> Overheard | None:
-    """Listen to the response of an SDK's stream; None if it does not show one."""
+    """Listen to the HTTP response of an SDK's stream; None if the SDK does not expose it."""
     response = getattr(stream, "response", None)
     if not hasattr(response, "aiter_bytes"):
         return None
@@ -97,8 +97,8 @@ def overheard(stream: Any) -> Overheard | None:
 
 
 def values_in(text: str) -> list[dict[str, Any]]:
-    """The JSON objects that a body consists of: one, a list, one on each line, or the data of events that an SDK did
-    not know."""
+    """The JSON objects in a body: the body itself, a list, one on each line, or the data of events that an SDK did not
+    know."""
     lines = [line.removeprefix("data:") for line in text.splitlines()]
     for pieces in ([text], lines):
         values: list[Any] = []
@@ -114,7 +114,7 @@ def values_in(text: str) -> list[dict[str, Any]]:
 
 
 def is_answer(value: Mapping[str, Any], speaker: Provider) -> bool:
-    """Whether a JSON object is an answer of a provider, an event of one, or an error."""
+    """Whether a JSON object is a provider's answer, an event of one, or an error."""
     kind = value.get("type") or value.get("event_type")
     return (
         isinstance(kind, str)
@@ -136,7 +136,7 @@ def _login(maker: Maker) -> str:
 
 
 def client_of(maker: Maker, base_url: str, **more: Any) -> Any:
-    """A client with the SDK's own settings, and `more`. Raises RunnerNotFound, NotLoggedIn."""
+    """An SDK's client with the SDK's own settings and the arguments `more`. Raises RunnerNotFound, NotLoggedIn."""
     sdk = maker.sdk
     try:
         client_class = getattr(import_module(sdk.module), sdk.client)
@@ -152,25 +152,25 @@ def client_of(maker: Maker, base_url: str, **more: Any) -> Any:
 
 
 def _without_key(maker: Maker, said: str) -> NotLoggedIn:
-    """The error for an SDK that found no key. What it says of arguments of its client helps nobody who only uses a
-    program, and is left out."""
+    """The error for an SDK that found no key. Its advice on the client's arguments is left out, as users of a program
+    cannot follow it."""
     return NotLoggedIn(maker.name, _login(maker), "" if "api_key" in said else said)
 
 
 class SdkRunner:
-    """Sends requests of all providers through their official SDKs, each to the one that its target needs.
+    """Sends each request through the official SDK of its target's provider.
 
         runner = SdkRunner(anthropic=anthropic.AsyncAnthropicBedrock())
 
-    Clients are given, or made when they are first needed, with the SDK's own settings and the key that it finds in the
-    environment; a target's `base_url` is used. `openai` serves both of OpenAI's APIs and servers that imitate them,
-    `anthropic` may be a client for Bedrock or Vertex, `google` serves both of Google's APIs. Clients of openai and
-    anthropic must be asynchronous. Time limits and retries are those of the clients.
+    Clients are given, or made when they are first needed, with the SDK's own settings and the key from the environment;
+    a target's `base_url` is used. `openai` serves both of OpenAI's APIs and servers that imitate them, `anthropic` may
+    be a client for Bedrock or Vertex, `google` serves both of Google's APIs. Clients of openai and anthropic must be
+    asynchronous. Time limits and retries are those of the clients.
     """
 
     def __init__(self, **clients: Any) -> None:
-        """Takes a client for each maker, by name; None is as if not given. Raises InputError for a client that is not
-        asynchronous, and for a name that is no maker's."""
+        """Takes clients by the maker's name; None means not given. Raises InputError for a client that is not
+        asynchronous, and for an unknown maker."""
         self._given = clients
         self._made: dict[tuple[str, str], Any] = {}
         for name, client in clients.items():
@@ -181,7 +181,7 @@ class SdkRunner:
                 raise InputError(f"{name}: {kind} is not asynchronous; give the SDK's Async{kind}")
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """The chunks of the answer, as the SDK gives them; as JSON, if the server answers with one body."""
+        """The chunks of the answer as the SDK gives them; JSON objects if the server answers with one body."""
         speaker = provider(request.target.provider)
         maker = speaker.row.maker
         failed: str | None = None
@@ -227,8 +227,8 @@ class SdkRunner:
             await (client.aio.aclose() if hasattr(client, "aio") else client.close())
 
     def _call(self, request: Request, *, streamed: bool) -> Awaitable[Any]:
-        """Call the SDK. Keys that are no arguments of the method, as other servers have them, are put into the body by
-        the SDK's own way for that."""
+        """Call the SDK. Arguments that its method does not have, for other servers, are put into the body with
+        `extra_body`."""
         speaker = provider(request.target.provider)
         asked = speaker.sdk_call(request.body, request.target.model, streamed)
         call = attrgetter(asked.method)(self._client(speaker.row.maker, request))
@@ -259,13 +259,13 @@ def _awaitable(made: Any) -> Awaitable[Any]:
 
 
 def _errors_of(sdk: Sdk) -> type[Exception]:
-    """The base of an SDK's errors."""
+    """The base class of an SDK's errors."""
     error_class = getattr(import_module(sdk.module), sdk.errors, None)
     return error_class if isinstance(error_class, type) and issubclass(error_class, Exception) else ValueError
 
 
 def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError | None:
-    """What an exception means; None if it is a mistake of the program, which is raised as it is."""
+    """The RunnerError for an exception; None for a programming error, which is raised unchanged."""
     if isinstance(error, RunnerError):
         return error
     message = str(getattr(error, "message", None) or error)
@@ -294,11 +294,11 @@ def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError 
 
 
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "aiohttp", "botocore"})
-"""The packages by which SDKs send requests."""
+"""The HTTP packages through which SDKs send requests."""
 
 
 def _roots() -> frozenset[str]:
-    """The packages of SDKs and of what they send requests by."""
+    """The packages of SDKs and of their HTTP clients."""
     return _TRANSPORTS | {maker.sdk.module.split(".")[0] for maker in makers().values()}
 
 
@@ -310,7 +310,7 @@ def _is_of_an_sdk(error: Exception) -> bool:
 
 
 def _told_to_wait(error: Exception) -> float | None:
-    """The seconds that the headers of a refusal say to wait."""
+    """The seconds to wait that the headers of a refusal state."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     if headers is None:
         return None
@@ -323,7 +323,8 @@ def _told_to_wait(error: Exception) -> float | None:
 
 
 def _failure_in(chunk: Any, speaker: Provider) -> str | None:
-    """What an event says that tells of a failure; SDKs hand such events out instead of raising an error."""
+    """The failure that an event reports, None for another event. SDKs return such events instead of raising an
+    error."""
     if getattr(chunk, "type", None) == "response.failed":
         failed = getattr(chunk.response, "error", None)
         reasons = [str(value) for name in ("code", "message") if (value := getattr(failed, name, None))]
@@ -349,7 +350,7 @@ def _tells(chunk: Any, speaker: Provider) -> bool:
 
 
 def _as_json(chunk: Any) -> Mapping[str, Any]:
-    """What a chunk holds; its own attributes, if it cannot be dumped because the server sent what its type forbids."""
+    """A chunk as JSON; its own attributes if it cannot be dumped because the server sent what its type forbids."""
     try:
         return plain(chunk, "chunk")
     except FormatError:
@@ -357,15 +358,15 @@ def _as_json(chunk: Any) -> Mapping[str, Any]:
 
 
 def _is_bare(chunk: Any) -> bool:
-    """Whether an event that tells of an error is none that the provider documents, which has a type of its own."""
+    """Whether an error event is not the one that the provider documents, which has a type of its own."""
     return _kind_of(chunk) != "error" or isinstance(getattr(chunk, "error", None), str)
 
 
 def _error_event(said: str) -> dict[str, Any]:
-    """An error as the readers of all formats take it."""
+    """An error event that the readers of all formats accept."""
     return {"type": "error", "event_type": "error", "error": {"message": said}}
 
 
 async def _one(answer: Any) -> AsyncIterator[Any]:
-    """A whole answer, which an SDK returns instead of a stream, as the only chunk of one."""
+    """A stream with one chunk: a whole answer that an SDK returned instead of a stream."""
     yield answer

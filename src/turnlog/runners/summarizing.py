@@ -1,4 +1,4 @@
-"""Summaries by a runner: any model that a runner reaches, bounded in time and money, and never waited for."""
+"""Summaries by any model that a runner reaches, limited in time and cost; no request waits for them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from .programs import ProgramRunner
 from .protocol import Runner
 
 _PER_SECOND = 150
-"""Tokens that a model writes in a second: a judgement. A longer summary is not asked for: it would not come in time."""
+"""Tokens that a model writes in a second, an estimate. A longer summary is not asked for, as it would come too late."""
 
 _QUOTED = 120
-"""Characters of the last message that a summary covers, by which a model finds it."""
+"""Characters quoted from the last message that a summary covers, by which the model finds it."""
 
 _RIDING = """\
 This conversation is about to be shortened. Everything up to and including the message that begins with {end} is going \
@@ -48,16 +48,16 @@ class RunnerSummarizer:
 
         settings = turnlog.load_settings(summarizer=RunnerSummarizer(SdkRunner()))
 
-    Give it a runner of its own, as it works in an event loop of its own. The model is that of `target`; without one, a
-    cheap model of the maker of the one that the session talks to.
+    Give it its own runner, because it works in its own event loop. The model is that of `target`, by default a cheap
+    model of the maker of the session's model.
 
-    If that costs less, the session's own model is asked instead, with the session's own request and the question at its
-    end: the provider has read almost all of it before, and bills it as read from its prompt cache. `rides` says always
-    (True) or never (False); programs get a prompt.
+    If it costs less, the session's own model gets the session's own request with the question at its end: the provider
+    bills most of that request as read from its prompt cache. `rides` says always (True) or never (False); programs
+    always get a prompt.
 
-    It is asked ahead of need, while the conversation goes on (docs/summaries.md, In advance), for at most `timeout`
-    seconds. No request waits: one that needs room before the summary has come uses the digest. A summary that would
-    cost more than `max_cost` US dollars at list prices is not asked for, nor any more when all together have cost
+    A summary is requested ahead of need, while the conversation goes on (docs/summaries.md, In advance), for at most
+    `timeout` seconds. No request waits: one that needs room before the summary has come uses the digest. A summary that
+    would cost more than `max_cost` US dollars at list prices is not requested, and none is once all together have cost
     `max_total`; `spent` is what they cost. Models without a price are not limited.
     """
 
@@ -75,8 +75,8 @@ class RunnerSummarizer:
         max_total: Decimal | float = 1.0,
         input_limit: int = 0,
     ) -> None:
-        """`input_limit` is the most tokens of a prompt; 0: 100,000, and 15,000 for programs. Raises InputError for
-        values that are not positive."""
+        """`input_limit` is the most tokens of a prompt (0: 100,000, for programs 15,000). Raises InputError for values
+        that are not positive."""
         for name, value in (("timeout", timeout), ("max_cost", max_cost), ("max_total", max_total)):
             if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not value > 0:
                 raise InputError(f"{name} must be a number, more than 0, not {value!r}")
@@ -126,14 +126,16 @@ class RunnerSummarizer:
         request, expected = self._cheapest(material)
         price = cost(expected, request.target.model).total
         if price is not None and (price > self._most or self._spent.dollars + price > self._total):
-            raise RunnerFailed("summarizer", f"a summary would cost about ${price:.4f}, more than it may")
+            raise RunnerFailed(
+                "summarizer", f"a summary would cost about ${price:.4f}, more than max_cost or max_total allows"
+            )
         answer: tuple[str, Usage | None] = self._loop.wait(self._asked(request))
         text, usage = answer
         self._spent.add(cost(usage or expected, request.target.model).at_least)
         return text
 
     def _cheapest(self, material: Material) -> tuple[Request, Usage]:
-        """The request for a summary that costs least, and what it is going to be billed."""
+        """The cheapest request for a summary, and its expected bill."""
         aim = self._aim()
         prompt = prompt_for(material, limit=self._limit)
         count = counter_for(aim.provider, aim.model).text
@@ -151,7 +153,7 @@ class RunnerSummarizer:
         if self._target is not None:
             return self._target
         if self._living is None:
-            raise InputError("RunnerSummarizer needs target=turnlog.target(...) where it has no session to go by")
+            raise InputError("RunnerSummarizer needs target=turnlog.target(...) outside of a session")
         session_target = self._living[0]
         return (
             session_target
@@ -219,6 +221,7 @@ def _beginning(shown: Shown) -> str:
 
 
 def _with_question(body: dict[str, Any], speaker: Provider, text: str) -> dict[str, Any]:
-    """A body with one more message of the user. Nothing before it changes, so it is read from the prompt cache."""
+    """A body with one more message of the user at its end. Nothing before it changes, so that is read from the prompt
+    cache."""
     key = speaker.conversation
     return {**body, key: [*body[key], speaker.user_message(text)]}

@@ -15,11 +15,11 @@ from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, items_at, mapping_at, text_at
 
 _RESETS = re.compile(r"limit reached\|(\d{9,11})\b")
-"""Older versions say when a limit ends as seconds since 1970."""
+"""Older versions give the end of a limit in seconds since 1970."""
 
 
 class _Reader:
-    """Texts come in pieces, or whole if the version streams none. Lines with a parent are those of a subagent."""
+    """Text comes in pieces, or whole from versions that do not stream. Lines with a parent belong to a subagent."""
 
     def __init__(self) -> None:
         self._streamed = False
@@ -27,7 +27,7 @@ class _Reader:
         self._resets: float | None = None
 
     def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
-        """See `Reader.read`."""
+        """See `ProgramReader.read`."""
         if event.get("parent_tool_use_id"):
             return []
         match event.get("type"):

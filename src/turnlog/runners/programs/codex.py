@@ -18,7 +18,7 @@ _TOOLS = {
     "web_search": ("web_search", "query"),
     "file_change": ("apply_patch", "changes"),
 }
-"""Items that are tools: a name for them, and the key of what they were called with."""
+"""Items that are tool calls: the name of the tool, and the key of its arguments."""
 
 
 class _Reader:
@@ -29,7 +29,7 @@ class _Reader:
         self._usage: Usage | None = None
 
     def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
-        """See `Reader.read`."""
+        """See `ProgramReader.read`."""
         match event.get("type"):
             case "thread.started":
                 return [ProgramEvent(kind="session", text=text_at(event, "thread_id"))]

@@ -1,4 +1,4 @@
-"""Gemini CLI: `gemini --output-format stream-json`, since 0.11; before, one JSON object at the end.
+"""Gemini CLI: `gemini --output-format stream-json`, since 0.11; older versions print one JSON object at the end.
 
 Its events are `JsonStreamEvent` in packages/core/src/output/types.ts of google-gemini/gemini-cli.
 """
@@ -18,7 +18,7 @@ class _Reader:
         self._errors: list[str] = []
 
     def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
-        """See `Reader.read`."""
+        """See `ProgramReader.read`."""
         match event.get("type"):
             case "init":
                 return [ProgramEvent(kind="session", text=text_at(event, "session_id"))]

@@ -1,4 +1,4 @@
-"""What the runner of programs has to know of one: how it is started, and what the lines mean that it prints."""
+"""What the runner needs to know of a program: how it is started, and what the lines that it prints mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...log.usage import Usage
 
 
 class ProgramEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """Something that a line of a program tells. `kind` says what:
+    """An event in the output of a program. `kind` says what:
 
     `session`: `text` is the id by which the program resumes the conversation. `text`, `reasoning`: the next piece.
     `ran_tool`: the program ran the tool `name` with `arguments`. `done`: the answer is complete, and `usage` is what it
@@ -33,7 +33,7 @@ class ProgramReader(Protocol):
     """Reads the lines of one run."""
 
     def read(self, event: Mapping[str, Any]) -> list[ProgramEvent]:
-        """What an event tells. Events and values of kinds that are not known tell nothing; never raises."""
+        """The ProgramEvents of one line. Unknown events and values give none; never raises."""
         ...
 
 
@@ -42,8 +42,9 @@ class Program(Struct, frozen=True, kw_only=True):
     names of these models.
 
     `arguments` gives the command line for a model ("" for the program's own choice) and the id of a conversation to
-    resume ("" for a new one). The prompt is written to its standard input. `lost` finds in an error that the
-    conversation to resume is gone, `no_login` that there is no key. If `sums`, usage is that of the whole conversation.
+    resume ("" for a new one). The prompt is written to its standard input. `lost` matches errors that say that the
+    conversation to resume is gone, `no_login` those that say that there is no key. If `sums`, usage is that of the
+    whole conversation.
     """
 
     command: str

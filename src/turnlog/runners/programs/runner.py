@@ -54,7 +54,7 @@ from .program import Program, ProgramEvent
 
 _CHUNK = 1 << 16
 _TAIL = 8_192
-"""Bytes of standard error that are kept: its end."""
+"""Bytes that are kept from the end of standard error."""
 
 _GRACE = 2.0
 """Seconds between asking a program to end and killing it."""
@@ -63,14 +63,14 @@ _FINISH = 5.0
 """Seconds that a program may take to end after its answer."""
 
 _LINGER = 0.5
-"""Seconds that pipes are read on after the program has ended: something that it started may hold them open."""
+"""Seconds that pipes are read after the program has ended, as a process that it started may hold them open."""
 
 _living: set[int] = set()
-"""The process groups that this process has started and not ended."""
+"""The process groups that this process has started and not yet ended."""
 
 
 class Child:
-    """A program that was started. Use `start`, and `end` whatever happens."""
+    """A started program. Make it with `start`, and always call `end`."""
 
     def __init__(self, process: asyncio.subprocess.Process, prompt: str, seconds: float) -> None:
         self._process = process
@@ -83,16 +83,16 @@ class Child:
 
     @property
     def stderr(self) -> str:
-        """The end of what it wrote to standard error."""
+        """The end of what the program wrote to standard error."""
         return self._errors.decode("utf-8", "replace").strip()
 
     @property
     def code(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
+        """The program's exit code, negative for a signal; None while it runs."""
         return self._process.returncode
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """What it prints, line by line. Raises TimeoutError when it has kept its reader waiting for all its time."""
+        """The lines that the program prints. Raises TimeoutError when waiting for them has used up its time."""
         pending = b""
         while data := await self._read():
             *whole, pending = (pending + data).split(b"\n")
@@ -102,7 +102,7 @@ class Child:
             yield pending
 
     async def finish(self) -> None:
-        """Give it some time to end by itself: it may have to write the conversation that it is to resume."""
+        """Give the program time to end by itself, as it may have to save the conversation."""
         rest = asyncio.create_task(self._drain())
         await asyncio.wait({self._exited}, timeout=min(_FINISH, max(0.0, self._left)))
         if self._exited.done():
@@ -111,7 +111,8 @@ class Child:
         await asyncio.wait({rest})
 
     async def end(self) -> None:
-        """End it and everything that it has started: at once what is left, the program itself after a pause."""
+        """End the program and everything that it has started: ask the program first, and kill after a pause what is
+        left."""
         try:
             if self._process.returncode is None:
                 _signal(self._process.pid, signal.SIGTERM)
@@ -177,8 +178,8 @@ class Child:
 async def start(
     arguments: Sequence[str], prompt: str, seconds: float, *, cwd: str | Path | None, env: Mapping[str, str] | None
 ) -> Child:
-    """Start a program, and write `prompt` to its standard input. It has so many seconds in all, without those in which
-    its reader lets it wait. Raises OSError."""
+    """Start a program, and write `prompt` to its standard input. The program has `seconds` in all, not counting pauses
+    of its reader. Raises OSError."""
     process = await asyncio.create_subprocess_exec(
         *arguments,
         stdin=asyncio.subprocess.PIPE,
@@ -207,7 +208,7 @@ def _signal(pid: int, number: int) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """End what still runs when this process ends without having closed its runners."""
+    """End the programs that still run when this process ends without having closed its runners."""
     for pid in _living:
         _signal(pid, _KILL)
 
@@ -216,13 +217,13 @@ PROGRAMS: Mapping[str, Program] = {"claude": CLAUDE, "gemini": GEMINI, "codex": 
 """The programs by name."""
 
 _REMEMBERED = 256
-"""Conversations of programs that a runner can resume."""
+"""How many conversations of programs a runner can resume."""
 
 _NOISE = 20
-"""Lines that are no JSON of which an error tells."""
+"""How many lines that are not JSON an error quotes."""
 
 _HARMLESS = ("Loaded cached credentials", "WARNING:", "Warning:")
-"""Beginnings of lines that programs write also if nothing is wrong."""
+"""Beginnings of lines that programs write even if nothing is wrong."""
 
 
 class ProgramRunner:
@@ -230,16 +231,16 @@ class ProgramRunner:
 
         runner = ProgramRunner("claude", model="haiku")
 
-    The program runs its own tools, and asks nobody: what it may do is for its own settings and `arguments`, which are
-    added to its command line. Tools and settings of the request are not for it; `ran_tool` events tell what it ran.
+    The program runs its own tools, and asks nobody: its own settings and `arguments`, which are added to its command
+    line, say what it may do. Tools and settings of the request are ignored; `ran_tool` events report what it ran.
 
     While the program's own conversation matches the history of the request, the program resumes it and gets only the
     newest messages of the user. If it does not match (another runner answered, something was taken back, the process is
     new), or with `resume=False`, it gets the whole conversation as one prompt, which `history` makes.
 
-    `model` is one of the program's short names (`PROGRAMS["claude"].models`) or any name that it knows; without it, the
-    model of the request's target if it is of the program's maker. A run has `timeout` seconds. A program that is rate
-    limited is asked once more after the time that it says, if that is no more than `max_wait` seconds. `command` is
+    `model` is one of the program's short names (`PROGRAMS["claude"].models`) or any name that it knows; by default, the
+    model of the request's target if it is of the program's maker. A run may take `timeout` seconds. A rate-limited
+    program is asked once more after the time that it states, if that is no more than `max_wait` seconds. `command` is
     the path of the program, `cwd` the folder in which it works, `env` is added to its environment.
     """
 
@@ -257,7 +258,7 @@ class ProgramRunner:
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Raises InputError for a program that is none of these, and for a `timeout` that is not positive."""
+        """Raises InputError for an unknown program, and for a `timeout` that is not positive."""
         if not isinstance(program, str) or program not in PROGRAMS:
             raise InputError(f"program: there are {', '.join(map(repr, PROGRAMS))}, not {program!r}")
         arguments = [text_given("arguments[]", argument) for argument in list_given("arguments", arguments, "texts")]
@@ -338,7 +339,8 @@ class ProgramRunner:
             await child.end()
 
     def _prompt(self, request: Request, resumed: str) -> BuiltPrompt:
-        """What the program is told: what was said last if it resumes its conversation, else everything."""
+        """The prompt: the user's newest messages if the program resumes its conversation, else the whole
+        conversation."""
         view = request.view[_newest(request.view) :] if resumed else request.view
         target = request.target
         return (self._history or HistoryPrompt(model=target.model, provider=target.provider)).prompt_of(view)
@@ -361,7 +363,7 @@ class ProgramRunner:
             raise RunnerFailed(self.name, f"it cannot be started: {error}") from error
 
     def _remember(self, request: Request, run: _Run) -> None:
-        """Keep the id by which the conversation can be resumed, under what was said in it."""
+        """Remember the id by which the conversation can be resumed, by a digest of the conversation."""
         if not run.session or not run.text:
             return
         answer = Shown(Message("assistant", (Text(run.text),)), ())
@@ -379,7 +381,7 @@ class _Lost(Exception):
 
 
 class _Run:
-    """What one run has told so far."""
+    """What one run has reported so far."""
 
     def __init__(self, program: Program, name: str) -> None:
         self._program = program
@@ -405,11 +407,11 @@ class _Run:
 
     @property
     def last(self) -> str:
-        """The last line that was no JSON."""
+        """The last line that was not JSON."""
         return self._noise[-1] if self._noise else ""
 
     def read(self, line: bytes) -> list[ProgramEvent]:
-        """What a line tells; lines that are no JSON are kept for an error."""
+        """The events of a line; lines that are not JSON are kept for an error."""
         try:
             event = msgspec.json.decode(line) if line.lstrip().startswith(b"{") else None
         except msgspec.DecodeError:
@@ -432,7 +434,7 @@ class _Run:
         return told
 
     def error(self, child: Child) -> Exception:
-        """Why there is no answer."""
+        """The error that says why there is no answer."""
         failed = self._failed or ProgramEvent(kind="failed")
         written = [*self._noise, *child.stderr.splitlines()]
         stderr = "\n".join(line for line in written if not line.startswith(_HARMLESS))
@@ -456,7 +458,7 @@ class _Run:
 
 
 def _sent(error: Exception, built: BuiltPrompt) -> Exception:
-    """The error, with the size of the prompt to which it is the answer."""
+    """The error, with the size of the prompt that led to it."""
     failed = error.failed if isinstance(error, _Lost) else error
     if isinstance(failed, RunnerError):
         failed.sent = built.tokens
@@ -464,7 +466,7 @@ def _sent(error: Exception, built: BuiltPrompt) -> Exception:
 
 
 def _lenient(line: bytes) -> Any:
-    """A line of JSON with what only lenient readers take, such as lone surrogates; None if it is no JSON."""
+    """A JSON line with what only lenient readers accept, such as lone surrogates; None if it is not JSON."""
     try:
         return json.loads(line)
     except ValueError:
@@ -472,7 +474,7 @@ def _lenient(line: bytes) -> Any:
 
 
 def _newest(view: Sequence[Shown]) -> int:
-    """Where what the user says now begins: the messages after the last one of the model."""
+    """The index of the first message of the user after the model's last message."""
     since = len(view)
     while since and view[since - 1].message.role == "user":
         since -= 1
@@ -480,7 +482,7 @@ def _newest(view: Sequence[Shown]) -> int:
 
 
 def _digest(view: Sequence[Shown]) -> str:
-    """A digest of what was said, without reasoning, which programs keep to themselves."""
+    """A digest of a conversation without its reasoning, which programs do not show."""
     entries: list[tuple[str, str, str]] = []
     for shown in view:
         for entry in entries_of([Shown(shown.message, (0,))]):
@@ -492,7 +494,7 @@ def _digest(view: Sequence[Shown]) -> str:
 
 
 def _less(usage: Usage, before: Usage) -> Usage:
-    """What was billed since."""
+    """The usage since `before`."""
     return Usage(
         input=max(0, usage.input - before.input),
         output=max(0, usage.output - before.output),
