@@ -688,5 +688,5 @@ def test_copies_continue(store: PostgresStore, tmp_path: Path) -> None:
 
 def test_a_store_needs_a_url() -> None:
     """A place of another kind that is taken for a database."""
-    with pytest.raises(InputError, match="not a place of a store"):
+    with pytest.raises(InputError, match="does not name a store"):
         open_store("mysql://me:hunter2@host/db")

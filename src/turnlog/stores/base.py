@@ -67,7 +67,8 @@ from .search import Search, scan
 
 
 class KeySlot(ABC):
-    """The place of the lock of the store at `place`. `opened_by_key`: the store was opened with a key."""
+    """The place where a store keeps its lock; `place` names the store. `opened_by_key`: the store was opened with a
+    key."""
 
     def __init__(self, place: object, *, opened_by_key: bool) -> None:
         self._place = place
@@ -79,12 +80,12 @@ class KeySlot(ABC):
 
     @abstractmethod
     def write(self, lock: bytes, *, was: bytes | None) -> bool:
-        """Replace the lock `was` by `lock`; False if the store has another lock by now. The first lock (`was` is None)
-        requires an empty store: raises StoreKeyError otherwise."""
+        """Replace the lock `was` by `lock`; False if another lock is there by now. The first lock (`was` is None)
+        requires an empty store; otherwise raises StoreKeyError."""
 
     def check(self) -> None:
-        """Raises StoreKeyError if the store is encrypted and was opened without a key, because then nothing in it can
-        be read."""
+        """Raises StoreKeyError if the store is encrypted but was opened without a key, so that nothing in it can be
+        read."""
         if not self._opened_by_key and self.read() is not None:
             raise StoreKeyError(
                 f"{self._place} is encrypted: open it with open_store(path, key=...), on the command line with --key "
@@ -371,7 +372,7 @@ class BaseStore(Store):
         return records + sum(put.size for put in self._blobs().values())
 
     def reclaim(self) -> None:
-        """See `Store.reclaim`. Does nothing: for stores that free space at once."""
+        """See `Store.reclaim`. Does nothing, for stores that free space at once."""
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
@@ -445,4 +446,4 @@ class BaseStore(Store):
             self._remove_blobs(filter(is_blob_name, blobs))
 
     def close(self) -> None:
-        """See `Store.close`. Does nothing: for stores that have nothing open."""
+        """See `Store.close`. Does nothing, for stores that have nothing open."""

@@ -12,9 +12,9 @@ from ..log.store import SessionInfo
 
 
 def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], Iterable[Record]]) -> dict[str, Bills]:
-    """What was billed in each session, by session id, without what another session has as well: a fork has the records
-    of its parent, and a resumed transcript repeats answers, which count in the older session. So these bills can be
-    added. Sessions that were billed nothing of their own are left out."""
+    """The bills of each session by session id, which can be added: what several sessions have counts once. A fork has
+    its parent's records, and a resumed transcript repeats answers, which count in the older session. Sessions without
+    bills of their own are left out."""
     infos = sorted(sessions, key=lambda info: (info.created, info.id))
     records: dict[str, list[Record]] = {}
     for info in infos:
@@ -38,7 +38,7 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
 
 
 def _origin(n: int, info: SessionInfo, by_id: Mapping[str, SessionInfo]) -> str:
-    """The id of the session in which record `n` was made, as far as its parents still exist."""
+    """The id of the session in which record `n` was made, or of the first deleted session on the way to it."""
     while info.parent and n <= info.parent_records:
         if info.parent not in by_id:
             return info.parent

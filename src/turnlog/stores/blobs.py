@@ -25,8 +25,8 @@ from .folders import refusals, write_whole
 
 
 def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
-    """The names of the blobs that may be removed, because they are old enough and none of `records` refers to them; and
-    the result to report. `records` must be all records of the store."""
+    """The names of the blobs that may be removed, being old enough and named by none of `records`; and the result to
+    report. `records` must be all records of the store."""
     free = {name.encode() for name in blobs}
     if free:
         for raw in records:
@@ -57,8 +57,8 @@ each."""
 
 
 def fits(name: str, data: bytes) -> bool:
-    """Whether the bytes belong to their name: the name is their hash, or the name and hash in the head of a sealed blob
-    match."""
+    """Whether `data` is intact: `name` is its hash or, for a sealed blob, the name in its head, and the hash there is
+    right."""
     if data.startswith(SEALED_HEAD):
         name_at, hash_at = len(SEALED_HEAD), len(SEALED_HEAD) + 32
         if data[name_at:hash_at].hex() == name:
@@ -77,8 +77,8 @@ def named(raw: bytes, blobs: Container[str]) -> set[str]:
 
 
 class BlobCheck:
-    """Which blobs of a store are missing or damaged. `names` are those of all blobs, `read` returns the bytes of one,
-    None if there are none; each is read once."""
+    """Finds the missing and damaged blobs of a store. `names` are those of all blobs; `read` returns the bytes of a
+    blob, None if there are none. Each blob is read once."""
 
     def __init__(self, names: Iterable[str], read: Callable[[str], bytes | None]) -> None:
         self._names = frozenset(names)
@@ -110,7 +110,7 @@ class BlobCheck:
 
 
 def whole_blob(name: str, data: bytes | None, place: object) -> bytes:
-    """`data`, the bytes that the store at `place` has under that name, if they are intact. Raises BlobMissing."""
+    """`data`, the bytes of the blob `name` in the store at `place`, if they are intact. Raises BlobMissing."""
     if data is None:
         raise BlobMissing(f"there is no blob {name!r} in {place}")
     if not fits(name, data):
@@ -126,7 +126,7 @@ class Put(NamedTuple):
 
 
 class BlobFolder:
-    """A folder of blobs. It is created for the first blob."""
+    """A folder of blobs, created for the first blob."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -18,18 +18,18 @@ _BATCH = 500
 
 
 def _ignore(problem: Problem) -> None:
-    """Leave the damage to `verify`, which finds it in the source, and to the notes in the copy."""
+    """Ignore the damage: `verify` finds it in the source, and notes in the copy name it."""
 
 
 def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object] = _ignore) -> int:
-    """Copy the records that `target` does not have from `source`; returns how many were copied. `tell` is called with
-    each damage that is met; a note takes the place of each record that cannot be read, as in `salvage`. Blobs that are
-    missing or damaged are not copied; requests show a line of text in their place.
+    """Copy the records that `target` lacks from `source`, and return how many were copied. `tell` is called with each
+    problem; a note takes the place of each record that cannot be read, as in `salvage`. Blobs that are missing or
+    damaged are not copied; requests show a line of text in their place.
 
     Records keep their bytes, numbers and times; sessions protected from gc (`turnlog keep`) stay protected; forks still
-    share records with their parents. Only the time at which a fork was made becomes the time of the copy. A copy that
-    was interrupted continues where it stopped. Raises InputError if a session in the target has other records than the
-    same session in the source.
+    share records with their parents. Only the creation time of a fork becomes the time of the copy. An interrupted copy
+    continues where it stopped. Raises InputError if a session in the target has other records than the same session in
+    the source.
     """
     store_given(source, "source", opened=True)
     store_given(target, "target", opened=True)
@@ -42,7 +42,7 @@ def copy_store(source: Store, target: Store, *, tell: Callable[[Problem], object
     try:
         protected = sorted(source.inventory().kept)
     except CorruptRecord as error:
-        tell(Problem("", 0, f"which sessions are protected from gc was not copied: {error}"))
+        tell(Problem("", 0, f"the protection of sessions from gc was not copied: {error}"))
         protected = []
     for name in protected:
         with suppress(SessionNotFound):  # created since
@@ -87,8 +87,8 @@ def _found(store: Store, session_id: str) -> SessionInfo | None:
 
 
 def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool:
-    """Whether the target's session with the id of a fork's parent really has the shared records. The parent may have
-    been deleted, and another session created with its id."""
+    """Whether the target's session with the id of the fork's parent has the shared records. The parent may have been
+    deleted, and another session created with its id."""
     parent, last = _found(target, fork.parent), fork.parent_records
     if parent is None or parent.records < last:
         return False
@@ -100,7 +100,7 @@ def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool
 
 
 def _copy_blobs(source: Store, target: Store, session_id: str, raw: bytes, tell: Callable[[Problem], object]) -> None:
-    """Copy the blobs that a record names. `tell` is called if some that it needs are missing or damaged."""
+    """Copy the blobs that a record names. `tell` is called if blobs that it needs are missing or damaged."""
     lost: dict[str, BlobMissing] = {}
     for name in set(map(bytes.decode, names_in(raw))):
         try:

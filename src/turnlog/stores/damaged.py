@@ -13,12 +13,12 @@ from .blobs import BlobCheck
 from .records import Segment, blob_names, damage_in, damaged_session, numbered
 
 WHOLE = "what is stored with it is damaged; the record itself is whole"
-"""The damage of a checksum or a line break."""
+"""The text of a Problem that concerns only a checksum or a line break."""
 
 
 class StoredEntry(NamedTuple):
-    """What is stored in the place of record `n`. `raw` are its bytes, None if there are none; `sum` is its checksum,
-    None if there is none; `digest` returns what its checksum should be after the checksum of the record before."""
+    """What is stored in the place of record `n`: its bytes `raw` and its checksum `sum`, each None if missing. `digest`
+    computes the checksum from that of the record before."""
 
     n: int
     raw: bytes | None = None
@@ -29,16 +29,16 @@ class StoredEntry(NamedTuple):
 def judged(
     session_id: str, entries: Sequence[StoredEntry], before: bytes | None, after: bytes | None = None
 ) -> Iterator[Record | Problem]:
-    """The records in these places, which are in order, and a Problem for each damaged one. `before` is the checksum of
-    the record before the first, `after` that of the last, as it is known from elsewhere; None if they are not known.
+    """The records of `entries`, which are in order, and a Problem for each damaged one. `before` is the checksum of the
+    record before the first, `after` that of the last, each None if it is not known from elsewhere.
 
-    Checksums form a chain. So the record behind one that does not match its checksum says which of the two changed: a
-    record whose checksum alone changed is reported and returned. A record behind a lost checksum cannot be checked, and
-    is taken for whole if it can be decoded and has the right number.
+    Checksums form a chain, so the next record shows whether a record or its checksum changed. If only the checksum did,
+    the record is reported and returned. A record after a lost checksum cannot be checked; it counts as intact if it can
+    be decoded and has the right number.
     """
 
     def proves(i: int, total: bytes | None) -> bool:
-        """Whether what comes behind entry `i` says that its checksum is `total`."""
+        """Whether the entry after entry `i` confirms that the checksum of `i` is `total`."""
         if total is None or i + 1 == len(entries):
             return total is not None and total == after
         following = entries[i + 1]
@@ -62,7 +62,7 @@ def judged(
 
 
 def decoded(session_id: str, n: int, raw: bytes) -> Record | Problem:
-    """Record `n` from its bytes, or what is wrong with them."""
+    """Record `n` decoded from its bytes, or the Problem with them."""
     try:
         return numbered(n, raw)
     except CorruptRecord as error:
@@ -112,8 +112,8 @@ def past_damage(
 
 
 def refusal(store: Store, session_id: str, error: CorruptRecord) -> CorruptRecord:
-    """The error for opening a damaged session, which names the first damaged record: `error` may blame the record that
-    could not be checked because of it."""
+    """The error for opening a damaged session, which names the first damaged record. `error` may name a later record,
+    which could not be checked because of it."""
     with suppress(StoreError):
         problems = (item for item in store.readable(session_id) if isinstance(item, Problem))
         if (first := next(problems, None)) is not None:

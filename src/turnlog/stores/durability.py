@@ -9,7 +9,7 @@ from ..errors import InputError
 Durability = Literal["normal", "full"]
 """What an append survives once it has returned: with `normal` a killed process, with `full` also a power cut.
 
-After a power cut, `normal` may have lost the newest records, but never a record without all records after it.
+After a power cut, `normal` may have lost the newest records, but never a record before one that is left.
 """
 
 

@@ -15,7 +15,7 @@ from ..errors import StoreError
 @contextmanager
 def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:
     """Turns errors of the operating system, such as a full disk or a folder without write permission, into StoreErrors
-    that name `path`. FileNotFoundError is passed on, for callers that handle it, unless `missing`."""
+    that name `path`. FileNotFoundError passes, unless `missing`, so that callers can handle it."""
     try:
         yield
     except OSError as error:
@@ -36,7 +36,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def advice(error: OSError) -> str:
-    """What to do about an error of the operating system; empty if its text says all there is to say."""
+    """Advice on an error of the operating system; empty if its own text is enough."""
     if isinstance(error, PermissionError) and not CAN_REPLACE_OPEN:
         return "; Windows replaces and removes no file that somebody has open: close its readers, then try again"
     return FREE_SOME if is_full(error) else ""

@@ -1,8 +1,8 @@
 """Labels of sessions: names and values of the caller's own, such as the user that a session belongs to.
 
-They are on record, as notes with the topic `labels`, so that forks, copies and exports have them, and encryption and
-redaction apply. The newest note has all labels in force. Every store keeps an index of them, which is derived from the
-notes: SQLite and PostgreSQL in a table, a folder of files in a file, all others in memory (`KnownLabels`).
+Labels are recorded as notes with the topic `labels`, so forks, copies and exports have them, and encryption and
+redaction apply. The newest note has all labels in force. Every store keeps an index derived from the notes: SQLite and
+PostgreSQL in a table, a folder of files in a file, all others in memory (`KnownLabels`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .records import SessionRow
 Key = TypeVar("Key", bound=Hashable)
 
 LABELS = "labels"
-"""The topic of the notes."""
+"""The topic of notes with labels."""
 
 
 def labels_given(labels: Any, name: str = "labels") -> dict[str, str]:
-    """`labels`, if they are names and values of text; else InputError, which names the argument."""
+    """`labels`, if they are names and values of text. Otherwise raises InputError, which names the argument."""
     if not isinstance(labels, Mapping):
         raise InputError(f"{name} must be a dict from name to value, not {type(labels).__name__}")
     if "" in labels:
@@ -34,13 +34,14 @@ def labels_given(labels: Any, name: str = "labels") -> dict[str, str]:
 
 
 def where_given(where: Any) -> dict[str, str]:
-    """The labels that the argument `where` asks for, none for None. Raises InputError as `labels_given`: another empty
-    value, such as the text "", must not stand for all sessions."""
+    """The labels that the argument `where` asks for; None asks for none. Raises InputError as `labels_given`, also for
+    other empty values, such as "", which must not mean all sessions."""
     return {} if where is None else labels_given(where, "where")
 
 
 def newest_labels(records: Iterable[Record]) -> dict[str, str] | None:
-    """The labels in the first of these records that has any; None if none has. Records must be given newest first."""
+    """The labels in the first of these records that has any; None if there is no such record. Records must be given
+    newest first."""
     for record in records:
         if isinstance(record.body, Note) and record.body.topic == LABELS and isinstance(record.body.data, dict):
             return {name: value for name, value in record.body.data.items() if isinstance(value, str)}
@@ -53,13 +54,14 @@ def labels_of(store: RecordStore, session_id: str) -> dict[str, str]:
 
 
 def labels_note(now: Mapping[str, str], changes: Mapping[str, str]) -> Note | None:
-    """The note that changes labels, an empty value taking one away; None if nothing changes."""
+    """The note that changes labels; None if nothing changes. An empty value removes a label."""
     labels = {name: value for name, value in {**now, **changes}.items() if value}
     return None if labels == now else Note(LABELS, "", labels)
 
 
 def has_labels(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
-    """Whether these labels have all names and values in `where`. An empty value stands for no label of that name."""
+    """Whether these labels have all names and values in `where`. An empty value there means that the label must be
+    absent."""
     return all(labels.get(name, "") == value for name, value in where.items())
 
 
@@ -76,16 +78,17 @@ def decoded_labels(text: str) -> Mapping[str, str]:
 
 
 def entries_of(store: RecordStore, rows: Iterable[SessionRow]) -> Iterator[tuple[int, int, bytes, str]]:
-    """The entries of an index in a database: number of the session, number and checksum of its last record, labels.
-    Sessions whose labels cannot be read have none. If a note is appended meanwhile, the entry does not hold."""
+    """The entries of an index in a database: the number of the session, the number and checksum of its last record, and
+    its labels. Sessions whose labels cannot be read have no entry. An entry becomes invalid if a note is appended
+    meanwhile."""
     for row in rows:
         with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
             yield row.no, row.records, row.head, encoded_labels(labels_of(store, row.id or ""))
 
 
 class KnownLabels:
-    """The labels of sessions in memory, so that only new records are read again. It is the index of stores that keep
-    none, and stands in for an index that cannot be written."""
+    """An index of labels in memory, which reads only new records again: for stores without an index, and where an index
+    cannot be written."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
@@ -93,9 +96,8 @@ class KnownLabels:
     def matching(
         self, store: RecordStore, sessions: Iterable[tuple[Key, SessionInfo]], where: Mapping[str, str]
     ) -> list[Key]:
-        """The keys of the sessions that have these labels, in the given order. `sessions` are all that may be asked
-        for; a key belongs to one session for ever. A damaged session whose labels cannot be read is never among them,
-        as nobody knows whose it is."""
+        """The keys of the sessions that have these labels, in the given order. `sessions` are all sessions that may
+        match; a key belongs to one session for ever. A damaged session whose labels cannot be read never matches."""
         labels_by_key: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
         matching_keys = []
         for key, info in sessions:

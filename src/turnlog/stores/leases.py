@@ -1,7 +1,7 @@
-"""Who has a session open for work: one owner, or several that share it on purpose.
+"""Leases say who has a session open for work: one owner, or several that share it on purpose.
 
-A lease is a lock of the operating system, which frees it when the owner dies; in memory, an entry in a list. It is
-another lock than the hold of `locks.py`, which says that a session is in use, and keeps `gc` away.
+A lease is a lock of the operating system, which frees it when the owner dies; in memory, an entry in a list. The hold
+of `locks.py` is another lock: it says that a session is in use, so that `gc` leaves it.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ except ImportError:  # Windows: it is not known who has a session
     fcntl = None  # type: ignore[assignment]
 
 WAIT = 1.0
-"""How many seconds a session or a turn is waited for if nothing else is said."""
+"""Seconds to wait for a session or a turn by default."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
-"""Seconds between two attempts to take a lease. Locks of the operating system can be waited for without end, or not at
+"""Seconds between two attempts to take a lease. The operating system can only wait for a lock without limit or not at
 all."""
 
 _LEAST = 0.01
-"""How many seconds an attempt lasts at least: whoever tries has the lock for a moment, and so does whoever gives up."""
+"""The least seconds that an attempt lasts: others that try or give up hold the lock for a moment."""
 
 _ENDING = "+lease"
-"""Ends the name of a lease's file. No id is such a file name, so the files of holds can have no such names."""
+"""The ending of the name of a lease's file. No id has such a file name, so no hold's file has this name."""
 
 _MOST_BYTES = 4096
 
 
 class Owner(NamedTuple):
-    """Who has a session: a process on a host, the thread that opened it, and since when (UTC). What is not known is
+    """The owner of a session: a process on a host, the thread that opened it, and since when (UTC). Unknown fields are
     empty."""
 
     process: int = 0
@@ -55,15 +55,15 @@ class Owner(NamedTuple):
 
     @classmethod
     def here(cls) -> Owner:
-        """The thread that asks."""
+        """The calling thread as an owner."""
         return cls(os.getpid(), socket.gethostname(), threading.current_thread().name, utc_now())
 
 
 class Lease:
     """The right to write to a session, until it is closed or garbage-collected, or its process ends.
 
-    `alone`: nobody else has the session, so whoever left something unfinished in it is gone. A lease made without
-    arguments is that of a session that nobody else can find.
+    `alone`: nobody else has the session, so the owner of anything unfinished in it is gone. A lease made without
+    arguments belongs to a session that nobody else can find.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class Lease:
             raise StoreError(f"session {self.session_id!r} is closed; open it again")
 
     def share(self) -> None:
-        """Let others have the session too, if the lease was taken as a shared one. Raises SessionBusy if somebody else
-        was given it alone in the same moment."""
+        """Let others have the session too, if the lease was taken as shared. Raises SessionBusy if another owner took
+        it alone at the same moment."""
         self.alone = False
         self._share()
 
@@ -108,7 +108,7 @@ class Lease:
 
 
 class ReadLease(Lease):
-    """No right to write: that of a session which is open for reading only."""
+    """The lease of a session that is open for reading only: no right to write."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id, alone=False)
@@ -125,7 +125,8 @@ class ReadLease(Lease):
 
 
 def busy(session_id: str, owner: Owner, *, opens: bool = True) -> SessionBusy:
-    """The error for a session that somebody else has. It says what else to do for who `opens` it."""
+    """The error for a session that somebody else has. If the caller `opens` the session, it says what else can be
+    done."""
     here = (owner.process, owner.host) == (os.getpid(), socket.gethostname())
     who = "this process has it open already" if here else f"process {owner.process} on {owner.host} has it open"
     if not owner.process:
@@ -144,7 +145,7 @@ def busy(session_id: str, owner: Owner, *, opens: bool = True) -> SessionBusy:
 
 @contextmanager
 def unowned(store: Store, session_id: str) -> Iterator[None]:
-    """Around a change of a session that nobody else has meanwhile. Raises SessionBusy at once if somebody has it."""
+    """Keeps others from a session while the block changes it. Raises SessionBusy at once if somebody has it."""
     try:
         lease = store.lease(session_id)
     except SessionBusy as error:
@@ -155,7 +156,7 @@ def unowned(store: Store, session_id: str) -> Iterator[None]:
 
 
 def patiently(attempt: Callable[[], Lease | Owner], session_id: str, wait: float) -> Lease:
-    """The lease that `attempt` returns, tried until `wait` seconds have passed. Raises SessionBusy."""
+    """The lease that `attempt` returns, which is called until `wait` seconds have passed. Raises SessionBusy."""
     end, pause = time.monotonic() + max(wait, _LEAST), _FIRST_PAUSE
     while True:
         outcome = attempt()
@@ -219,9 +220,9 @@ class FolderLocks(HoldFolder):
     """Holds and leases as locked files in a folder, known to all processes that use it."""
 
     def lease(self, session_id: str, *, shared: bool, wait: float) -> Lease:
-        """The lease of a session, waited for up to `wait` seconds. With `shared`, others that share may have it too:
-        then the lease is `alone` until `Lease.share` if nobody has it now. If the system or the disk has no such locks,
-        nobody is known to have a session, and the lease is `alone`.
+        """The lease of a session, waited for up to `wait` seconds. With `shared`, others that share may have it too; if
+        nobody has it now, the lease is `alone` until `Lease.share`. On a system or disk without such locks, other
+        owners are unknown, and the lease is `alone`.
 
         Raises SessionBusy, StoreError if no file can be created, SessionIdError for an id that no session can have.
         """
@@ -265,7 +266,7 @@ class FolderLocks(HoldFolder):
 
 
 def _locked(handle: int, how: int) -> bool | None:
-    """Lock a file now; False if others have it, None if the disk has no locks."""
+    """Lock a file without waiting; False if others have locked it, None if the disk has no locks."""
     try:
         fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -310,7 +311,7 @@ def _write(handle: int, owner: Owner) -> None:
 
 
 def _written(handle: int) -> Owner:
-    """Who wrote a lease's file; nobody known, if it is being written or was damaged."""
+    """The owner written in a lease's file; an unknown one if the file is being written or damaged."""
     try:
         process, host, thread, since = json.loads(os.pread(handle, _MOST_BYTES, 0))
         return Owner(int(process), str(host), str(thread), str(since))
@@ -319,7 +320,7 @@ def _written(handle: int) -> Owner:
 
 
 _handles: set[int] = set()
-"""The files of the leases of this process. A fork closes them, or the locks would outlive their owner in it."""
+"""The files of the leases of this process. A fork closes them, as otherwise the locks would outlive their owner."""
 
 _forking = threading.RLock()
 

@@ -1,4 +1,4 @@
-"""Which sessions are in use, known across processes: a locked file for each session, removed when nobody uses it.
+"""The sessions in use, known to all processes: a locked file for each session, removed when nobody uses it.
 
 The operating system releases a lock when its process ends, however it ends. A file that a killed process leaves is not
 locked, and therefore means nothing.
@@ -28,7 +28,7 @@ except ImportError:  # Windows: it is not known which sessions are in use, and `
 
 _TRIES = 100
 """How often to retry when the folder is removed while a file is created in it. After so many failures, other processes
-cannot be the reason."""
+cannot be the cause."""
 
 _CODED = re.compile(r"[a-z0-9._-]{0,40}\+[0-9a-f]{32}")
 """The names of files for ids that are no file names themselves."""
@@ -75,7 +75,7 @@ class LocalHolds:
         return frozenset(file_name(name) for name, holders in self._holders.items() if holders)
 
     def clear(self) -> None:
-        """As `HoldFolder.clear`. Does nothing: nothing is on disk."""
+        """As `HoldFolder.clear`. Does nothing, as nothing is on disk."""
 
     def leave(self) -> None:
         """As `HoldFolder.leave`. Does nothing."""
@@ -91,8 +91,8 @@ class HoldFolder:
         self._read_only = read_only
 
     def take(self, session_id: str, *, alone: bool = False) -> Hold | None:
-        """Hold a session together with others, or `alone`; then None if others hold it. Waits while another holds it
-        alone. If `read_only`, no file is made, and nobody is told.
+        """Hold a session together with others, or `alone`: then None if others hold it. Waits while another process
+        holds it alone. If `read_only`, no file is created, and others do not see the hold.
 
         Raises StoreError if no file can be created, SessionIdError for an id that no session can have.
         """
@@ -131,8 +131,8 @@ class HoldFolder:
         raise StoreError(f"{path} cannot be created: its folder is removed again and again")
 
     def _make(self) -> None:
-        """Create the folder, but not the one that it is in: that was there when the store was opened. Another process
-        may create it at the same time, and remove it again before it is examined here."""
+        """Create the folder, but not its parent, which existed when the store was opened. Another process may create
+        the folder at the same time, and remove it again before it is examined here."""
         try:
             os.mkdir(self._path, 0o700)
         except OSError as error:
@@ -152,7 +152,7 @@ class HoldFolder:
         return []
 
     def taken(self) -> frozenset[str] | None:
-        """The sessions in use; None if that cannot be known here."""
+        """The sessions in use; None if the system cannot tell."""
         if fcntl is None:
             return None
         names_in_use = set()

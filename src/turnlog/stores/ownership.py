@@ -1,4 +1,4 @@
-"""Which files belong to a store, and whether the store lies wholly inside a folder, even if it contains links."""
+"""Finds the files that belong to a store, and whether the store is wholly inside a folder, even with links in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEPTH = 2
 
 
 _BESIDE = ("-wal", "-shm", "-journal", "-lock", "-blobs", "-open")
-"""The endings of the names of files and folders beside a store's file: those of SQLite and those of turnlog."""
+"""The endings of names of files and folders beside a store's file, which SQLite and turnlog create."""
 
 
 def is_part_of(store: Path, path: Path) -> bool:
@@ -31,14 +31,14 @@ def is_part_of(store: Path, path: Path) -> bool:
 
 
 def _entry(path: Path) -> Path:
-    """The path with links in its folders resolved, but not the last component, which may itself be a link."""
+    """The path with the links in its folders resolved. The last component is left, as it may itself be a link."""
     return Path(os.path.realpath(path.absolute().parent)) / path.name
 
 
 def leads_out(store: Path, folder: Path) -> Path | None:
-    """The first part of a store at this path that is a link to a place outside `folder`; None if there is none. Parts
-    are the file or folder itself, anything inside it, and the files beside it whose names begin with its name
-    (`NAME-blobs`, `NAME-open`, SQLite's own). Raises OSError for a folder that cannot be listed."""
+    """The first part of a store that is a link to a place outside `folder`; None if there is none. Parts are the file
+    or folder itself, anything inside it, and the files beside it whose names begin with its name (`NAME-blobs`,
+    `NAME-open`, SQLite's own). Raises OSError for a folder that cannot be listed."""
     top = Path(os.path.realpath(folder))
     real = Path(os.path.realpath(store))
     # If the store is itself a link, it has files beside the link, and files beside the target of the link.

@@ -26,8 +26,8 @@ from .folders import make_private
 
 
 class AbsentStore(BaseStore):
-    """What `open_store(place, read_only=True)` returns if there is no store at `place`. `is_there` says whether
-    somebody has made it since: then this object, which would go on saying that there is nothing, raises StoreError."""
+    """The store that `open_store(place, read_only=True)` returns if there is none at `place`. `is_there` says whether a
+    store has been created there since; this object, which would still report nothing, then raises StoreError."""
 
     def __init__(self, place: str, is_there: Callable[[], bool]) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class AbsentStore(BaseStore):
         return StoreError(f"the store {self._place} is open for reading only, and does not exist")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""
 
 
 _MEMORY = ":memory:"
@@ -89,7 +89,7 @@ _NEAR = {  # what a word before a colon may be meant for, and how that is spelle
     "memory": _MEMORY,
 }
 _CLOSE = 0.8
-"""How like one of these words another has to be to be taken for it."""
+"""How similar a word must be to one of these words to be taken for it."""
 _ENDS_OF_FOLDERS = tuple(filter(None, (os.sep, os.altsep)))
 _VARIABLE = re.compile(r"\$\w|\$\{|%\w+%")
 _ON_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
@@ -102,14 +102,14 @@ def open_store(
     read_only: bool = False,
     key: KeySource | None = None,
 ) -> Store:
-    """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at `files:folder` or
+    """Open the store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at `files:folder` or
     `files:///folder`, in a database of a server at `postgresql://user@host/name`, or at `:memory:` (not on disk). A
     leading `~` is the home folder.
 
     Unless `read_only`, a missing file and its folder are created (but no folders above that; a folder of JSON Lines
-    with all above it), and an older store is upgraded to this version. With `read_only`, a store that does not exist is
-    one without sessions. With `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a
-    store in memory ignores the key. Raises InputError, NewerStore, StoreKeyError, StoreGone, StoreError.
+    with all above it), and an older store is upgraded to this version. With `read_only`, a missing store is one without
+    sessions. With `key` (see `KeySource`), a new store is encrypted and an encrypted store is opened; a store in memory
+    ignores the key. Raises InputError, NewerStore, StoreKeyError, StoreGone, StoreError.
     """
     flag_given("read_only", read_only)
     place = str(kind_given("path_or_url", path_or_url, (str, Path), "the path or URL of a store"))
@@ -132,8 +132,8 @@ def open_store(
 
 
 def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None:
-    """Change the key that opens an encrypted store from `key` to `new`. The records are not encrypted again: somebody
-    with the old key and an earlier copy of the store can read that copy. Raises as `open_store`."""
+    """Change the key that opens an encrypted store from `key` to `new`. The records are not encrypted again, so the old
+    key still opens earlier copies of the store. Raises as `open_store`."""
     home = _kept(str(path_or_url), durability="full", read_only=False, sealed=True)
     try:
         stores.SealedStore.rekey(home, key, new)
@@ -144,7 +144,7 @@ def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None
 def _kept(
     place: str, *, durability: Durability, read_only: bool, sealed: bool
 ) -> stores.FilesStore | stores.SqliteStore | stores.PostgresStore:
-    """The store at a place that outlives the process. On a server, durability is the server's setting."""
+    """The persistent store at a place. On a server, durability is the server's setting."""
     if is_server(place):
         try:
             server = stores.PostgresStore
@@ -154,7 +154,7 @@ def _kept(
     path = local_path(place)
     if path is None:
         raise InputError(
-            f"store: {without_password(place)!r} is not a place of a store; give a file, {_SQLITE_URL}FILE, "
+            f"store: {without_password(place)!r} does not name a store; give a file, {_SQLITE_URL}FILE, "
             "files:FOLDER or postgresql://USER@HOST/DATABASE"
         )
     if place.startswith(_FILES_URLS):
@@ -165,8 +165,8 @@ def _kept(
 def local_path(path_or_url: str | Path) -> Path | None:
     """The file or folder of a store, a leading `~` being the home folder; None for `:memory:` and for other URLs.
 
-    Raises InputError if the name is empty, cannot be the name of a file, is nearly the URL of a store, or is that of a
-    new file whose path was meant for a shell or for another system.
+    Raises InputError if the name is empty, is no file name, is almost the URL of a store, or names a new file by a path
+    that was meant for a shell or for another system.
     """
     place = str(path_or_url)
     _check_spelling(place)
@@ -196,8 +196,8 @@ def local_path(path_or_url: str | Path) -> Path | None:
 
 
 def _check_spelling(place: str) -> None:
-    """Raises InputError, with the right spelling, for what is nearly the URL of a store: taken for a path, it would
-    make a file of that name."""
+    """Raises InputError, with the right spelling, for a misspelled URL of a store, which would otherwise become a file
+    of that name."""
     word, colon, rest = place.partition(":")
     name = rest.removeprefix("///" if word.startswith("sqlite") else "").removeprefix("//")
     if not colon or "/" in word or place == _MEMORY or is_server(place):
@@ -210,14 +210,14 @@ def _check_spelling(place: str) -> None:
     if near:
         shown = f"{word}:..." if _NEAR[near[0]] == _SERVER_FORM else place  # it may have a password
         raise InputError(
-            f"store: {shown!r} is not a place of a store; did you mean {_NEAR[near[0]].format(name or 'NAME')}? (To "
+            f"store: {shown!r} does not name a store; did you mean {_NEAR[near[0]].format(name or 'NAME')}? (To "
             f"name a file that begins with {f'{word}:'!r}, put ./ before it.)"
         )
 
 
 def _unlike_a_path(place: str, *, of_file: bool) -> str:
-    """Why this is hardly meant as the path of a new store: taken for one, it would make a file of that name. "" if
-    nothing is wrong."""
+    """The reason why a text is hardly the path of a new store, "" if there is none. As a path it would become a file of
+    that name."""
     if place != place.strip():
         return "begins or ends with white space, which is no part of a store's name: take it away"
     if of_file and place.endswith(_ENDS_OF_FOLDERS):

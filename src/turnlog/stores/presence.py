@@ -1,8 +1,8 @@
 """Notices that files of an open SQLite store were deleted, moved or replaced.
 
-SQLite goes on with files that have no name any more: it acknowledges what nobody will find again. The newest records
-are in the write-ahead log beside the store's file (`-wal`) until they are moved into it, so both have to be there;
-without the index of that log (`-shm`), other processes would write to it at the same time.
+SQLite goes on writing to files that have lost their names, and nobody finds those records again. The newest records are
+in the write-ahead log beside the store's file (`-wal`) until they are moved into it, so both must be there; without the
+index of that log (`-shm`), other processes would write to it at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_SECONDS = 1.0  # for folders further up, and for disks that do not note wh
 
 
 class Presence:
-    """The files of one store, by their names and by what the connection has open."""
+    """The files of one store, by name and as the connection opened them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,10 +35,10 @@ class Presence:
         self._until = 0.0
         self._is_away = False
         self.is_told = False
-        """Whether an error said that a file is gone, and it is not back."""
+        """Whether an error has said that a file is gone, and it is still gone."""
 
     def opened(self) -> None:
-        """Take down which files the new connection has open. Raises StoreGone if an earlier connection had another."""
+        """Note which files the new connection has open. Raises StoreGone if an earlier connection had other ones."""
         if self._file is None:
             try:
                 status = os.stat(self._name)
@@ -53,15 +53,15 @@ class Presence:
                 self._folder = open_handle(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
 
     def closed(self) -> None:
-        """The connection is closed."""
+        """Note that the connection is closed."""
         if self._folder is not None:
             os.close(self._folder)
             self._folder = None
 
     def check_writing(self) -> None:
-        """As `check`, before each append, at a fifth of the cost: as long as the folder was not changed or renamed,
-        nothing in it was deleted, moved or replaced. That a folder above it was renamed shows within a second; all
-        files are together there then."""
+        """Do the same as `check` before an append, at a fifth of the cost: while the folder is neither changed nor
+        renamed, nothing in it was deleted, moved or replaced. If a folder above it is renamed, which moves all files
+        together, that is noticed within a second."""
         if self._folder is None:  # on Windows, whose open files nobody can move
             self.check(writing=True)
             return
@@ -74,8 +74,8 @@ class Presence:
             self._quiet, self._until = changed, monotonic() + _MOST_SECONDS
 
     def check(self, *, writing: bool, beside: bool = True) -> None:
-        """Raises StoreGone unless the files are those that were opened. What was deleted or moved can still be read;
-        not so if another file took its place, as SQLite would read a mixture of both."""
+        """Raises StoreGone unless the files are those that were opened. Deleted or moved files can still be read, but
+        not if another file took their place, as SQLite would read a mixture of both."""
         try:
             status = os.stat(self._name)
         except OSError:
@@ -126,8 +126,8 @@ class Presence:
 
 
 def left_alone(path: Path) -> StoreGone | None:
-    """The error for a store whose file is not there although its write-ahead log is: a new file in its place would have
-    SQLite delete the log, with the newest records. None if there is no such log, or it is empty."""
+    """The error for a store whose file is missing while its write-ahead log is there: with a new file, SQLite would
+    delete the log and the newest records in it. None if there is no such log, or it is empty."""
     log = f"{path}{_BESIDE[0]}"
     try:
         if not os.stat(log).st_size:

@@ -1,4 +1,4 @@
-"""Drafts become numbered, encoded records, and checks that all stores share."""
+"""Numbers and encodes drafts as records, and makes the checks that all stores share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def segments_of_log(
 
 
 def unshared(sessions: Iterable[tuple[str, Sequence[Segment]]]) -> dict[str, int]:
-    """The sessions to read, and the first record to read in each, so that a record shared by several is read once.
+    """The sessions to read and the first record to read in each, so that shared records are read once.
 
     `sessions` must be in order, oldest first, each with its segments.
     """
@@ -113,7 +113,7 @@ class SessionRow(NamedTuple):
     base: int | None
 
     def info(self) -> SessionInfo:
-        """The session as it is listed."""
+        """The session as listings show it."""
         return SessionInfo(
             id=self.id or "",
             title=self.title,
@@ -140,8 +140,8 @@ def new_row(
     head: bytes = CHAIN_START,
     segments: Sequence[Segment] = (),
 ) -> SessionRow:
-    """The row of a session that is made at `time`. A fork has `shared` records with so many `messages`, in these
-    `segments`, and `head` is the checksum of the last of them."""
+    """The row of a session that is made at `time`. A fork has the first `shared` records and `messages` in these
+    `segments`; `head` is the checksum of the last of them."""
     base = int(segments[-1].key) if segments else None
     return SessionRow(0, session_id, storable(title), time, time, shared, messages, head, parent, shared, base)
 
@@ -186,7 +186,7 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
 
 
 def _copied(raw: bytes, n: int) -> Record | None:
-    """The record that `raw` encodes, with number `n`; None if it has to be encoded again."""
+    """The record that `raw` encodes, with number `n`; None if it must be encoded again."""
     copied = decode_record(raw)
     if copied.n == n:
         return copied
@@ -208,14 +208,13 @@ def kind_of(body: Body) -> str:
 
 
 def of_any(kinds: Collection[str]) -> Callable[[Record], bool]:
-    """A function that returns whether a record is of one of these kinds, given as the words of
-    `RecordStore.of_kinds`."""
+    """A function that returns whether a record is of one of these kinds, named as in `RecordStore.of_kinds`."""
     return lambda record: kind_of(record.body) in kinds or row_kind(record.body) in kinds
 
 
 def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
-    """A function that looks for these kinds in the bytes of a record. False: the record is of none of them. True: it
-    may be, so decode it."""
+    """A function that looks for these kinds in the bytes of a record. False: it is of none of them. True: it may be, so
+    decode it."""
     words = [compact_json(kind).encode() for kind in kinds]
     if "message" in kinds:
         words.append(b'"of":"system"')
@@ -279,7 +278,7 @@ _REMEDY = "turnlog salvage"
 
 
 def damaged_session(session_id: str, error: CorruptRecord) -> CorruptRecord:
-    """`error` with the session's id and the remedy added, unless its text already names the remedy."""
+    """`error` with the session's id added, and the remedy unless its text names it."""
     if _REMEDY in str(error):
         return error
     named = str(error) if repr(session_id) in str(error) else f"session {session_id!r}: {error}"
@@ -337,8 +336,8 @@ def storable(text: str) -> str:
 
 
 def fork_point(session_id: str, records: int, at: int | None) -> int:
-    """The number of records that a session with `records` records shares with a fork at number `at` (None: all). Raises
-    InputError."""
+    """The number of records that a session with `records` records shares with a fork made at record `at` (None: all).
+    Raises InputError."""
     shared = records if at is None else at
     if not isinstance(shared, int) or isinstance(shared, bool) or not 0 <= shared <= records:
         raise InputError(f"at: session {session_id!r} has records 1 to {records}, not {at!r}")

@@ -47,7 +47,7 @@ def to_pack(store: Store, age: timedelta, now: datetime) -> list[SessionInfo]:
 
 
 def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collection[str]) -> list[Compressed]:
-    """The sessions that packing would compress: without sessions in use, and without those in `gone`."""
+    """The sessions that packing would compress, leaving out those in use and those in `gone`."""
     sizes = Counter[str]()
     for piece in inventory.pieces:
         sizes[piece.owner] += piece.size
@@ -95,12 +95,13 @@ def is_older(info: SessionInfo, age: timedelta, now: datetime) -> bool:
 
 
 _LATELY = timedelta(days=1)
-"""If it cannot be known whether a session is in use, a session with a new record within this time counts as in use."""
+"""How new the last record of a session must be to count as in use, where that cannot be known."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 _ROUNDS = 8
-"""How often to measure again whether the store is small enough, because the sizes of sessions on disk are estimates."""
+"""How often to measure whether the store is small enough. Sizes of sessions on disk are estimates, so several rounds
+may be needed."""
 
 
 def _read_number(value: Any) -> int:
@@ -131,7 +132,7 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
     max_sessions: int | None = None
     compress_after: timedelta | None = None
     max_size: str | None = None
-    """`max_disk` as it was called until 0.2. It is always None afterwards."""
+    """The name of `max_disk` until 0.2. It is always None afterwards."""
 
     def __post_init__(self) -> None:
         if self.max_size is not None:
@@ -154,7 +155,7 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Gone(Struct, frozen=True, repr_omit_defaults=True):
-    """A session that was deleted or is to be: `size` is about how many bytes of disk this frees, blobs included; `why`
+    """A session that was deleted or would be: `size` is about how many bytes of disk this frees, blobs included; `why`
     names the limit."""
 
     session: str
@@ -181,9 +182,9 @@ class Plan(Struct, frozen=True, repr_omit_defaults=True):
 
 class Collected(Struct, frozen=True, repr_omit_defaults=True):
     """What `collect` deleted, or with `dry_run` would delete. `before` and `after` are the bytes of the store on disk,
-    in a dry run estimated; `swept` are the blobs that no record refers to any more. `over`: limits that are still
-    exceeded, because the sessions left must not be deleted. `compressed`: the sessions that were compressed. In a dry
-    run, `after` and the choice of sessions by size ignore what compressing would save."""
+    estimated in a dry run; `swept` are the blobs that no record refers to any more. `over`: limits that are still
+    exceeded, because the sessions left must not be deleted. `compressed`: the sessions that were compressed. A dry run
+    ignores what compressing would save, in `after` and when it chooses sessions by size."""
 
     dry_run: bool
     gone: tuple[Gone, ...]
@@ -215,7 +216,7 @@ def plan(
     now: datetime,
     among: Collection[str] | None = None,
 ) -> Plan:
-    """The plan for these sessions. `used` is the bytes that they take on disk. With `among`, all others stay."""
+    """The plan for these sessions, which take `used` bytes on disk. With `among`, all others stay."""
     reasons = _reasons(infos, inventory, now)
     if among is not None:
         reasons = {info.id: "it was not listed before" for info in infos if info.id not in among} | reasons
@@ -289,8 +290,8 @@ def collect_within(
 
 
 def _delete_planned(store: Store, gone: Sequence[Gone]) -> list[Gone]:
-    """Delete sessions one by one; returns those deleted. Stops at the first that must not be deleted any more, because
-    the rest of the plan assumes that it was."""
+    """Delete sessions one by one and return those deleted. Stops at the first that must not be deleted any more,
+    because the rest of the plan depends on it."""
     went = []
     for each in gone:
         hold = store.hold(each.session, alone=True)
@@ -382,7 +383,7 @@ class _Planner:
 
 
 def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) -> dict[str, str]:
-    """Why sessions stay whatever the limits are, by id."""
+    """The reasons, by session id, why sessions stay whatever the limits are."""
     reasons = {}
     for info in infos:
         time = time_of(info)

@@ -1,6 +1,6 @@
 """Reads records from the rows of a database in batches, and checks each against the chain of checksums.
 
-A store brings the queries; what is read, in which order, and what counts as damage is the same for all databases.
+Each store has its own queries; what is read, in which order, and what counts as damage is the same for all databases.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Row = tuple[int, bytes, bytes, bytes | None]
 class RowReader(ABC):
     """Reads while others write. Raises CorruptRecord, and SessionNotFound if the session is deleted meanwhile.
 
-    The first batch has `first_rows` rows, or `first_of_kinds`, as often only the newest few are needed; each next one
-    is `growth` times as large, up to `most_rows`. `whole_batches`: fewer rows of some kinds than asked for mean that
-    there are no more.
+    The first batch has `first_rows` rows, or `first_of_kinds`, as often only the newest few are needed; each next batch
+    is `growth` times as large, up to `most_rows`. `whole_batches`: a batch with fewer rows of some kinds than asked for
+    is the last.
     """
 
     first_rows: ClassVar[int]
@@ -49,8 +49,8 @@ class RowReader(ABC):
     def batch(
         self, key: int, low: int, high: int, *, reverse: bool, kinds: Collection[str] | None, size: int
     ) -> Sequence[Row]:
-        """Up to `size` records of a log from `low` to `high`, or of these kinds among them. Between two batches, the
-        database is free for others."""
+        """Up to `size` records of a log from `low` to `high`, all or of these kinds. Between two batches, the database
+        is free for others."""
 
     @abstractmethod
     def checksum_before(self, segments: list[Segment], n: int) -> bytes:
@@ -119,8 +119,8 @@ class RowReader(ABC):
                 size = min(size * self.growth, self.most_rows)
 
     def _rewritten(self, row: SessionRow, error: CorruptRecord) -> tuple[SessionRow, list[Segment]]:
-        """The session now, if its checksums have changed: then the record that looked damaged was rewritten while it
-        was read. Otherwise raises `error`, with the session's id."""
+        """The session as it is now, if its checksums have changed: the record that looked damaged was then rewritten
+        while it was read. Otherwise raises `error`, with the session's id."""
         current_row, segments = self.now(row.id or "")
         if current_row.no != row.no or current_row == row:
             raise damaged_session(row.id or "", error) from error
@@ -149,7 +149,7 @@ CheckedRow = tuple[int, str, bytes | None, bytes, bool]
 
 
 class RowCheck(ABC):
-    """One verification of a store. `blobs` checks those that records need."""
+    """One verification of a store. `blobs` checks the blobs that records need."""
 
     blobs: BlobCheck
 
@@ -175,7 +175,7 @@ class RowCheck(ABC):
 
     @abstractmethod
     def kind(self, body: Body) -> str:
-        """The kind that the row of a record says."""
+        """The kind in the row of a record."""
 
     def session(self, row: SessionRow, *, whole: bool) -> Iterator[Problem]:
         """Check one session: its own records, or with `whole` also those that it shares."""

@@ -13,14 +13,14 @@ from .damaged import WHOLE
 from .places import store_given
 
 DAMAGED = "damaged"
-"""The topic of a note that stands in the place of a record that could not be read."""
+"""The topic of a note that takes the place of an unreadable record."""
 
 _BATCH = 500
 
 
 class Salvaged(Struct, frozen=True, repr_omit_defaults=True):
-    """The result of a salvage: the new session, the number of records that were kept, and the damage that was met. A
-    record of which only the checksum was damaged is kept."""
+    """The result of a salvage: the new session, the number of records kept, and the problems. A record with damage only
+    to its checksum is kept."""
 
     session: str
     kept: int
@@ -28,7 +28,7 @@ class Salvaged(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def salvage(store: Store, session_id: str, new_id: str) -> Salvaged:
-    """Make the session `new_id` of all records of a damaged session that can be read, before and behind the damage.
+    """Create the session `new_id` with all readable records of a damaged session, also those after the damage.
 
     Records keep their numbers, times and bytes. A note with the topic `damaged` takes the place of each record that
     cannot be read, so that decisions and summaries name the right records. The damaged session stays as it is. Raises

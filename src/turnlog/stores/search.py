@@ -16,8 +16,7 @@ _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 
 class Search:
-    """A search: the arguments of `Store.search`, checked. `damaged` collects the damage that is met. Raises
-    InputError."""
+    """A search: the checked arguments of `Store.search`. `damaged` collects problems. Raises InputError."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ def scan(
     search: Search, begins: Iterable[tuple[str, int]], readable: Callable[..., Iterator[Record | Problem]]
 ) -> list[Hit]:
     """The hits in these sessions, in the given order, in each session the newest first. `begins` gives each session and
-    the first record to search in it; `readable` is the store's method."""
+    the first record to search in it; `readable` is that method of the store."""
     hits: list[Hit] = []
     for session, begin in begins:
         names = ToolNames()
@@ -87,8 +86,8 @@ def scan(
 
 
 def _whole(search: Search, items: Iterator[Record | Problem]) -> Iterator[Record]:
-    """The records among these. Stops if the session is deleted meanwhile, or cannot be read as a whole, which `verify`
-    reports."""
+    """The intact records of `items`. Stops if the session is deleted meanwhile, or cannot be read as a whole, which
+    `verify` reports."""
     with suppress(SessionNotFound, CorruptRecord):
         for item in items:
             if isinstance(item, Problem):

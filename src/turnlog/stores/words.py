@@ -46,7 +46,7 @@ _PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 
 @cache
 def _word_pattern() -> re.Pattern[str]:
-    """The pattern of a word. Compiled at the first use, because that takes as long as opening a store."""
+    """The pattern of a word, compiled at first use, because that takes as long as opening a store."""
     return re.compile(f"{_LETTER}(?:{_LETTER}|[{_MARK}])*|(?=[^\\W_])[{_SPACELESS}]")
 
 
@@ -103,9 +103,9 @@ def _words(text: str) -> list[str]:
 
 
 def indexed(text: str) -> str:
-    """`text` for an index that knows only the letters and digits of ASCII and takes every other character for a part of
-    a word. All other words are put in the form in which they are compared, so that the index finds what `matches`
-    finds."""
+    """`text` for an index that knows only ASCII letters and digits and takes every other character for a part of a
+    word. Words with other letters are put in the form in which words are compared, so that the index finds what
+    `matches` finds."""
     return text if text.isascii() else _FOREIGN.sub(_indexed_run, text)
 
 
@@ -160,8 +160,8 @@ class Finder:
 
     @cached_property
     def _anywhere(self) -> re.Pattern[str]:
-        """A pattern that ignores case, for the few texts that change their length in lower case: compiling it takes
-        longer than a search."""
+        """A pattern that ignores case, for the few texts whose length changes in lower case. Compiling it takes longer
+        than a search."""
         begins = ("" if _ALONE.match(term.words[0]) else f"(?<!{_LETTER})" for term in self._terms)
         spelled = map(_pattern, self._terms)
         return re.compile("|".join(map("".join, zip(begins, spelled, strict=True))), re.IGNORECASE)
@@ -197,7 +197,7 @@ class Finder:
 
 
 def _pattern(term: Term) -> str:
-    """A pattern for the spellings of a term, from its first letter on."""
+    """A pattern for the spellings of a term, matching from its first letter."""
     pattern = re.escape(term.words[0])
     for before, word in pairwise(term.words):
         parted = "*" if _ALONE.match(before) or _ALONE.match(word) else "+"
@@ -229,7 +229,8 @@ def _one_line(text: str) -> str:
 
 
 class ToolNames:
-    """The tool names for call ids, for results that do not name their tool. Records must be given in reading order."""
+    """The tool names of calls by call id, for results that do not name their tool. Records must be given in reading
+    order."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -294,7 +295,7 @@ def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
 
 
 def _words_of(found: FoundText) -> Iterator[str]:
-    """The texts in which people search for words."""
+    """The searchable texts of a field: its text, a call's name and arguments, or the leaves of its JSON value."""
     if found.kind in ("text", "url"):
         yield found.value
     elif found.kind == "call":

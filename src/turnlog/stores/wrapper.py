@@ -1,5 +1,4 @@
-"""Stores in front of another, which change some of the calls and results: `StoreWrapper`, and those that read past
-damage."""
+"""Stores in front of another store: `StoreWrapper` passes calls on, and its subclasses here read past damage."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ else:
 
 
 class StoreWrapper(BaseStore):
-    """Passes every call on to `store`, and also every other attribute of it, such as a path."""
+    """Passes every call and every other attribute, such as a path, on to `store`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -33,7 +32,7 @@ class StoreWrapper(BaseStore):
 
 
 class PastDamage(StoreWrapper):
-    """A store whose reading methods leave damaged records out. `tell` is called once with each problem that was met."""
+    """A store whose reading methods leave damaged records out. `tell` is called once for each problem."""
 
     store: Any  # of which the wrapper also uses what only stores use of each other
 
@@ -96,7 +95,7 @@ class PastDamage(StoreWrapper):
 
 
 class ReadingStore(PastDamage):
-    """As `PastDamage`, and every method that a session writes with raises StoreError."""
+    """As `PastDamage`, but every method with which a session writes raises StoreError."""
 
     def _refuse(self, *given: Any, **named: Any) -> Any:
         raise StoreError("the session is open for reading only; open it without read_only=True to write to it")

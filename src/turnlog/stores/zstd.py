@@ -1,5 +1,4 @@
-"""Compression with the package `zstandard`. It is an optional extra, needed only to pack sessions and to read packed
-ones."""
+"""Compression with the package `zstandard`, an optional extra that only packing and reading packed sessions need."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def size_of_frame(head: bytes) -> int:
 
 
 def groups(records: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """Consecutive records, with their numbers, in groups that share a frame."""
+    """Numbered records in groups of consecutive ones, each group for one frame."""
     group: list[tuple[int, bytes]] = []
     size = 0
     for n, raw in records:

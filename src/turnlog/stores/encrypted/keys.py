@@ -23,7 +23,7 @@ from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
 
 ASK = "ask"
-"""A place of a key that only the command line accepts: it asks for a passphrase."""
+"""The place of a key with which the command line asks for a passphrase; only the command line accepts it."""
 
 KEY_PLACES = "`file:PATH`, `env:NAME`, `passphrase-file:PATH`, `passphrase-env:NAME`; on the command line `ask`"
 """The allowed places of a key, in words."""
@@ -38,7 +38,7 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Passphrase:
-    """Words from which a key is derived with scrypt (RFC 7914). That is slow on purpose: about half a second and 128
+    """Words from which a key is derived with scrypt (RFC 7914), slowly on purpose: in about half a second and 128
     MB."""
 
     def __init__(self, text: str) -> None:
@@ -73,14 +73,14 @@ class _Lock(Struct, frozen=True):
 
 
 def is_key_place(text: str) -> bool:
-    """Whether a text names the place of a key. A key itself does not."""
+    """Whether a text names the place of a key, rather than being a key."""
     kind, _, where = text.partition(":")
     return text == ASK or (kind in _KINDS and where != "")
 
 
 def placed_key(text: str, folder: Path) -> str:
-    """The place of a key that is named in a file in `folder`: relative paths start there, `~` is the home folder.
-    Raises InputError if the user of `~user` does not exist."""
+    """The place of a key, as a file in `folder` names it: relative paths start there, `~` is the home folder. Raises
+    InputError if the user of `~user` does not exist."""
     kind, _, where = text.partition(":")
     try:
         return f"{kind}:{folder / Path(where).expanduser()}" if kind.endswith("file") else text
@@ -178,7 +178,7 @@ def _key_of(source: KeySource) -> bytes | Passphrase:
 def _key_at(place: str) -> bytes | Passphrase:
     kind, _, where = place.partition(":")
     if place == ASK:
-        raise InputError("key: 'ask' is for the command line; ask yourself and give turnlog.stores.Passphrase(...)")
+        raise InputError("key: 'ask' works only on the command line; in a program, give turnlog.stores.Passphrase(...)")
     if not is_key_place(place):
         raise InputError(
             "key: a string must name the place of the key: file:PATH, env:NAME, passphrase-file:PATH or "

@@ -58,13 +58,13 @@ def sealed_draft(vault: Vault, card: Card, record: Record) -> Draft:
 
 
 def sealed_bytes(vault: Vault, card: Card, raw: bytes) -> bytes:
-    """The bytes of a record as the inner store has them."""
+    """The bytes of a record as the inner store keeps them."""
     record = decode_record(raw)
     return _encoded(record, _sealed(vault, card, record, b"r" + raw))
 
 
 def packed_bytes(vault: Vault, card: Card, records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:
-    """Packed records as the inner store has them, by number. All must have the same salt."""
+    """Packed records as the inner store keeps them, by number. All must have the same salt."""
     for group in groups((record.n, record.raw or b"") for record in records):
         frame = b"z" + compressed(joined([raw for _, raw in group]))
         head = group[0][0]
@@ -212,8 +212,8 @@ class SealedStore(StoreWrapper):
 
     @staticmethod
     def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
-        """Change the key of `store` from `key` to `new`. The records are not encrypted again: somebody with the old key
-        and an earlier copy of the store, or of its lock, can still read them. Raises StoreKeyError, InputError."""
+        """Change the key of `store` from `key` to `new`. The records are not encrypted again, so the old key still
+        opens earlier copies of the store or of its lock. Raises StoreKeyError, InputError."""
         lock = store.key_slot.read()
         if lock is None:
             raise StoreKeyError(f"{store.path} is not encrypted")
@@ -233,8 +233,8 @@ class SealedStore(StoreWrapper):
         return getattr(self.store, "torn", [])
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `Store.append`. A record is encrypted for its number, and again if another process has taken that
-        number."""
+        """See `Store.append`. A record is encrypted for its number, and again if another process takes that number
+        first."""
         while True:
             info = self.store.info(session_id)
             check_expected(session_id, expected, info.records)
@@ -442,9 +442,9 @@ class SealedStore(StoreWrapper):
         return {n: sealed_bytes(self._vault, card, raw) for n, raw in records.items()}
 
     def _with_packs(self, session_id: str, numbers: Iterable[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
-        """The present sealed bytes of these records and of all records in their packs, which must not change until they
-        are rewritten; and the packed records, decrypted. The sealed bytes of unpacked records are included, because
-        another process may pack them meanwhile, together with later records."""
+        """The present sealed bytes of these records and of all records in their packs, which must not change before the
+        rewrite; and the packed records, decrypted. The sealed bytes of unpacked records are included, because another
+        process may pack them meanwhile, together with later records."""
         was: dict[int, bytes] = {}
         opened: dict[int, bytes] = {}
         opener = self._opener(session_id)
@@ -464,8 +464,8 @@ class SealedStore(StoreWrapper):
         return {piece.last for other in cards for piece in other.pieces if piece.salt == own_salt and piece.last}
 
     def _split_pack(self, session_id: str, n: int) -> None:
-        """Make sure that record `n` and the next record are not in the same pack. A fork shares only the first of them,
-        so each may be deleted or rewritten without the other."""
+        """Put record `n` and the next record into different packs. A fork shares only the first of them, so each may be
+        deleted or rewritten without the other."""
         while n > 0:
             was, opened = self._with_packs(session_id, [n])
             if max(opened, default=0) <= n:
@@ -497,7 +497,7 @@ def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:
 
 
 def _parts(after: int, last: int, cuts: Collection[int]) -> Iterator[tuple[int, int]]:
-    """The records `after` + 1 to `last`, divided after each record in `cuts`: the first and last number of each
+    """The records `after` + 1 to `last`, divided after each record in `cuts`, as the first and last number of each
     part."""
     for end in sorted({cut for cut in cuts if after < cut < last} | {last}):
         if after < end:

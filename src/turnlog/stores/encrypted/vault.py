@@ -54,8 +54,7 @@ class Vault:
         return cls(os.urandom(KEY_BYTES), os.urandom(SALT_BYTES))
 
     def seal(self, salt: bytes, bound: Sequence[Any], data: bytes) -> bytes:
-        """Encrypt `data` for the session with that salt. Decrypting requires the same `bound`, which consists of JSON
-        values."""
+        """Encrypt `data` for the session with that salt. Decrypting requires the same JSON values `bound`."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed: bytes = self._ciphers(salt, b"turnlog session").encrypt(nonce, data, _encode([self._store, *bound]))
         return nonce + sealed
@@ -90,7 +89,7 @@ class Vault:
 
 @contextmanager
 def extra() -> Iterator[None]:
-    """For imports of the package, which is needed only for encryption. Raises InputError if it is not installed."""
+    """Wraps imports of the optional package. Raises InputError if it is not installed."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The records of a damaged log of a JSONL store, line by line, also where a line break is lost or slipped in."""
+"""Reads a damaged log of a JSONL store line by line, even if a line break is missing or added."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def mended(
 
 
 def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int]:
-    """What stands in the places of records `first` to `last`, which are all records of a log; and the first record that
-    has no line of its own although it is whole, 0 if there is none."""
+    """The entries of records `first` to `last`, which are all records of a log; and the first intact record without a
+    line of its own, 0 if there is none."""
     lines = data.removesuffix(b"\n").split(b"\n")
     if len(lines) == last - first + 1 and all(map(_is_one, lines)):
         return [_entry(n, held, read_line(held)) for n, held in enumerate(lines, first)], 0
@@ -58,7 +58,7 @@ def _entries(data: bytes, first: int, last: int) -> tuple[list[StoredEntry], int
 
 
 def _by_number(lines: Iterable[bytes]) -> dict[int, StoredLine]:
-    """The lines that can be read, each by the number of its record; of several with one number, the first."""
+    """The readable lines by the number of their record; of several with one number, the first."""
     first_lines: dict[int, StoredLine] = {}
     for line in filter(None, map(read_line, lines)):
         first_lines.setdefault(_number(line.raw), line)
@@ -72,8 +72,8 @@ def _is_one(held: bytes) -> bool:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """The pieces of a log between what look like the beginnings of lines, each without the byte after its last brace,
-    which was a line break; and each up to its first line break."""
+    """The text from each apparent beginning of a line to the next: without its last byte, in the place of the line
+    break, and again only up to its first line break."""
     begins = [match.start() for match in _BEGIN.finditer(data)]
     for begin, end in pairwise([*begins, len(data) + 1]):
         yield data[begin : end - 1]

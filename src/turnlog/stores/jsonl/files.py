@@ -64,8 +64,8 @@ def read_head(path: Path) -> Tail | None:
 def write_head(path: Path, tail: Tail, *, sync: bool) -> None:
     """Write where a log ends, with one write in place: all heads have the same length.
 
-    If that fails, the head is removed: the end can also be found from the lines. An error here must not make a complete
-    append look like a failed one, which would then be repeated.
+    If that fails, the head is removed, as the lines also show the end. An error here must not make a complete append
+    look like a failed one, which would then be repeated.
     """
     time = tail.updated if _TIME.fullmatch(tail.updated) else ""
     held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()
@@ -134,7 +134,7 @@ class SessionFile(Struct, frozen=True):
         return json.dumps(asdict(self), ensure_ascii=True, indent=1).encode() + b"\n"
 
     def empty(self) -> Tail:
-        """The end of its log as long as that has no records."""
+        """The end of the session's log while it has no records."""
         return Tail(0, self.parent_records, self.messages, self.start, self.created)
 
 
@@ -161,8 +161,8 @@ class LogFolder:
         return []
 
     def lacks_card(self, stem: str) -> bool:
-        """Whether a stem has records but no card: somebody removed it. (A session that is being made or deleted has no
-        records while it has no card.)"""
+        """Whether a stem has records but no card, which somebody then removed. (A session that is being created or
+        deleted has no records while it has no card.)"""
         if self.file(stem, "json").exists():
             return False
         for kind in ("jsonl", PACKED):
@@ -188,7 +188,7 @@ class LogFolder:
                 yield stem
 
     def free_stem(self, session_id: str) -> str:
-        """A stem that no file has yet, of whatever kind."""
+        """A stem that no file of any kind has yet."""
         name = file_name(session_id)
         with suppress(FileNotFoundError):
             taken = {file.rpartition(".")[0].lower() for file in os.listdir(self.sessions)}
@@ -232,9 +232,8 @@ class LogFolder:
         write_head(self.file(stem, "head"), tail, sync=self.sync)
 
     def tail(self, stem: str, file: BinaryIO, card: SessionFile) -> Tail:
-        """Where a log ends: according to its head, if the file has the size noted there; otherwise according to its
-        lines. Records that the head counts and the file lacks are counted, as records that cannot be read: otherwise
-        their numbers would be given again."""
+        """The end of a log: from its head, if the file has the size noted there; otherwise from its lines. Records that
+        the head counts and the file lacks count as unreadable records, so that their numbers are not given again."""
         size, head = size_of(file), self.head(stem)
         if head is not None and head.size == size and head.updated != "-":
             return head
@@ -249,8 +248,7 @@ class LogFolder:
         return tail._replace(updated=max(tail.updated, head.updated))
 
     def torn_end(self, stem: str, file: BinaryIO, card: SessionFile, tail: Tail) -> Problem | None:
-        """The damage at the end of a log: an incomplete append, or records that were written and are missing. None if
-        there is none."""
+        """The damage at the end of a log: an incomplete append, or missing records. None if there is none."""
         rest = max(size_of(file) - tail.size, 0)
         if tail.lost:
             left = f"; {rest} bytes are left of them" if rest else ""
@@ -373,8 +371,8 @@ class LogFolder:
 
     @contextmanager
     def reading(self, stem: str) -> Iterator[tuple[BinaryIO, Tail]]:
-        """The log of a stem, and where it ended when it was opened. It is open without a lock, because nothing before
-        the end ever changes."""
+        """The log of a stem, and its end when it was opened. It is open without a lock, because nothing before the end
+        ever changes."""
         try:
             with self.opened(stem, write=False) as locked_file:
                 tail = self.tail(stem, locked_file, self.card(stem))
@@ -455,7 +453,7 @@ def start_sum(stem: str, order: int, base_sum: str) -> str:
 
 @contextmanager
 def locked(handle: int, *, alone: bool) -> Iterator[None]:
-    """An advisory lock on an open file; does nothing if the disk or the system has no such locks."""
+    """Locks an open file (an advisory lock); does nothing if the disk or the system has no such locks."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)

@@ -1,7 +1,7 @@
 """The index of labels in a JSONL store: the file `labels.json`, which is written when somebody asks for labels.
 
-Its first line is the checksum of the second, which has, for each log, its labels as of a record, with the sum of that
-record. Everything in it is derived from the notes in the logs: a file that is missing, damaged or old only costs time.
+Its first line is the checksum of the second line, which has for each log its labels at a record, with the sum of that
+record. Everything in it is derived from the notes in the logs: a missing, damaged or old file only costs time.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FILE = "labels.json"
 
 @ready
 class LabelEntry(Struct, frozen=True, array_like=True):
-    """The labels of a log when it had this many records and this sum, as `encoded_labels` writes them. `order` is that
-    of the log's card."""
+    """The labels of a log, encoded by `encoded_labels`, when it had this many records and this sum. `order` is that of
+    the log's card."""
 
     order: int
     records: int
@@ -49,14 +49,14 @@ def read_entries(folder: LogFolder) -> dict[str, LabelEntry]:
 
 
 def write_entries(folder: LogFolder, entries: Mapping[str, LabelEntry]) -> None:
-    """Write the file. Its content can be derived again, so that an error is none."""
+    """Write the file. Errors are ignored, as its content can be derived again."""
     held = msgspec.json.encode(entries).decode("ascii")
     with suppress(StoreError, OSError):
         write_whole(folder.path / FILE, f"{sha256_hex(held.encode())}\n{held}".encode())
 
 
 def forget(folder: LogFolder, stem: str = "") -> None:
-    """Remove the entry of a session that is deleted; or the whole file, because records are rewritten."""
+    """Remove the entry of a deleted session, or the whole file because records are rewritten."""
     entries = read_entries(folder) if stem else {}
     if entries and entries.pop(stem, None) is None:
         return
@@ -68,7 +68,7 @@ def forget(folder: LogFolder, stem: str = "") -> None:
 def entry_now(
     folder: LogFolder, stem: str, card: SessionFile, tail: Tail, known: LabelEntry | None
 ) -> LabelEntry | None:
-    """The entry of a log that ends in this way: `known` if it still holds, or else what the log says. None if the log
+    """The entry of a log with this end: `known` if it is still valid, otherwise read from the log. None if the log
     cannot be read."""
     if known is not None and (known.order, known.records, known.sum) == (card.order, tail.records, tail.sum):
         return known

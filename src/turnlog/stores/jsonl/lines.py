@@ -38,8 +38,8 @@ class Tail(NamedTuple):
     """The end of a log: how many bytes it has, its last record, and the sum and count of messages there.
 
     `size` is where the last complete append ends; bytes after it are an incomplete append. `damaged`: some of the last
-    lines cannot be read, so only the number of records may be right. `lost` is how many of the records, the last ones,
-    were written and are not in the file any more.
+    lines cannot be read, so only the number of records may be right. `lost` is how many records at the end were written
+    and are missing in the file.
     """
 
     size: int
@@ -63,7 +63,7 @@ class Tail(NamedTuple):
 
 
 def digest(previous: str, messages: int, left: int, raw: bytes) -> str:
-    """The sum of a line after the one with the sum `previous`."""
+    """The sum of a line that follows a line with the sum `previous`."""
     return hashlib.sha256(b"%b %d %d %b" % (previous.encode(), messages, left, raw)).hexdigest()
 
 
@@ -106,7 +106,7 @@ def checked(n: int, previous: str, line: StoredLine | None) -> Record:
 
 
 def missing(first: int, last: int) -> str:
-    """What is wrong with records at the end of a log that were written and are not there any more."""
+    """The problem of records that were written at the end of a log and are missing."""
     return (
         f"record {first} was written and is missing"
         if first == last
@@ -152,7 +152,7 @@ def find_tail(file: BinaryIO, size: int, start: Tail, *, shortened: bool = False
     """The end of the log in the first `size` bytes of a file; `start` is the end of an empty log.
 
     An incomplete append is not counted, unless the log was `shortened` on purpose. Unreadable lines at the end are
-    counted, because each was once a record.
+    counted, because each was a record.
     """
     end, damaged = _end_of_lines(file, size), 0
     for begins, held in lines_backwards(file, end):

@@ -99,8 +99,8 @@ def beside(log: Path, file: BinaryIO) -> bytes:
 
 
 def pack_log(log: Path, lines: bytes) -> int:
-    """Write these lines, which must be all lines of the log, to a packed log, and empty the log. Returns the size of
-    the packed log."""
+    """Write these lines, all lines of the log, to a packed log, and empty the log. Returns the size of the packed
+    log."""
     frame = compressed(lines)
     write_whole(packed_path(log), frame)
     write_whole(log, b"")

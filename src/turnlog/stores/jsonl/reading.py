@@ -47,8 +47,8 @@ def read_records(
     reverse: bool = False,
     may_be: Callable[[bytes], bool] | None = None,
 ) -> Iterator[Record]:
-    """The records `first` to `last`, or the same backwards. With `may_be`, only records whose bytes it accepts, and
-    possibly some others; the rest is not checked."""
+    """The records `first` to `last`, or backwards. With `may_be`, only records whose bytes it accepts, and possibly
+    some others; the rest is not checked."""
     for segment in segments[:: -1 if reverse else 1]:
         low, high = max(first, segment.first), min(last, segment.last)
         if low > high:

@@ -1,4 +1,4 @@
-"""The inventory of a JSONL store, deleting sessions, and removing what killed processes left."""
+"""The inventory of a JSONL store, the deletion of sessions, and the removal of what killed processes left."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
 
 
 def _mark(folder: LogFolder, stem: str, gone: SessionFile) -> None:
-    """Write the card of a deleted session. On a full disk, its other files that the forks do not need make room."""
+    """Write the card of a deleted session. On a full disk, room is made by removing its other files that the forks do
+    not need."""
     try:
         folder.write_card(stem, gone)
     except StoreError as error:

@@ -79,8 +79,8 @@ def finish_rewrite(folder: LogFolder) -> None:
 
 
 def clear_half_done(folder: LogFolder) -> None:
-    """Remove files that killed processes have not put in place: they may contain whole logs, even of sessions deleted
-    since. Also remove logs of sessions that were not completely created. The caller must hold the store's lock, and
+    """Remove files that killed processes have not put in place, as they may contain whole logs, even of sessions
+    deleted since; also logs of sessions that were not completely created. The caller must hold the store's lock, and
     there must be no plan left."""
     for log in half_made(folder):
         log.unlink()
@@ -96,7 +96,7 @@ def clear_half_done(folder: LogFolder) -> None:
 
 
 def half_made(folder: LogFolder) -> list[Path]:
-    """Empty logs without a card: a process was killed while it created the session."""
+    """Empty logs without a card, left by processes that were killed while they created the session."""
     stems = {log.stem for log in folder.sessions.glob("*.jsonl")}.difference(folder.stems())
     logs = (folder.file(stem) for stem in sorted(stems) if not folder.is_packed(stem))
     return [log for log in logs if not log.stat().st_size]
@@ -125,8 +125,8 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
 
 
 def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None:
-    """Add to the new log what was appended to the old one since the new one was written, by other processes or after a
-    crash. When repeated, it adds nothing."""
+    """Add to the new log what others, or a process before a crash, have appended to the old log since the new one was
+    written. When repeated, it adds nothing."""
     card = folder.card(stem)
     held = list(lines_forwards(file, folder.tail(stem, file, card).size))
     with new.open("rb") as new_file:
@@ -149,7 +149,7 @@ def _sum(line: bytes) -> str:
 
 
 def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, SessionFile]]:
-    """Stems and cards, each after the one that it is based on."""
+    """Stems and cards, each after the stem that it is based on."""
     cards = {stem: folder.card(stem) for stem in folder.stems()}
     done: set[str] = set()
     while len(done) < len(cards):
@@ -182,8 +182,8 @@ def _rewritten(
 def _resummed(
     held: Iterable[bytes], after: int, old: str, new: str, changes: Mapping[int, bytes]
 ) -> Iterator[tuple[bytes, tuple[str, str]]]:
-    """The new lines for those after record `after`, each with its old and new sum. `old` and `new` are the sums before
-    the first line. Raises CorruptRecord."""
+    """The new lines for the lines after record `after`, each with its old and new sum. `old` and `new` are the sums
+    before the first line. Raises CorruptRecord."""
     for n, line in enumerate(held, after + 1):
         stored_line = read_line(line)
         checked(n, old, stored_line)

@@ -139,8 +139,8 @@ class FilesStore(BaseStore):
 
     `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store; processes may share a
     folder if the system has file locks. `torn` is the damage found at the ends of logs since the store was opened:
-    appends that a killed process or a power cut left incomplete, and records that were written and are missing. Unless
-    `read_only`, incomplete appends are moved out of the log, and appending continues after the last complete one.
+    appends that a killed process or a power cut left incomplete, and missing records. Unless `read_only`, incomplete
+    appends are moved out of the log, and appending continues after the last complete one.
     """
 
     def __init__(
@@ -386,7 +386,7 @@ class FilesStore(BaseStore):
                     yield card.session, [Segment(*each[:3]) for each in self._segments_of(card.session)[1]]
 
     def close(self) -> None:
-        """Close the store. If its folder is gone, and no error has said so, a warning does."""
+        """Close the store. Warns if its folder is gone and no error has said so."""
         if not (self._read_only or self._told or self._closed):
             try:
                 self._check_open(write=True)
@@ -404,9 +404,9 @@ class FilesStore(BaseStore):
             yield
 
     def _check_open(self, *, write: bool = False) -> None:
-        """Raises StoreError if the store is closed, and StoreGone if its folder is not there any more: it would look as
-        if there were no sessions. With `write`, also if the file that makes the folder a store is not there: without it
-        nobody opens what is written now, and it has the key of an encrypted store."""
+        """Raises StoreError if the store is closed, and StoreGone if its folder is gone, as the store would look empty.
+        With `write`, also if the marker file is gone: it makes the folder a store that can be opened, and has the key
+        of an encrypted store."""
         if self._closed or (write and self._read_only):
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
         identity = _identity(self._watched)
@@ -513,7 +513,7 @@ class FilesStore(BaseStore):
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder is at a path; None if there is none."""
+    """The identity of the folder at a path; None if there is none."""
     try:
         status = os.stat(folder)
     except OSError:

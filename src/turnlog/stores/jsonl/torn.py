@@ -37,9 +37,9 @@ def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int 
 
 
 def lost_before(path: Path, session: str) -> Iterator[Problem]:
-    """A problem for each time that records were lost which had been written completely: moved into this file together
-    with an incomplete append, or from beside a packed log. An incomplete append alone is no problem: nobody was told
-    that it was written."""
+    """A problem for each time that completely written records were lost: moved into this file together with an
+    incomplete append, or found beside a packed log. An incomplete append alone is no problem, as nobody was told that
+    it was written."""
     with suppress(FileNotFoundError):
         for held in path.read_bytes().splitlines():
             try:

@@ -1,4 +1,4 @@
-"""Where a server is: its URL as options of a connection, and as text that may be shown."""
+"""The address of a server: its URL as connection options, and as text that may be shown."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ except ImportError as error:
     raise ImportError(f"a PostgreSQL store needs psycopg ({error}): {install_extra('postgres')}") from error
 
 CONNECT_SECONDS = 10
-"""How long a server may take to answer at first, if neither the URL nor PGCONNECT_TIMEOUT says it."""
+"""Seconds that a server may take to accept a connection, unless the URL or PGCONNECT_TIMEOUT gives another number."""
 
 IDLE_SECONDS, PROBE_SECONDS, PROBES = 15, 5, 3
-"""TCP keepalives: after so many idle seconds a probe is sent, then one every `PROBE_SECONDS`. Without an answer to
-`PROBES` of them the other machine is taken for dead: within 30 seconds."""
+"""TCP keepalives: a probe is sent after so many idle seconds, then one every `PROBE_SECONDS`. After `PROBES` without an
+answer the other machine counts as dead: within 30 seconds."""
 
 DEAD_MS = (IDLE_SECONDS + PROBE_SECONDS * PROBES) * 1000
 
 _AUTHORITY = re.compile(r"\w+://([^/?#@]*@)?[^/?#@]*(/[^?#@]*)?([?#]|$)")
-"""A URL whose only @ comes before the host. With others, part of a password would be taken for the host, and shown."""
+"""A URL whose only @ comes before the host. With more, part of a password would be taken for the host, and shown."""
 
 
 class Address:
@@ -66,7 +66,7 @@ class Address:
         return self._text
 
     def clean(self, text: str) -> str:
-        """A text of the server or of the driver on one line, without the password, should it be in it."""
+        """A text of the server or of the driver on one line, without the password."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return "; ".join(line.strip() for line in text.splitlines() if line.strip())

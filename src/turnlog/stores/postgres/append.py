@@ -1,12 +1,12 @@
-"""Appends to a session: one statement, and so one way to the server and back, as long as nobody else appends.
+"""Appends to a session with one statement, and so one round trip, as long as nobody else appends.
 
-The row of each session last written is remembered with its seal. The statement advances the row only if its seal is
-still that one, which proves as much as reading it first, and inserts the records only if the row was advanced. If
-others have appended, the row is read and locked, and whoever else appends waits for it; this is done from then on,
-until nobody else has appended in between.
+The row of each session last written is remembered with its seal. The statement advances the row only if the row still
+has that seal, which proves as much as reading it first, and inserts the records only if the row was advanced. If others
+have appended, the row is read and locked first, so that others wait for it; this goes on until nobody else has appended
+in between.
 
-An append whose connection is lost may have happened or not. It is sent again: the seal that it needs has gone if it
-happened, and then the records on disk have its checksums.
+An append whose connection is lost may have happened or not. It is sent again: if it happened, the row has another seal
+by now, and the records on disk have its checksums.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class _Step(NamedTuple):
 
 class Appender:
     """Appends, one thread at a time. `fence` returns the mark that the owner of a session set, None if this process has
-    no lease of it; it raises StoreError if the lease was lost. `lost` makes the error for a session that another
-    took."""
+    no lease of it, and raises StoreError if the lease was lost. `lost` makes the error for a session that another
+    process took."""
 
     def __init__(
         self, database: Database, fence: Callable[[str], int | None], lost: Callable[[str], StoreError]
@@ -88,7 +88,7 @@ class Appender:
         fence: int | None,
         remembered: tuple[SessionRow, bytes] | None,
     ) -> tuple[Record, ...]:
-        """Append after the row as it is, which is locked until then."""
+        """Lock the row, read it, and append after it."""
         ready: list[_Step] = []  # by an attempt whose commit may have been lost
 
         def advance(db: Db) -> tuple[_Step, psycopg.Cursor[Any] | None] | None:
@@ -123,7 +123,7 @@ class Appender:
 
     @contextmanager
     def _unknown(self, session_id: str, sent: Sequence[object]) -> Iterator[None]:
-        """Say so if the server is gone behind an append that was `sent`."""
+        """Raises an error that says so if the connection is lost after an append was `sent`."""
         try:
             yield
         except StoreError as error:
@@ -162,7 +162,7 @@ def _step(row: SessionRow, old_seal: bytes, drafts: Sequence[Draft], fence: int 
 
 
 def _advanced(db: Db, step: _Step) -> bool:
-    """Whether the row still was what it was, and the records are in. Raises CorruptRecord if one of their numbers is
+    """Whether the row was unchanged and the records are inserted. Raises CorruptRecord if one of their numbers is
     taken."""
     try:
         return db.execute(_ADVANCE, step.values).rowcount > 0
@@ -171,6 +171,6 @@ def _advanced(db: Db, step: _Step) -> bool:
 
 
 def _is_there(db: Db, step: _Step) -> bool:
-    """Whether the records of a step are on disk: with its checksum, which no other record has."""
+    """Whether the records of a step are on disk: the checksum of the last is unique to them."""
     row = db.execute(_CHECKSUM, (step.row.no, step.row.records), binary=True).fetchone()
     return row is not None and row[0] == step.row.head

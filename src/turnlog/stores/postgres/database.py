@@ -1,7 +1,7 @@
 """The connection of a PostgreSQL store: opens it, shares it between threads, and opens it again when it is lost.
 
 Each store has one connection, under a lock, and each statement is its own transaction unless `write` begins one. A
-process that was forked opens a connection of its own.
+forked process opens its own connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .schema import Db, prepare
 T = TypeVar("T")
 
 _LIMITS = "set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '60s'"
-"""Nobody waits without end for a row, and a process that is stopped within a transaction does not keep others out."""
+"""Limits, so that nobody waits for a row without end, and a process stopped within a transaction does not block
+others."""
 
 _AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
@@ -42,7 +43,8 @@ class Database:
         self.read(lambda db: None)
 
     def read(self, work: Callable[[Db], T]) -> T:
-        """What `work` reads. If the connection is lost, it is opened again, and `work` is done again, once."""
+        """The result of `work`, which reads. If the connection is lost, it is opened again, and `work` runs again,
+        once."""
         with self.lock:
             for last in (False, True):
                 db = self._connected()
@@ -55,15 +57,15 @@ class Database:
             raise AssertionError("unreachable")
 
     def write(self, work: Callable[[Db], T], *, repeatable: bool = False, piped: bool = False) -> T:
-        """What `work` returns, done in a transaction. If the connection is lost before the transaction is committed,
-        nothing has happened, and it is done again, once; if it is lost during the commit, this is not known, and only
-        what is `repeatable` is done again. With `piped`, statements whose results nobody looks at are sent together
-        with the next one."""
+        """The result of `work`, run in a transaction. If the connection is lost before the commit, nothing has
+        happened, and `work` runs again, once; if it is lost during the commit, the outcome is unknown, and `work` runs
+        again only if `repeatable`. With `piped`, statements whose results are not used are sent together with the next
+        one."""
         self.check_writable()
         return self._transaction(work, repeatable, "begin", piped=piped)
 
     def snapshot(self, work: Callable[[Db], T]) -> T:
-        """What `work` reads, all of it of one moment."""
+        """The result of `work`, which reads the state of one moment."""
         return self._transaction(work, True, "begin isolation level repeatable read read only")
 
     def _transaction(self, work: Callable[[Db], T], repeatable: bool, begin: str, *, piped: bool = False) -> T:
@@ -145,8 +147,8 @@ class Database:
                 self._connection.close()
 
     def leave_to_parent(self) -> None:
-        """In a fork: leave the connection to the parent. Its socket is closed here, without a word to the server, so
-        that the server notices if the parent ends."""
+        """In a fork: leave the connection to the parent. Closes its socket here and sends the server nothing, so that
+        the server notices if the parent ends."""
         self.lock = threading.RLock()
         self._in_transaction = False
         if self._connection is not None:
@@ -155,8 +157,8 @@ class Database:
             self._connection = None
 
     def error(self, error: psycopg.Error, *, unknown: bool = False) -> StoreError:
-        """The error of this package for one of the driver. `unknown`: it is not known whether a transaction was
-        committed."""
+        """The error of this package for an error of the driver. `unknown`: whether a transaction was committed is not
+        known."""
         message = self.address.clean(error.diag.message_primary or str(error)) or type(error).__name__
         if unknown:
             return StoreError(
@@ -189,7 +191,7 @@ class Database:
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 _left: list[Any] = []
-"""Connections of the parent, kept so that nothing is done to them when they are collected."""
+"""Connections of the parent, kept so that the garbage collector does not close them."""
 
 
 @contextmanager

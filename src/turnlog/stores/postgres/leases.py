@@ -1,11 +1,11 @@
-"""Who has a session, known to all machines: advisory locks of the server, on a connection of their own.
+"""Leases known to all machines: advisory locks of the server, on a connection of their own.
 
 The server frees the locks when that connection ends, however it ends: at once if the process dies, within 30 seconds if
 its machine does (see `address.py`). A process that lives on without its connection has lost its sessions. It learns
-that at its next append: the broken connection tells it, or the mark in the session's row, which the next owner
+that at its next append, from the broken connection or from the mark in the session's row, which the next owner has
 replaced.
 
-Within a process, threads share the connection; who of them has a session is noted here.
+Threads of a process share the connection; this module notes which of them has a session.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ALONE = -1
 """The number of holders that stands for a single holder with `alone`."""
 
 _PAUSE = 0.02
-"""Seconds between two looks whether a session is free that another holds alone."""
+"""Seconds between two checks whether a session that another process holds alone is free."""
 
 # Marks of owners need not survive a crash of the server, with which all locks end.
 _SETTINGS = f"""set synchronous_commit = off; set tcp_keepalives_idle = {IDLE_SECONDS};
@@ -55,7 +55,7 @@ _HELD = """select (classid::bigint << 32) | objid::bigint from pg_locks where lo
 
 
 class _Kept:
-    """A session that this process has: its owners, and the mark in the session's row, 0 if it is shared."""
+    """A session that this process has: its owners, and the mark in the session's row (0 if it is shared)."""
 
     def __init__(self, generation: int, mark: int, *, exclusive: bool) -> None:
         self.generation = generation
@@ -96,7 +96,7 @@ class ServerLocks:
         self._left: deque[Callable[[], object]] = deque()
         self._connection: Db | None = None
         self._generation = 0
-        """How many connections were lost: what was taken on an earlier one is gone."""
+        """How many connections were lost. What was taken on an earlier connection is gone."""
         self._kept: dict[str, _Kept] = {}
         self._holders: dict[str, int] = {}
         self._tokens = 0
@@ -136,7 +136,7 @@ class ServerLocks:
             _first(self._connection, f"select pg_advisory_unlock{'' if left == _ALONE else '_shared'}(%s)", key)
 
     def taken(self, db: Db, sessions: Iterable[str]) -> frozenset[str]:
-        """Those of these sessions that are in use anywhere, by `file_name`."""
+        """Those of these sessions that are in use on any machine, by `file_name`."""
         held = {key for (key,) in db.execute(_HELD, binary=True)}
         return frozenset(file_name(name) for name in sessions if self._key("hold", name) in held)
 
@@ -201,8 +201,8 @@ class ServerLocks:
             self._connection.execute(_LEFT.format("" if held.exclusive else "_shared"), (token, key))
 
     def fence(self, session_id: str) -> int | None:
-        """The mark that must be in a session's row for this process to write; None if it has no lease of it. Raises
-        StoreError if it lost it."""
+        """The mark that a session's row must have for this process to write; None if this process has no lease of the
+        session. Raises StoreError if it lost the lease."""
         held = self._kept.get(folded_id(session_id)) if self._kept else None
         if held is None:
             return None
@@ -211,7 +211,7 @@ class ServerLocks:
         return held.mark
 
     def _has(self, held: _Kept) -> bool:
-        """Whether a session still is this process's, as far as its own machine knows."""
+        """Whether this process still has a session, as far as its own machine knows."""
         if self._mutex.acquire(blocking=False):  # otherwise another thread is just using the connection
             try:
                 self._is_alive()
@@ -221,7 +221,7 @@ class ServerLocks:
         return held.generation == self._generation
 
     def lost(self, session_id: str) -> StoreError:
-        """The error for a session that this process had until its connection was lost."""
+        """The error for a session whose lease was lost with the connection."""
         return SessionBusy(
             f"session {session_id!r}: the connection to {self._database.address} that kept it for this process was "
             "lost, so another may have it now; nothing more is written: open it again"
@@ -230,7 +230,7 @@ class ServerLocks:
     # -- the connection ------------------------------------------------------------------------------
 
     def _do(self, work: Callable[[], T]) -> T:
-        """`work`, which uses the connection, alone. Raises StoreError."""
+        """Run `work`, which alone uses the connection meanwhile. Raises StoreError."""
         try:
             with self._mutex:
                 try:
@@ -243,8 +243,8 @@ class ServerLocks:
             self._clear_up()
 
     def _soon(self, work: Callable[[], object], process: int) -> None:
-        """`work`, now or when the thread that has the connection is done with it: what is garbage-collected may be
-        released in the midst of anything, also in that thread."""
+        """Run `work` now, or when the thread that has the connection is done with it: garbage collection may release a
+        lease at any moment, also in that thread."""
         if os.getpid() == process:
             self._left.append(work)
             self._clear_up()
@@ -269,8 +269,8 @@ class ServerLocks:
         return self._connection
 
     def _is_alive(self) -> bool:
-        """Whether the connection is open. The server says nothing on it unless it closes it, so reading what is there
-        tells, without a way to the server."""
+        """Whether the connection is open. The server sends nothing on it unless it closes it, so reading tells without
+        a round trip."""
         db = self._connection
         if db is None:
             return False
@@ -294,7 +294,7 @@ class ServerLocks:
             self._holders.clear()
 
     def _key(self, use: str, session_id: str) -> int:
-        """The number of an advisory lock: 64 bits of a hash, so that those of two sessions are not the same."""
+        """The number of an advisory lock: 64 bits of a hash, so that two sessions do not get the same."""
         text = f"{self._name}\0{use}\0{folded_id(session_id)}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
 
@@ -317,7 +317,7 @@ class ServerLocks:
 
 
 def _mark() -> int:
-    """A number that no other owner has."""
+    """A random number that no other owner has."""
     return int.from_bytes(os.urandom(8), "big") >> 1 or 1
 
 

@@ -1,7 +1,7 @@
 """Rewrites records of a PostgreSQL store.
 
-Everything that was derived from the old bytes is derived again: the checksums from the first changed record on, in this
-session and in all sessions forked from it, and the sessions' rows.
+Everything derived from the old bytes is derived again: the checksums from the first changed record on, in this session
+and in all its forks, and the sessions' rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Pairs = Mapping[int, tuple[bytes, bytes]]
 
 
 def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str]) -> None:
-    """See `Store.rewrite`. Must be called inside a transaction and be followed by `compact`. Nobody writes to the store
-    meanwhile."""
+    """See `Store.rewrite`. Must be called inside a transaction and be followed by `compact`. Locks the table of
+    sessions, so that nobody writes to the store meanwhile."""
     db.execute("lock table turnlog_sessions in share row exclusive mode")
     segments = segments_of(db, find(db, session_id))
     changes: dict[int, dict[int, bytes]] = {}
@@ -55,7 +55,8 @@ def rewrite(db: Db, session_id: str, records: Mapping[int, bytes], blobs: Sequen
 
 
 def compact(database: Database) -> None:
-    """Write the tables anew, without the old bytes. Raises StoreError, which says that the records are rewritten."""
+    """Write the tables anew, without the old bytes. If that fails, raises StoreError, which says that the records are
+    rewritten."""
 
     def vacuum(db: Db) -> None:
         if db.execute(_OWNED).fetchone() != (True,):  # the server would only warn

@@ -36,7 +36,7 @@ _BASES = """with recursive line as (
 
 
 def row_of(values: tuple[Any, ...]) -> SessionRow:
-    """A row as it was read."""
+    """The SessionRow of these values."""
     no, name, title, created, updated, *rest = values
     return SessionRow(no, name, from_column(title), from_column(created), from_column(updated), *rest)
 
@@ -58,7 +58,7 @@ def find_sealed(db: Db, session_id: str, lock: str = "") -> tuple[SessionRow, by
 
 
 def intact(db: Db, session_id: str) -> SessionRow:
-    """The row, locked, and checked so that it can be written again: writing a damaged row would hide the damage. Raises
+    """The row, locked and checked before it is written again, as writing a damaged row would hide the damage. Raises
     CorruptRecord."""
     row, stored_seal, _ = find_sealed(db, session_id, "for update")
     if seal(row) != stored_seal:
@@ -96,7 +96,7 @@ def measure(db: Db, no: int) -> None:
 
 
 def take_away(db: Db, row: SessionRow) -> None:
-    """Delete a session, and those of its records that no fork needs."""
+    """Delete a session, and its records that no fork needs."""
     db.execute(
         "update turnlog_sessions set id = null, folded = null, parent = '', kept = false where no = %s", (row.no,)
     )

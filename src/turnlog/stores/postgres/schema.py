@@ -3,7 +3,7 @@
 A session owns the records that were appended to it: numbers `parent_records + 1` to `records`, with its number in the
 column `log`. In a fork, the earlier records belong to the session `base`. A deleted session that forks still need keeps
 its row without an id, and only the records that they need. A session's row is a `SessionRow` and its seal; each record
-has its checksum (see `session_rows.py`).
+has its checksum (see `stores/records.py`).
 
 The tables are in the first schema of the connection's `search_path`. Texts are in the order of their bytes
 (`collate "C"`), so that every server lists sessions in the same order.
@@ -23,7 +23,7 @@ Db = psycopg.Connection[tuple[Any, ...]]
 """A connection whose rows are tuples."""
 
 _LOCK = 0x746C6F67
-"""The advisory lock ("tlog") of those who create or upgrade tables."""
+"""The advisory lock ("tlog") of processes that create or upgrade tables."""
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (

@@ -84,8 +84,8 @@ _NOTE = """insert into turnlog_labels (no, records, head, labels) values (%s, %s
 
 
 def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. The index is brought up to date first; what it still does not
-    have, as in a store that is open for reading only, is read."""
+    """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
+    lacks, as in a store that is open for reading only, are read."""
     rest = database.read(_behind)
     if rest and not database.read_only:
         with suppress(StoreError):  # the user may only read these tables, or the server is in trouble
@@ -184,12 +184,12 @@ class PostgresStore(BaseStore):
 
     With `read_only` nothing is created or changed. Threads may share a store; processes and machines share the
     database. `sealed`: the store is wrapped in a SealedStore; without it, an encrypted store is refused. Raises
-    InputError for what is no URL of a database; StoreKeyError, NewerStore, StoreError.
+    InputError if `url` is not that of a database; StoreKeyError, NewerStore, StoreError.
     """
 
     def __init__(self, url: str, *, read_only: bool = False, sealed: bool = False) -> None:
         self.path = Address(url)
-        """The server and the database, for people: without the password."""
+        """The server and the database, to be shown: without the password."""
         self._database = Database(self.path, read_only=read_only)
         try:
             self._locks = ServerLocks(self._database, self._database.read(store_name))
@@ -205,8 +205,8 @@ class PostgresStore(BaseStore):
     # -- records ---------------------------------------------------------------------------------
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `Store.append`. Raises CorruptRecord if the session's row is damaged, SessionBusy if this process had a
-        lease of the session and lost it."""
+        """See `Store.append`. Raises CorruptRecord if the session's row is damaged, SessionBusy if this process has
+        lost its lease of the session."""
         self._database.check_writable()
         with self._database.lock:
             return self._appender.append(session_id, drafts, expected)
@@ -358,14 +358,14 @@ class PostgresStore(BaseStore):
         return self._database.read(used_bytes)
 
     def reclaim(self) -> None:
-        """See `Store.reclaim`: the server's `vacuum`. It gives space back to its disk as far as it can."""
+        """See `Store.reclaim`. Runs the server's `vacuum`, which returns space to the disk as far as it can."""
         self._database.check_writable()
         self._database.read(lambda db: db.execute(f"vacuum {', '.join(TABLES)}"))
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """See `Store.pack`. Nothing is compressed: the server does that with long records."""
+        """See `Store.pack`. Compresses nothing, as the server compresses long records itself."""
         if instead:
             self._rewrite(session_id, instead, (), was)
         else:
@@ -393,8 +393,8 @@ class PostgresStore(BaseStore):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """See `Store.rewrite`. Writes the tables anew, so that the old bytes are in none of their files; they stay in
-        the server's write-ahead log until it reuses that. Nobody else uses the tables meanwhile."""
+        """See `Store.rewrite`. Writes the tables anew, so that no file of theirs has the old bytes; these stay in the
+        server's write-ahead log until it is reused. Nobody else uses the tables meanwhile."""
         self._rewrite(session_id, records, blobs, was)
         compact(self._database)
 

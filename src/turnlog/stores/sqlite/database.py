@@ -50,7 +50,7 @@ class Database:
         self.path = path
         self.read_only = read_only
         self.connections = 0
-        """How many there have been: behind a fork there is another one."""
+        """How many connections there have been; after a fork there is another one."""
         self._durability = durability
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -109,8 +109,8 @@ class Database:
                 db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
-        """Close the file. The last process to close it also moves the write-ahead log into it. If a file is gone, and
-        no error has said so, a warning does."""
+        """Close the file. The last process to close it also moves the write-ahead log into it. Warns if a file is gone
+        and no error has said so."""
         with self._lock:
             if not (self._connection is None or self.read_only or self._presence.is_told):
                 try:
@@ -343,7 +343,7 @@ def _close(db: sqlite3.Connection, presence: Presence) -> None:
 
 def _create_file(path: Path) -> None:
     """Create an empty file that only its owner can read; SQLite gives its side files the same mode. Its folder is
-    created too, but none above that: a path with two folders that are not there is more likely mistyped."""
+    created too, but none above that: a path with two missing folders is probably mistyped."""
     above = path.parent.parent
     if not above.is_dir():
         raise InputError(
@@ -363,16 +363,16 @@ def _create_file(path: Path) -> None:
 def limit_log(db: sqlite3.Connection) -> None:
     """Keep the write-ahead log of a small store small; the log of a larger store is left to SQLite.
 
-    Moving the log into the file costs two syncs. Ten times in a store's first thousand appends is nothing; but every
-    hundred pages for ever would make an average append twice as expensive.
+    Moving the log into the file costs two syncs. Ten times in a store's first thousand appends is cheap; every hundred
+    pages for ever would make an average append twice as expensive.
     """
     small = db.execute("pragma page_count").fetchone()[0] < _SMALL_FILE_PAGES
     db.execute(f"pragma wal_autocheckpoint = {_SMALL_LOG_PAGES if small else _LOG_PAGES}")
 
 
 def store_error(error: sqlite3.Error, path: Path, *, opened: bool = True) -> StoreError:
-    """The error of this package for an error of SQLite. `opened`: the file could be opened, so that commands can say
-    what is left of it."""
+    """The error of this package for an error of SQLite. `opened`: the file could be opened, so commands can say what is
+    readable in it."""
     code = getattr(error, "sqlite_errorcode", None)
     kind = None if code is None else code & 0xFF
     if kind == sqlite3.SQLITE_NOTADB and not _is_database(path):

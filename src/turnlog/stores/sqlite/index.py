@@ -1,4 +1,4 @@
-"""The search index of an SQLite store. It is filled after the fact, in batches, never during an append.
+"""The search index of an SQLite store. It is filled in batches when somebody searches, never during an append.
 
 The index (FTS5, without the texts) is derived from the records. The table `searched` contains, for each session, the
 last of its own records that is indexed. Removing a record from such an index requires the same texts that were put in;
@@ -72,7 +72,7 @@ def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
     """Remove the records from `first` on of session `row.no` from the index, before they are deleted.
 
     The index is then rewritten as a whole, because until then it still contains their words. If a record is damaged,
-    the texts that were indexed for it are not known, and the whole index is emptied; the same if the index is damaged.
+    its indexed texts are unknown, and the whole index is emptied; also if the index is damaged.
     """
     indexed = db.execute("select records from searched where no = ?", (row.no,)).fetchone()
     if indexed is None:

@@ -1,6 +1,6 @@
 """The index of labels in an SQLite store. It is filled when somebody asks for labels, never during an append.
 
-The table `labelled` has, for each session, its labels as of a record, with the checksum of that record. An entry counts
+The table `labelled` has, for each session, its labels at a record, with the checksum of that record. An entry is valid
 as long as the session still has that checksum there and no newer note. So records that an older version of turnlog
 appends or rewrites meanwhile are noticed, although it does not know the table.
 """
@@ -37,8 +37,8 @@ _NOTE = "insert or replace into labelled (no, records, head, labels) values (?, 
 
 
 def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. The index is brought up to date first; what it still does not
-    have, as in a store that is open for reading only, is read."""
+    """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
+    lacks, as in a store that is open for reading only, are read."""
     try:
         rest, indexed = _by_index(database, store, where)
     except CorruptRecord:  # the index is damaged; if the records are damaged as well, reading reports it
@@ -48,7 +48,7 @@ def numbers(database: Database, store: RecordStore, known: KnownLabels, where: M
 
 
 def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) -> tuple[list[SessionRow], set[int]]:
-    """The sessions that the index does not have, and the numbers of those others that have these labels."""
+    """The sessions that the index lacks, and the numbers of the others that have these labels."""
     with database.reading() as db:
         if version_of(db) < LABELS_VERSION:
             return _rows(db, _ALL), set()

@@ -26,8 +26,8 @@ _PACKED = """select id, unpacked(record) from records where id between ? and ? a
 
 
 def held(column: str = "record") -> str:
-    """The SQL expression for the bytes of a record. It gives no bytes, which match no checksum, if the record's pack is
-    damaged."""
+    """The SQL expression for the bytes of a record. If the record's pack is damaged, it gives no bytes, which match no
+    checksum."""
     return f"case typeof({column}) when 'blob' then unpacked({column}) else cast({column} as blob) end"
 
 
@@ -83,7 +83,7 @@ def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
 def unpack(db: sqlite3.Connection, no: int, *, last: int = 0xFFFFFFFF, whole: bool = True) -> None:
     """Put the records of session number `no`, up to `last`, back into their rows, and delete its packs.
 
-    Raises CorruptRecord if one cannot be read; without `whole`, that record stays as it is, a damaged record.
+    Raises CorruptRecord if one cannot be read; without `whole`, that record stays where it is and remains damaged.
     """
     if version_of(db) < LOCK_VERSION:
         return

@@ -1,8 +1,8 @@
-"""Rewrites records of an SQLite store so that nothing of their old content is left in its files.
+"""Rewrites records of an SQLite store so that its files contain nothing of their old content.
 
-Everything that was derived from the old bytes is derived again: the checksums from the first changed record on, in this
-session and in all sessions forked from it; the sessions' rows; and the indexes of words and labels, which are emptied,
-and filled by the next search.
+Everything derived from the old bytes is derived again: the checksums from the first changed record on, in this session
+and in all its forks; the sessions' rows; and the indexes of words and labels, which are emptied, and filled by the next
+search.
 """
 
 from __future__ import annotations

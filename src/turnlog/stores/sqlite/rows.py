@@ -29,7 +29,7 @@ def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, by
 
 
 def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
-    """The row, checked so that it can be written again: writing a damaged row would hide the damage. Raises
+    """The row, checked before it is written again, as writing a damaged row would hide the damage. Raises
     CorruptRecord."""
     row, stored_seal = find_sealed(db, session_id)
     if seal(row) != stored_seal:
@@ -60,7 +60,7 @@ def write(db: sqlite3.Connection, row: SessionRow) -> None:
 
 
 def take_away(db: sqlite3.Connection, row: SessionRow) -> None:
-    """Delete a session, and those of its records that no fork needs."""
+    """Delete a session, and its records that no fork needs."""
     db.execute("pragma secure_delete = on")
     db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
     db.execute("delete from kept where no = ?", (row.no,))

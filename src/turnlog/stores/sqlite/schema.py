@@ -4,7 +4,7 @@ A session owns the records that were appended to it: numbers `parent_records + 1
 `no << 32 | n`. In a fork, the earlier records belong to the session `base`. A deleted session that forks still need
 keeps its row without an id, and only the records that they need.
 
-A session's row is a `SessionRow` and its seal; each record has its checksum (see `session_rows.py`).
+A session's row is a `SessionRow` and its seal; each record has its checksum (see `stores/records.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FREQUENT = frozenset({"message", "tool_finished", "tool_started"})
 
 RARE = "and kind <> 'message' and kind <> 'tool_finished' and kind <> 'tool_started'"
 """The condition of that index, which queries must spell in the same way. Every insert evaluates it: `in` would build a
-table of the words each time, which takes an eighth of the time of a row."""
+table of the words each time, which takes an eighth of the time to insert a row."""
 
 INDEXED = "indexed by records_kind"
 """The words with which a query selects that index."""

@@ -42,7 +42,7 @@ _OTHERS = f"select no from sessions where id is null or no not in {_ASKED}"
 _RESTING_AMONG = f"select {COLUMNS} from sessions where no in {_ASKED} and base not in {_ASKED} order by no"
 _MOST = (1 << 63) - 1
 _PATIENCE = 16
-"""How many consecutive records of other times are skipped before the next record with the right time is looked up."""
+"""How many consecutive records of other times to skip before looking up the next record with the right time."""
 
 _TIME = re.compile(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
 """The beginning of a record as `codec` writes it. Records of other times need not be decoded."""
@@ -87,7 +87,7 @@ def _rows(db: sqlite3.Connection, query: str, among: str | None, low: int, high:
 def _found(
     db: sqlite3.Connection, search: Search, session: str, n: int, raw: bytes, sums: tuple[bytes | None, bytes]
 ) -> list[Record]:
-    """Record `n`, as a list of one; empty if it is damaged. `sums` are the checksums before it and its own."""
+    """Record `n` in a list, which is empty if the record is damaged. `sums` are the checksum before it and its own."""
     if sums[0] is None or chain(sums[0], raw) == sums[1]:
         records = [decoded(session, n, raw)]
     else:
@@ -149,8 +149,8 @@ def _term_query(term: Term) -> str:
 
 
 def _everywhere(db: sqlite3.Connection, among: str | None) -> list[tuple[int, int, str]]:
-    """The whole index as ranges of ids, the newest session first. The records that forks read of a session that is
-    deleted, or not `among` those asked for, come after the oldest of these forks, with the id of that fork."""
+    """The whole index as ranges of ids, the newest session first. Records that forks share of a deleted session, or of
+    one not in `among`, come after the oldest of these forks, with the id of that fork."""
     rows = db.execute(_RESTING) if among is None else db.execute(_RESTING_AMONG, (among, among))
     forks = list(starmap(SessionRow, rows))
     if not forks:

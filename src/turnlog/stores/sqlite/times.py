@@ -22,8 +22,8 @@ _FIND = """select (select min(first) - 1 from searched_times as next where next.
 
 
 def note_times(db: sqlite3.Connection, times: Sequence[tuple[int, str]]) -> None:
-    """Add the times of records that are put into the index. `times` are ids, in order and all of one session, and
-    times."""
+    """Add the times of records that are put into the index. `times` are pairs of id and time, in order and all of one
+    session."""
     spans: list[tuple[int, int, int, str, str]] = []
     span = db.execute(_AT, (times[0][0],)).fetchone() if times else None
     for key, time in times:

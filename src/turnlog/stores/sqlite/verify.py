@@ -85,7 +85,7 @@ class _Check(RowCheck):
         yield from ()
 
     def _one_by_one(self, row: SessionRow, error: Exception, *, whole: bool) -> Iterator[Problem]:
-        """Check the records of a session one by one, because a damaged page of the file ends reading them together."""
+        """Check the records of a session one by one, because a damaged page of the file stops reading them together."""
         name, reported = str(row.id or ""), {(problem.session, problem.record) for problem in self._problems}
         has_problem = False
         for item in mended(self._db, row, 1 if whole else row.parent_records + 1, row.records):
@@ -133,7 +133,7 @@ class _Check(RowCheck):
         return self._kind(body)
 
     def _blob(self, name: str) -> bytes | None:
-        """The bytes of a blob; None if there are none that can be read."""
+        """The bytes of a blob; None if it is missing or unreadable."""
         with suppress(sqlite3.DatabaseError):  # a damaged page of the file
             cursor = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
             with closing(cursor):
