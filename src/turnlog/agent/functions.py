@@ -200,7 +200,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     without options need not be decorated."""
     if function is not None:
         return FunctionTool(function)
-    return lambda one: FunctionTool(one, **options)
+    return lambda decorated: FunctionTool(decorated, **options)
 
 
 async def called_in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:

@@ -151,10 +151,10 @@ def client_of(maker: Maker, base_url: str, **more: Any) -> Any:
         raise _without_key(maker, str(error)) from error
 
 
-def _without_key(maker: Maker, said: str) -> NotLoggedIn:
+def _without_key(maker: Maker, message: str) -> NotLoggedIn:
     """The error for an SDK that found no key. Its advice on the client's arguments is left out, as users of a program
     cannot follow it."""
-    return NotLoggedIn(maker.name, _login(maker), "" if "api_key" in said else said)
+    return NotLoggedIn(maker.name, _login(maker), "" if "api_key" in message else message)
 
 
 class SdkRunner:
@@ -252,10 +252,10 @@ class SdkRunner:
         return self._made[key]
 
 
-def _awaitable(made: Any) -> Awaitable[Any]:
-    if not inspect.isawaitable(made):
-        raise InputError(f"the client is not asynchronous: it returned {type(made).__name__}")
-    return made
+def _awaitable(returned: Any) -> Awaitable[Any]:
+    if not inspect.isawaitable(returned):
+        raise InputError(f"the client is not asynchronous: it returned {type(returned).__name__}")
+    return returned
 
 
 def _errors_of(sdk: Sdk) -> type[Exception]:
@@ -362,9 +362,9 @@ def _is_bare(chunk: Any) -> bool:
     return _kind_of(chunk) != "error" or isinstance(getattr(chunk, "error", None), str)
 
 
-def _error_event(said: str) -> dict[str, Any]:
+def _error_event(message: str) -> dict[str, Any]:
     """An error event that the readers of all formats accept."""
-    return {"type": "error", "event_type": "error", "error": {"message": said}}
+    return {"type": "error", "event_type": "error", "error": {"message": message}}
 
 
 async def _one(answer: Any) -> AsyncIterator[Any]:

@@ -121,6 +121,6 @@ def refusal(store: Store, session_id: str, error: CorruptRecord) -> CorruptRecor
     return damaged_session(session_id, error)
 
 
-def number_of(one: Record | Problem) -> int:
+def number_of(item: Record | Problem) -> int:
     """The number of a record, or of the record that a problem is about."""
-    return one.record if isinstance(one, Problem) else one.n
+    return item.record if isinstance(item, Problem) else item.n

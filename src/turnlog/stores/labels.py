@@ -53,10 +53,10 @@ def labels_of(store: RecordStore, session_id: str) -> dict[str, str]:
     return newest_labels(store.of_kinds(session_id, ("note",), reverse=True)) or {}
 
 
-def labels_note(now: Mapping[str, str], changes: Mapping[str, str]) -> Note | None:
+def labels_note(current: Mapping[str, str], changes: Mapping[str, str]) -> Note | None:
     """The note that changes labels; None if nothing changes. An empty value removes a label."""
-    labels = {name: value for name, value in {**now, **changes}.items() if value}
-    return None if labels == now else Note(LABELS, "", labels)
+    labels = {name: value for name, value in {**current, **changes}.items() if value}
+    return None if labels == current else Note(LABELS, "", labels)
 
 
 def has_labels(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:

@@ -140,8 +140,8 @@ def left_alone(path: Path) -> StoreGone | None:
     )
 
 
-def _id(found: os.stat_result) -> tuple[int, int]:
-    return found.st_ino, found.st_dev
+def _id(status: os.stat_result) -> tuple[int, int]:
+    return status.st_ino, status.st_dev
 
 
 def _id_at(name: str) -> tuple[int, int] | None:

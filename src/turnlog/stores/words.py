@@ -294,15 +294,15 @@ def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
     return tuple(tools)
 
 
-def _words_of(found: FoundText) -> Iterator[str]:
+def _words_of(field: FoundText) -> Iterator[str]:
     """The searchable texts of a field: its text, a call's name and arguments, or the leaves of its JSON value."""
-    if found.kind in ("text", "url"):
-        yield found.value
-    elif found.kind == "call":
-        yield found.value.name
-        yield from [found.value.raw] if found.value.raw is not None else _leaves(found.value.arguments)
+    if field.kind in ("text", "url"):
+        yield field.value
+    elif field.kind == "call":
+        yield field.value.name
+        yield from [field.value.raw] if field.value.raw is not None else _leaves(field.value.arguments)
     else:
-        yield from _leaves(found.value)
+        yield from _leaves(field.value)
 
 
 def _leaves(value: object) -> Iterator[str]:

@@ -66,15 +66,15 @@ def forget(folder: LogFolder, stem: str = "") -> None:
 
 
 def entry_now(
-    folder: LogFolder, stem: str, card: SessionFile, tail: Tail, known: LabelEntry | None
+    folder: LogFolder, stem: str, card: SessionFile, tail: Tail, stored: LabelEntry | None
 ) -> LabelEntry | None:
-    """The entry of a log with this end: `known` if it is still valid, otherwise read from the log. None if the log
+    """The entry of a log with this end: `stored` if it is still valid, otherwise read from the log. None if the log
     cannot be read."""
-    if known is not None and (known.order, known.records, known.sum) == (card.order, tail.records, tail.sum):
-        return known
+    if stored is not None and (stored.order, stored.records, stored.sum) == (card.order, tail.records, tail.sum):
+        return stored
     first, labels = 1, "{}"
-    if known is not None and known.order == card.order and card.parent_records <= known.records < tail.records:
-        first, labels = known.records + 1, known.labels
+    if stored is not None and stored.order == card.order and card.parent_records <= stored.records < tail.records:
+        first, labels = stored.records + 1, stored.labels
     try:
         segments = segments_of(folder, stem, card, tail.records)
         notes = read_records(folder, segments, first, tail.records, reverse=True, may_be=kind_finder(("note",)))

@@ -164,12 +164,12 @@ def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, SessionFile]]:
 
 
 def _rewritten(
-    folder: LogFolder, stem: str, card: SessionFile, changes: Mapping[int, bytes], made: Mapping[str, _Log]
+    folder: LogFolder, stem: str, card: SessionFile, changes: Mapping[int, bytes], logs: Mapping[str, _Log]
 ) -> _Log:
     """A log after the rewrite. Raises CorruptRecord if an old sum is wrong, because a new sum would hide the damage."""
     new_card = card
-    if card.base in made:
-        new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
+    if card.base in logs:
+        new_card = replace(card, start=start_sum(stem, card.order, logs[card.base].sums[card.parent_records][1]))
     with folder.reading(stem) as (file, end):
         held = list(lines_forwards(file, end.size))
     if end.lost:

@@ -83,7 +83,7 @@ _NOTE = """insert into turnlog_labels (no, records, head, labels) values (%s, %s
     on conflict (no) do update set records = excluded.records, head = excluded.head, labels = excluded.labels"""
 
 
-def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
+def numbers(database: Database, store: RecordStore, known_labels: KnownLabels, where: Mapping[str, str]) -> list[int]:
     """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
     lacks, as in a store that is open for reading only, are read."""
     rest = database.read(_behind)
@@ -91,7 +91,7 @@ def numbers(database: Database, store: RecordStore, known: KnownLabels, where: M
         with suppress(StoreError):  # the user may only read these tables, or the server is in trouble
             _note(database, store, rest)
         rest = database.read(_behind)
-    matching = set(known.matching(store, [(row.no, row.info()) for row in rest], where))
+    matching = set(known_labels.matching(store, [(row.no, row.info()) for row in rest], where))
     return sorted(matching | (database.read(partial(_found, where=where)) - {row.no for row in rest}))
 
 

@@ -36,7 +36,7 @@ _ENTRIES = "select no, labels from labelled where no in (select no from sessions
 _NOTE = "insert or replace into labelled (no, records, head, labels) values (?, ?, ?, ?)"
 
 
-def numbers(database: Database, store: RecordStore, known: KnownLabels, where: Mapping[str, str]) -> list[int]:
+def numbers(database: Database, store: RecordStore, known_labels: KnownLabels, where: Mapping[str, str]) -> list[int]:
     """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
     lacks, as in a store that is open for reading only, are read."""
     try:
@@ -44,7 +44,7 @@ def numbers(database: Database, store: RecordStore, known: KnownLabels, where: M
     except CorruptRecord:  # the index is damaged; if the records are damaged as well, reading reports it
         with database.reading() as db:
             rest, indexed = _rows(db, _ALL), set()
-    return sorted(indexed.union(known.matching(store, [(row.no, row.info()) for row in rest], where)))
+    return sorted(indexed.union(known_labels.matching(store, [(row.no, row.info()) for row in rest], where)))
 
 
 def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) -> tuple[list[SessionRow], set[int]]:

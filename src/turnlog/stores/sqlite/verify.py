@@ -59,10 +59,10 @@ class _Check(RowCheck):
         self.blobs = BlobCheck((), self._blob)
         self._kind = row_kind if version_of(db) >= SYSTEM_VERSION else kind_of
 
-    def run(self, found: Iterable[Problem]) -> None:
+    def run(self, problems: Iterable[Problem]) -> None:
         """Collect the problems that a check finds. If SQLite raises an error in the middle, that is a problem, too."""
         try:
-            self._problems.extend(found)
+            self._problems.extend(problems)
         except (sqlite3.Error, UnicodeError) as error:  # UnicodeError: damaged text
             self._problems.append(Problem("", 0, f"sqlite: {error}"))
 
