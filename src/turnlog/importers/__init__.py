@@ -74,10 +74,10 @@ def detect(origin: str | Path | bytes) -> Importer:
         return importer
     if near := foreign_head(head):
         raise ImportFailed(f"{origin_name(source)}: {near}")
-    known = ", ".join(each.name for each in IMPORTERS)
+    names = ", ".join(each.name for each in IMPORTERS)
     raise ImportFailed(
         f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "
-        f"formats known: {known}. Export the session as one of them, or give the file that the agent wrote itself"
+        f"formats known: {names}. Export the session as one of them, or give the file that the agent wrote itself"
     )
 
 
@@ -138,8 +138,8 @@ def _looks(head: bytes) -> str:
     """A description of an unknown file for the error text."""
     if not head.strip():
         return "it is empty, or a folder without a known transcript"
-    if known := refusal(head):
-        return f"it is {known}"
+    if description := refusal(head):
+        return f"it is {description}"
     if b"\0" in head[:1024]:
         return f"binary data beginning {head[:16].hex(' ')}"
     start = head.lstrip()[:60].decode("utf-8", "replace")

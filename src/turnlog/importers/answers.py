@@ -70,13 +70,13 @@ def add_answer(response: Any, source: str, log: Drafting) -> ImportedAnswer | No
 def _without_echoes(message: Message) -> Message:
     """The message without parts that agents do not send back: keys of the response that repeat its texts in another
     shape, and encrypted reasoning."""
-    said = texts_of(message)
-    parts = [part for part in message.parts if not (isinstance(part, Opaque) and _is_echo(part, said))]
+    texts = texts_of(message)
+    parts = [part for part in message.parts if not (isinstance(part, Opaque) and _is_echo(part, texts))]
     return replace(message, parts=tuple(parts))
 
 
-def _is_echo(part: Opaque, said: list[str]) -> bool:
-    return part.kind == _DETAILS or (part.kind == "response" and {*strings_in(part.data)} <= {*said, "text"})
+def _is_echo(part: Opaque, texts: list[str]) -> bool:
+    return part.kind == _DETAILS or (part.kind == "response" and {*strings_in(part.data)} <= {*texts, "text"})
 
 
 def add_usage(model: str, raw: Any, log: Drafting) -> None:
@@ -94,8 +94,8 @@ def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> C
     body: dict[str, Any] = {"messages": []}
     if isinstance(model, str) and model:
         body["model"] = model
-    known = mapping(settings)
-    body |= {key: known[key] for key in _SETTINGS if known.get(key) not in (None, [], "")}
+    values = mapping(settings)
+    body |= {key: values[key] for key in _SETTINGS if values.get(key) not in (None, [], "")}
     if isinstance(tools, list) and tools and all(isinstance(tool, dict) and "function" in tool for tool in tools):
         body["tools"] = tools
     try:

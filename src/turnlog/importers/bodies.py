@@ -109,8 +109,8 @@ def _read(origin: Origin) -> list[Imported]:
     for conversation in list(_conversations(file)):
         log = Drafting(file, beside=bool(sessions))
         title = _draft(conversation, log)
-        own = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
-        sessions.append(log.imported(own, conversation.api, title))
+        session_id = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
+        sessions.append(log.imported(session_id, conversation.api, title))
     if not sessions:
         raise ImportFailed(
             f"{file.name}: no conversation in it, though it {_looks(file)}; expected a request body with messages, "
@@ -144,8 +144,8 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         lines = list(file.lines())
     else:
         lines = [Line(0, item) for item in value] if isinstance(value, list) else [Line(0, value)]
-    if known := foreign(line.value for line in lines):
-        raise ImportFailed(f"{file.name}: {known}")
+    if reason := foreign(line.value for line in lines):
+        raise ImportFailed(f"{file.name}: {reason}")
     messages = [line for line in lines if is_message(line.value)]
     if messages and not any(is_body(line.value) for line in lines):
         yield _of_messages(messages, lines, file)
@@ -178,8 +178,8 @@ def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _
 
 def _to_first_prompt(messages: list[Any]) -> list[Any]:
     """The messages up to the first of the user."""
-    said = (i for i, message in enumerate(messages) if within(message, "role") == "user")
-    return messages[: next(said, 0) + 1]
+    prompts = (i for i, message in enumerate(messages) if within(message, "role") == "user")
+    return messages[: next(prompts, 0) + 1]
 
 
 def _conversation(line: Line, place: str) -> _Conversation | None:
@@ -232,11 +232,15 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 def _report_answers(conversation: _Conversation, log: Drafting) -> None:
     """Report an answer, and a second conversation, beside or in a body: only the conversation is read."""
-    own = PROVIDERS[conversation.api].conversation
+    conversation_key = PROVIDERS[conversation.api].conversation
     settings = PROVIDERS[conversation.api].settings
     beside = {key: conversation.around[key] for key in ANSWERS & conversation.around.keys()}
     for key in (ANSWERS | {row.conversation for row in PROVIDER_ROWS.values()}) & conversation.body.keys():
-        if key != own and key not in settings and conversation.body[key] != conversation.body[own]:
+        if (
+            key != conversation_key
+            and key not in settings
+            and conversation.body[key] != conversation.body[conversation_key]
+        ):
             beside[key] = conversation.body[key]
     if keys := sorted(key for key, value in beside.items() if any(strings_in(value))):
         place = f"{conversation.place}: " if conversation.place and not conversation.line else ""
@@ -248,11 +252,11 @@ def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) 
     key = PROVIDERS[conversation.api].conversation
     body = conversation.body
     rest = without(body, (key,))
-    found: list[tuple[Message, str]] = []
+    messages: list[tuple[Message, str]] = []
     try:
         parsed = provider.parse({**rest, key: []})
         log.add(parsed.configuration)
-        found.extend((message, conversation.source(-1)) for message in parsed.messages)
+        messages.extend((message, conversation.source(-1)) for message in parsed.messages)
     except FormatError as error:
         log.unreadable(conversation.line, f"settings ({error})", rest)
     wire = body.get(key)
@@ -263,5 +267,5 @@ def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) 
             log.unreadable(conversation.line, f"{key}[{index}] ({error})", item, "entry")
             continue
         log.blobs.update(parsed.blobs)
-        found.extend((message, conversation.source(index)) for message in parsed.messages)
-    return found
+        messages.extend((message, conversation.source(index)) for message in parsed.messages)
+    return messages

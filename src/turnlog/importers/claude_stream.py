@@ -52,11 +52,11 @@ def _read(origin: Origin) -> list[Imported]:
     if not any(_is_kind(line.value) for line in lines):
         printed = "what `claude -p --output-format stream-json --verbose` printed"
         raise file.refused("record of Claude's stream-json output", f"give {printed}")
-    own = _session_of(lines) or hashed_id("claude", lines[0].value)
+    session_id = _session_of(lines) or hashed_id("claude", lines[0].value)
     chains: dict[str, list[Line]] = {"": []}
     for line in lines:
         chains.setdefault(_chain(line.value), []).append(line)
-    return [_imported(chain, own, agent, Drafting(file, beside=bool(agent))) for agent, chain in chains.items()]
+    return [_imported(chain, session_id, agent, Drafting(file, beside=bool(agent))) for agent, chain in chains.items()]
 
 
 IMPORTER = Importer("claude-stream-json", _sniff, _read)
@@ -67,20 +67,20 @@ def _records(file: Transcript) -> list[Line]:
     # A recording extends over many lines; in a stream, the first line already is a record.
     recorded = _RECORDING.search(file.data[:_HEAD])
     messages = within(file.document_or_rest("messages"), "messages") if recorded else None
-    found = file.lines()
+    lines = file.lines()
     if isinstance(messages, list):
-        found = (
+        lines = (
             Line(number, entry.get("message") if isinstance(entry, dict) and "direction" in entry else entry)
             for number, entry in enumerate(messages, 1)
         )
-    kept: list[Line] = []
-    said: list[Any] = []
-    for line in file.objects("record", found):
-        if not (line.value.get("isReplay") is True and line.value.get("message") in said):
-            kept.append(line)
+    records: list[Line] = []
+    user_messages: list[Any] = []
+    for line in file.objects("record", lines):
+        if not (line.value.get("isReplay") is True and line.value.get("message") in user_messages):
+            records.append(line)
             if line.value.get("type") == "user":
-                said.append(line.value.get("message"))
-    return kept
+                user_messages.append(line.value.get("message"))
+    return records
 
 
 def _is_kind(value: Mapping[str, Any]) -> bool:
@@ -90,7 +90,7 @@ def _is_kind(value: Mapping[str, Any]) -> bool:
 def _session_of(lines: Iterable[Line]) -> str:
     """The first session id that Claude assigned. Messages sent to Claude may call the session "default"."""
     ids = (word(line.value.get("session_id")) for line in lines)
-    return next((own for own in ids if own not in ("", "default")), "")
+    return next((session_id for session_id in ids if session_id not in ("", "default")), "")
 
 
 def _chain(record: Mapping[str, Any]) -> str:
@@ -98,14 +98,14 @@ def _chain(record: Mapping[str, Any]) -> str:
     return word(record.get("parent_tool_use_id")) if record.get("type") in (*_CONVERSATION, "stream_event") else ""
 
 
-def _imported(lines: list[Line], own: str, agent: str, log: Drafting) -> Imported:
+def _imported(lines: list[Line], main_id: str, agent: str, log: Drafting) -> Imported:
     entries = _as_session_file([line for line in lines if line.value.get("type") != "stream_event"])
     title = draft_conversation(Steps(entries), log)
     _streamed(lines, log)
     if not agent:
         _report_results(lines, log)
-    session, parent = (f"{own}.agent-{agent}", own) if agent else (own, "")
-    return log.imported(session, _FORMAT, title, parent=parent)
+    session_id, parent = (f"{main_id}.agent-{agent}", main_id) if agent else (main_id, "")
+    return log.imported(session_id, _FORMAT, title, parent=parent)
 
 
 def _as_session_file(lines: Iterable[Line]) -> list[ClaudeRecord]:
@@ -183,10 +183,10 @@ def _cut_answer(assembler: Assembler | None, begun: int, whole: Mapping[str, str
     if assembler is None:
         return
     reply = assembler.reply()
-    said = whole.get(reply.response_id)
-    if said is None:
+    text = whole.get(reply.response_id)
+    if text is None:
         if (reply.complete and not reply.fragments) or reply.message.parts or reply.fragments:
             log.reply(reply, f"line {begun}", "the stream ended early")
-    elif not reply.complete and text_of(reply.message) not in said:  # complete blocks are already a message
+    elif not reply.complete and text_of(reply.message) not in text:  # complete blocks are already a message
         log.blobs.update(reply.blobs)
         log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))

@@ -59,8 +59,8 @@ def _read(origin: Origin) -> list[Imported]:
     path, files = file.path, []
     facts: Mapping[str, Any] = {}
     if isinstance(value, list):
-        own = path.parent.name if path and path.name == _HISTORY else ""
-        value = {"sessionId": own, "messages": value}
+        session_id = path.parent.name if path and path.name == _HISTORY else ""
+        value = {"sessionId": session_id, "messages": value}
     elif "messages" not in value and isinstance(value.get("session_id"), str):
         facts, value = value, {"sessionId": value["session_id"], "messages": []}
         beside = _messages_of(facts, path) if path else None
@@ -104,12 +104,12 @@ def _messages_of(facts: Mapping[str, Any], path: Path) -> Path | None:
 def _facts_of(beside: Path, value: Mapping[str, Any], file: Transcript) -> Mapping[str, Any]:
     facts = Transcript(beside)
     try:
-        found = mapping(facts.document())
+        fields = mapping(facts.document())
     except (ValueError, ImportFailed) as error:
         facts.warn(0, f"left out, the session's facts cannot be read ({error})")
         file.warnings += facts.warnings
         return {}
-    return found if found.get("session_id") == value.get("sessionId") else {}
+    return fields if fields.get("session_id") == value.get("sessionId") else {}
 
 
 def _compaction_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,14 +140,14 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
         if message is not None:
             log.add(MessageRecord(message=message, source="system_prompt"))
     log.opened(compact_json(facts.get("interactive")), {"true": "interactive", "false": "non-interactive"})
-    kept = {key: facts[key] for key in _LASTING if key in facts}
-    if kept:
-        log.note("session", kept)
+    lasting = {key: facts[key] for key in _LASTING if key in facts}
+    if lasting:
+        log.note("session", lasting)
     title = ""
     for index, wire in enumerate(messages):
         if isinstance(wire, dict):
-            own = _message(wire, index, log)
-            title = title or own
+            message_title = _message(wire, index, log)
+            title = title or message_title
         else:
             log.warn(0, f"messages[{index}] left out: a message must be a JSON object", "entry")
     return word(within(facts, "metadata", "title")) or title
@@ -170,8 +170,8 @@ def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
     if message is None:
         return ""
     message = log.with_results(message, lambda result: _judged(result, content))
-    own = word(wire.get("id"))
-    source = f"messages[{index}]" + (f" id {own}" if own else "")
+    message_id = word(wire.get("id"))
+    source = f"messages[{index}]" + (f" id {message_id}" if message_id else "")
     log.add(MessageRecord(message=message, model=model, source=source))
     _usage(wire.get("metrics"), word(info.get("provider")), model, log)
     if rest := without(wire, _MESSAGE_KEYS):

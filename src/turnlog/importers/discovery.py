@@ -61,12 +61,12 @@ def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[AgentFil
     link to a folder, that exists but cannot be read.
     """
     seen: set[Path] = set()
-    for found in sorted(
+    for file in sorted(
         AgentFile(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed)
     ):
-        if found.path not in seen:
-            seen.add(found.path)
-            yield found
+        if file.path not in seen:
+            seen.add(file.path)
+            yield file
 
 
 def _matching(folder: Path, steps: list[str], failed: Callable[[OSError], None]) -> Iterator[Path]:

@@ -160,13 +160,13 @@ class Drafting:
 
     def call(self, call_id: str) -> ToolCall | None:
         """The latest call with that id, None if there was none."""
-        found = self._calls.get(call_id)
-        return found[1] if found else None
+        latest = self._calls.get(call_id)
+        return latest[1] if latest else None
 
     def call_record(self, call_id: str) -> int:
         """The record of the latest call with that id, 0 if there was none."""
-        found = self._calls.get(call_id)
-        return found[0] if found else 0
+        latest = self._calls.get(call_id)
+        return latest[0] if latest else 0
 
     def call_name(self, call_id: str) -> str:
         """The name of the tool of the latest call with that id, "" if there was none, or if its message calls several
@@ -180,7 +180,9 @@ class Drafting:
         """The message with each tool result replaced by what `judged` returns for it, and with the names of their
         tools."""
         results = {i: judged(part) for i, part in enumerate(message.parts) if isinstance(part, ToolResult)}
-        named = {i: replace(one, name=one.name or self.call_name(one.call_id)) for i, one in results.items()}
+        named = {
+            i: replace(result, name=result.name or self.call_name(result.call_id)) for i, result in results.items()
+        }
         return replace(message, parts=tuple(named.get(i, part) for i, part in enumerate(message.parts)))
 
     # -- notes and damage --------------------------------------------------------------------------
@@ -212,10 +214,10 @@ class Drafting:
 
     def note_changes(self, topic: str, values: Mapping[str, Any]) -> None:
         """Record as a note those of `values` that changed since the last note with that topic."""
-        known = self._context.setdefault(topic, {})
-        changed = {key: value for key, value in values.items() if key not in known or known[key] != value}
+        last_values = self._context.setdefault(topic, {})
+        changed = {key: value for key, value in values.items() if key not in last_values or last_values[key] != value}
         if changed:
-            known.update(changed)
+            last_values.update(changed)
             self.note(topic, changed)
 
     def echo(self, topic: str, key: str) -> None:

@@ -75,8 +75,8 @@ class ChangedFiles:
 
     def deleted(self, path: str, before: Any, call_record: int) -> None:
         """Record that a file was deleted. Its content is `before`, else the last known content."""
-        known = _bytes(before)
-        self._change(path, "deleted", self.last_content(path) if known is None else known, None, call_record)
+        content = _bytes(before)
+        self._change(path, "deleted", self.last_content(path) if content is None else content, None, call_record)
 
     def patched(self, path: str, patch: Any, call_record: int, *, moved_to: str = "") -> None:
         """Record that a unified diff was applied, and that the file was moved if `moved_to` is given. If `patch` is not

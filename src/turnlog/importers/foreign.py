@@ -117,10 +117,10 @@ def foreign(values: Iterable[Any]) -> str:
     """What a file with these JSON values is, and which format comes near; "" if it is none of the formats known."""
     paths = [set(_paths(value, "", _DEPTH)) for value in islice(values, _ITEMS)]
     together = set().union(*paths)
-    found = next((each for each in _FORMATS if each.marks <= together and each.is_most_of(paths)), None)
-    if found is None:
+    nearest = next((each for each in _FORMATS if each.marks <= together and each.is_most_of(paths)), None)
+    if nearest is None:
         return ""
-    return f"it is {found.name}, which turnlog does not read yet (nearest format: {found.near})"
+    return f"it is {nearest.name}, which turnlog does not read yet (nearest format: {nearest.near})"
 
 
 def foreign_head(head: bytes) -> str:
@@ -135,11 +135,11 @@ def foreign_head(head: bytes) -> str:
 def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
     if isinstance(value, dict) and depth:
         for key, inner in islice(value.items(), _ITEMS):
-            own = f"{path}.{key}" if path else str(key)
-            yield own
+            inner_path = f"{path}.{key}" if path else str(key)
+            yield inner_path
             if key in _KINDS and isinstance(inner, str):
-                yield f"{own}={inner}"
-            yield from _paths(inner, own, depth - 1)
+                yield f"{inner_path}={inner}"
+            yield from _paths(inner, inner_path, depth - 1)
     elif isinstance(value, list) and depth:
         yield f"{path}[]"
         for inner in value[:_ITEMS]:

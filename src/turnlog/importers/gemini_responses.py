@@ -46,8 +46,8 @@ def _read(origin: Origin) -> list[Imported]:
         expected = 'lines such as {"method": "generateContent", "response": {"candidates": [...]}}'
         raise file.refused("answer of Google's API", f"expected {expected}")
     stem = file.path.stem if file.path else ""
-    own = hashed_id("gemini-responses", [stem, lines[0].value])
-    return [log.imported(own, "gemini-responses", stem or next(filter(None, titles), ""))]
+    session_id = hashed_id("gemini-responses", [stem, lines[0].value])
+    return [log.imported(session_id, "gemini-responses", stem or next(filter(None, titles), ""))]
 
 
 IMPORTER = Importer("gemini-responses", _sniff, _read)
@@ -81,7 +81,7 @@ def _draft(line: Line, log: Drafting) -> str:
         log.add(UsageRecord(provider=PROVIDER.name, model=reply.model, usage=reply.usage, raw=reply.raw_usage))
     chunks = response if isinstance(response, list) else [response]
     rest = [_unread(chunk) for chunk in objects(chunks)]
-    for candidate in [one for chunk in objects(chunks) for one in objects(chunk.get("candidates"))]:
+    for candidate in [candidate for chunk in objects(chunks) for candidate in objects(chunk.get("candidates"))]:
         content = mapping(candidate.get("content"))
         if "parts" not in content:
             beside = {**without(candidate, _CANDIDATE), **without(content, ("role",))}
@@ -95,5 +95,7 @@ def _unread(chunk: dict[str, Any]) -> dict[str, Any]:
     rest = without(chunk, _ANSWERED)
     if isinstance(rest.get("candidates"), list):
         candidates = objects(rest["candidates"])
-        rest["candidates"] = [one if one.get("index") else without(one, _CANDIDATE) for one in candidates]
+        rest["candidates"] = [
+            candidate if candidate.get("index") else without(candidate, _CANDIDATE) for candidate in candidates
+        ]
     return rest

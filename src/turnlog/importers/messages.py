@@ -32,10 +32,10 @@ def read_message(
     `opaque=False`, the same happens to a block that only the provider itself understands: if the agent never writes
     such blocks, the file is damaged.
     """
-    found = parse(provider, {"messages": [wire]}, log)
+    messages = parse(provider, {"messages": [wire]}, log)
     content = wire.get("content")
-    if found:
-        message = found[0]
+    if messages:
+        message = messages[0]
     elif isinstance(content, list):
         singles = [(block, parse(provider, {"messages": [{**wire, "content": [block]}]}, log)) for block in content]
         for block, single in singles:
@@ -66,5 +66,5 @@ def with_thinking(message: Message, provider: Provider, blocks: Any, log: Drafti
     blocks cannot be read."""
     if message.role != "assistant" or not isinstance(blocks, list) or not blocks:
         return None
-    found = parse(provider, {"messages": [{"role": "assistant", "content": blocks}]}, log)
-    return replace(message, parts=(*found[0].parts, *message.parts)) if found else None
+    parsed = parse(provider, {"messages": [{"role": "assistant", "content": blocks}]}, log)
+    return replace(message, parts=(*parsed[0].parts, *message.parts)) if parsed else None

@@ -58,8 +58,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
     log = Drafting(file)
     _draft(run, log)
-    own = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
-    return [log.imported(own, _FORMAT, task_title(log.messages))]
+    session_id = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
+    return [log.imported(session_id, _FORMAT, task_title(log.messages))]
 
 
 IMPORTER = Importer("mini-swe-agent", _sniff, _read)
@@ -81,8 +81,8 @@ def _draft(run: Mapping[str, Any], log: Drafting) -> None:
         add_configuration(model.get("model_name"), model.get("model_kwargs"), None, log)
     for index, wire in enumerate(run["messages"]):
         _message(wire, f"messages[{index}]", log)
-    said = [text for message in log.messages for text in texts_of(message)]
-    log.note_rest("info", without(info, _RUN), said)
+    texts = [text for message in log.messages for text in texts_of(message)]
+    log.note_rest("info", without(info, _RUN), texts)
 
 
 def _message(wire: Any, source: str, log: Drafting) -> None:
@@ -113,7 +113,7 @@ def _message(wire: Any, source: str, log: Drafting) -> None:
 
 def _says_the_same(response: Mapping[str, Any], wire: Mapping[str, Any]) -> bool:
     """Whether the response contains this message and the message was not changed afterwards."""
-    said = within(next(iter(items(response.get("choices"))), None), "message")
-    if wire.get("role") != "assistant" or not isinstance(said, dict):
+    answer = within(next(iter(items(response.get("choices"))), None), "message")
+    if wire.get("role") != "assistant" or not isinstance(answer, dict):
         return False
-    return all((said.get(key) or None) == (wire.get(key) or None) for key in ("content", "tool_calls"))
+    return all((answer.get(key) or None) == (wire.get(key) or None) for key in ("content", "tool_calls"))

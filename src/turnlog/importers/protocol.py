@@ -111,8 +111,8 @@ def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
     result: list[Imported] = []
     for session in sessions:
         count = seen[session.session_id] = seen.get(session.session_id, 0) + 1
-        own = session.session_id if count == 1 else session_id_of(f"{session.session_id}-{count}")
-        result.append(replace(session, session_id=own))
+        session_id = session.session_id if count == 1 else session_id_of(f"{session.session_id}-{count}")
+        result.append(replace(session, session_id=session_id))
     return result
 
 
@@ -121,14 +121,14 @@ def with_damage(session: Imported, *damage: Damage) -> Imported:
     return replace(session, warnings=(*session.warnings, *damage))
 
 
-def session_id_of(own: str) -> str:
+def session_id_of(name: str) -> str:
     """A session id that is safe on every system, from a transcript's own id.
 
     A safe id is returned unchanged. Otherwise its safe characters are followed by part of its hash, so that two ids
     that differ only in unsafe characters stay different.
     """
-    if is_plain_id(own):
-        return own
-    readable = _UNSAFE.sub("-", own)[:80].strip("._-")
-    digest = sha256_hex(own.encode("utf-8", "surrogatepass"))[:12]
+    if is_plain_id(name):
+        return name
+    readable = _UNSAFE.sub("-", name)[:80].strip("._-")
+    digest = sha256_hex(name.encode("utf-8", "surrogatepass"))[:12]
     return f"s-{readable}-{digest}" if readable else f"s-{digest}"

@@ -29,11 +29,11 @@ def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]
             return None
         return _blob_reference(value, blobs)
     if isinstance(value, dict):
-        kept = {key: without_repeats(item, known, blobs) for key, item in value.items()}
-        kept = {key: item for key, item in kept.items() if not is_empty(item)}
-        return None if not kept or kept.keys() == {"type"} else kept
+        remaining = {key: without_repeats(item, known, blobs) for key, item in value.items()}
+        remaining = {key: item for key, item in remaining.items() if not is_empty(item)}
+        return None if not remaining or remaining.keys() == {"type"} else remaining
     if isinstance(value, list):
-        return [kept for item in value if (kept := without_repeats(item, known, blobs)) is not None] or None
+        return [remaining for item in value if (remaining := without_repeats(item, known, blobs)) is not None] or None
     return value
 
 

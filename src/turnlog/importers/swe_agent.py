@@ -58,8 +58,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
     log = Drafting(file)
     title = _Run(run, log).draft()
-    own = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
-    return [log.imported(own, _FORMAT, title)]
+    session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
+    return [log.imported(session_id, _FORMAT, title)]
 
 
 IMPORTER = Importer("swe-agent", _sniff, _read)
@@ -133,13 +133,13 @@ class _Run:
             if message.role == "user" and wire["role"] == "user" and (observed or wire.get("is_demo")):
                 message = replace(message, by_program=True)
             self.log.add(MessageRecord(message=message, source=source))
-        said = texts_of(message)
-        kept = _not_in_texts(rest, said)
-        if kept:
-            self.log.left_unread(0, source, kept, is_empty="content" not in wire)
-            self.log.note("message", {"source": source, **kept})
+        texts = texts_of(message)
+        unrepeated = _not_in_texts(rest, texts)
+        if unrepeated:
+            self.log.left_unread(0, source, unrepeated, is_empty="content" not in wire)
+            self.log.note("message", {"source": source, **unrepeated})
         if step is not None:
-            self._step(step, [*said, *_texts_after(self.history, index), *map(str, kept.values())], message)
+            self._step(step, [*texts, *_texts_after(self.history, index), *map(str, unrepeated.values())], message)
 
     def _source(self, index: int, wire: Mapping[str, Any]) -> str:
         """The position of the message and its special properties."""
@@ -157,14 +157,14 @@ class _Run:
         if wire["role"] != "assistant" or wire.get("is_demo"):
             return None
         left = range(self.step, len(self.steps))
-        found = next((k for k in left if within(self.steps[k], "response") == wire.get("content")), -1)
-        if found < 0 and left and wire.get("action") and within(self.steps[self.step], "action") == wire["action"]:
-            found = self.step
-        if found < 0:
+        index = next((k for k in left if within(self.steps[k], "response") == wire.get("content")), -1)
+        if index < 0 and left and wire.get("action") and within(self.steps[self.step], "action") == wire["action"]:
+            index = self.step
+        if index < 0:
             return None
-        self._left_out(found)
-        self.step = found + 1
-        step: dict[str, Any] = self.steps[found]
+        self._left_out(index)
+        self.step = index + 1
+        step: dict[str, Any] = self.steps[index]
         return step
 
     def _left_out(self, until: int) -> None:
@@ -173,7 +173,7 @@ class _Run:
             self._step(step, [], None)
         self.step = max(self.step, until)
 
-    def _step(self, step: Any, said: list[str], message: Message | None) -> None:
+    def _step(self, step: Any, texts: list[str], message: Message | None) -> None:
         """Record what a step contains beyond the messages, and how long its tool ran."""
         if not isinstance(step, dict):
             self.log.note("step", step)
@@ -189,9 +189,9 @@ class _Run:
             call_id, number = calls[0].id, self.log.call_record(calls[0].id)
             self.log.add(ToolFinished(call_id=call_id, call_record=number, outcome="ok", seconds=seconds))
             del rest["execution_time"]
-        kept = _not_in_texts(rest, said)
-        if kept:
-            self.log.note("step", kept)
+        unrepeated = _not_in_texts(rest, texts)
+        if unrepeated:
+            self.log.note("step", unrepeated)
 
 
 def _texts_after(history: list[Any], index: int) -> list[str]:
@@ -202,14 +202,14 @@ def _texts_after(history: list[Any], index: int) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _not_in_texts(values: Mapping[str, Any], said: list[str]) -> dict[str, Any]:
-    """The part of `values` that is not contained in the texts `said`."""
-    kept: dict[str, Any] = {}
+def _not_in_texts(values: Mapping[str, Any], texts: list[str]) -> dict[str, Any]:
+    """The part of `values` that none of `texts` contains."""
+    unrepeated: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, str):
-            value = None if any(value.strip() in text for text in said) else value
+            value = None if any(value.strip() in text for text in texts) else value
         else:
-            value = without_repeats(value, said, {})
+            value = without_repeats(value, texts, {})
         if not is_empty(value):
-            kept[key] = value
-    return kept
+            unrepeated[key] = value
+    return unrepeated

@@ -75,8 +75,8 @@ def _events(file: Transcript) -> list[Line]:
     listed = file.data.lstrip(b"\0 \t\r\n").startswith(b"[")
     value = file.document_or_rest("") if listed else file.document_or_none()
     events = value.get("events") if isinstance(value, dict) else value
-    found = (Line(number, item) for number, item in enumerate(events, 1)) if isinstance(events, list) else file.lines()
-    return file.objects("event", found)
+    lines = (Line(number, item) for number, item in enumerate(events, 1)) if isinstance(events, list) else file.lines()
+    return file.objects("event", lines)
 
 
 class _Stream:
@@ -190,8 +190,8 @@ class _Stream:
         elapsed = event.get("elapsedMs")
         timed = isinstance(elapsed, (int, float)) and not isinstance(elapsed, bool) and 0 <= elapsed < 1e12
         seconds = round(elapsed / 1000, 6) if timed and elapsed is not None else 0.0
-        kept = tuple(part for part in parts if isinstance(part, (Text, Media)))
-        result = ToolResult(call_id=call_id, name=name, parts=kept, outcome=outcome)
+        result_parts = tuple(part for part in parts if isinstance(part, (Text, Media)))
+        result = ToolResult(call_id=call_id, name=name, parts=result_parts, outcome=outcome)
         self.log.add(ToolFinished(call_id=call_id, call_record=call, outcome=outcome, seconds=seconds))
         self.log.add(MessageRecord(message=Message("user", (result,)), source=_source(event, number)))
 
@@ -240,5 +240,5 @@ _PARTS = frozenset({"text", "image_url"})
 
 
 def _source(event: Mapping[str, Any], number: int) -> str:
-    own = word(event.get("id"))
-    return f"event {number}" + (f" id {own}" if own else "")
+    event_id = word(event.get("id"))
+    return f"event {number}" + (f" id {event_id}" if event_id else "")

@@ -26,8 +26,8 @@ def first_words(store: Store, session_id: str) -> str:
     """The beginning of the user's first message, for a session without a title; "" if it is not in the first
     records."""
     try:
-        shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
-        return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")
+        entries = (entry for record in store.read(session_id, last=_BEGINNING) for entry in as_shown(record))
+        return next((title for entry in entries if starts_turn(entry) and (title := title_from(entry.message))), "")
     except CorruptRecord:  # commands that read the session report this
         return ""
 

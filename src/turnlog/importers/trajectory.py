@@ -35,7 +35,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     plain = head.lstrip(b"\0 \t\r\n")
     if not plain.startswith(b"{"):
         return 0
-    keys = {found[1] for found in _OWN.finditer(plain)}
+    keys = {match[1] for match in _OWN.finditer(plain)}
     if _TURNS.search(plain) and keys:
         return 80
     return 50 if {b"wsi_path", b"question"} <= keys else 0
@@ -44,15 +44,19 @@ def _sniff(head: bytes, path: Path | None) -> int:
 def _read(origin: Origin) -> list[Imported]:
     """The one session of the trajectory."""
     file = Transcript(origin)
-    found, problems = _found(file)
+    trajectory, problems = _found(file)
     for problem in problems:
         file.warn(0, f"left out: {problem}")
-    if not (found.question or found.turns or found.thumbnail):
+    if not (trajectory.question or trajectory.turns or trajectory.thumbnail):
         raise file.refused("question or turn", "give the JSON of a trajectory")
     log = Drafting(file)
-    _draft(found, log)
-    first = [found.wsi_path, found.question, found.turns[0].response.reasoning if found.turns else ""]
-    return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(found.question))]
+    _draft(trajectory, log)
+    first = [
+        trajectory.wsi_path,
+        trajectory.question,
+        trajectory.turns[0].response.reasoning if trajectory.turns else "",
+    ]
+    return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(trajectory.question))]
 
 
 IMPORTER = Importer(_FORMAT, _sniff, _read)
@@ -75,29 +79,29 @@ def _before(data: bytes) -> Mapping[str, Any]:
     """The texts at the beginning of a damaged file."""
     start = _TURNS.search(data)
     head = data[: start.start() if start else len(data)].decode("utf-8", "replace")
-    found: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     for key in ("wsi_path", "question"):
         written = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
         try:
-            found[key] = json.loads(written[1], strict=False) if written else ""
+            texts[key] = json.loads(written[1], strict=False) if written else ""
         except ValueError:
-            found[key] = ""
-    return found
+            texts[key] = ""
+    return texts
 
 
-def _draft(found: Trajectory, log: Drafting) -> None:
-    note = header(found.wsi_path, found.slide_width, found.slide_height)
+def _draft(trajectory: Trajectory, log: Drafting) -> None:
+    note = header(trajectory.wsi_path, trajectory.slide_width, trajectory.slide_height)
     log.note(note.topic, note.data)
-    thumbnail = _media(found.thumbnail, log)
-    log.add(MessageRecord(question(found.question, thumbnail)))
+    thumbnail = _media(trajectory.thumbnail, log)
+    log.add(MessageRecord(question(trajectory.question, thumbnail)))
     last = thumbnail
-    for number, turn in enumerate(found.turns, 1):
+    for number, turn in enumerate(trajectory.turns, 1):
         last = _draft_turn(number, turn, last, log)
-    if found.final_answer is not None or found.extra:
-        spoken = found.final_answer is not None and not _says(found.turns[-1:], found.final_answer)
+    if trajectory.final_answer is not None or trajectory.extra:
+        spoken = trajectory.final_answer is not None and not _says(trajectory.turns[-1:], trajectory.final_answer)
         if spoken:
-            log.add(MessageRecord(Message("assistant", (Text(found.final_answer or ""),))))
-        note = answer_note(found.final_answer, spoken=spoken, extra=found.extra)
+            log.add(MessageRecord(Message("assistant", (Text(trajectory.final_answer or ""),))))
+        note = answer_note(trajectory.final_answer, spoken=spoken, extra=trajectory.extra)
         log.note(note.topic, note.data)
 
 

@@ -90,13 +90,13 @@ class Transcript:
     def objects(self, kind: str, values: Iterator[Line] | None = None) -> list[Line]:
         """The lines, or other `values` of the file, that are non-empty objects; anything else is damage. `kind` is the
         word for such an object in warnings."""
-        found: list[Line] = []
+        objects: list[Line] = []
         for line in self.lines() if values is None else values:
             if isinstance(line.value, dict) and line.value:
-                found.append(line)
+                objects.append(line)
             else:
                 self.warn(line.number, f"left out: {an(kind)} must be a JSON object", "entry")
-        return found
+        return objects
 
     def document(self) -> Any:
         """The single JSON value of the file. Raises ValueError."""
@@ -131,22 +131,22 @@ class Transcript:
         start = re.search(rf'"{re.escape(key)}"\s*:\s*\[' if key else r"\A[\s\0]*\[", text)
         if start is None:
             return None
-        found: list[Any] = []
+        entries: list[Any] = []
         position = start.end()
         while True:
             gap = _GAP.match(text, position)
             position = gap.end() if gap else position
             try:
                 _, end = _decoder.raw_decode(text, position)
-                found.append(json_document(text[position:end].encode("utf-8", "surrogatepass")))
+                entries.append(json_document(text[position:end].encode("utf-8", "surrogatepass")))
             except (ValueError, RecursionError):
                 break
             position = end
-        if not found:
+        if not entries:
             return None
         line = text.count("\n", 0, position) + 1
-        self.warn(line, f"the JSON is damaged ({reason}): {len(found)} entries before the damage were read")
-        return {key: found} if key else found
+        self.warn(line, f"the JSON is damaged ({reason}): {len(entries)} entries before the damage were read")
+        return {key: entries} if key else entries
 
 
 def json_document(data: bytes) -> Any:

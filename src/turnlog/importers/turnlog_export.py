@@ -43,15 +43,15 @@ def _sniff(head: bytes, path: Path | None) -> int:
 def _read(origin: Origin) -> list[Imported]:
     file = origin_name(origin)
     files = (file,) if isinstance(origin, Path) else ()
-    first, *more = _exports(plain_utf8(contents(origin)), file)
-    found = [_Export(first, file).read(files)]
-    for lines in more:
+    first, *others = _exports(plain_utf8(contents(origin)), file)
+    sessions = [_Export(first, file).read(files)]
+    for lines in others:
         try:
-            found.append(_Export(lines, file).read(files))
+            sessions.append(_Export(lines, file).read(files))
         except ImportFailed as error:
-            warnings = (*found[0].warnings, Damage(file, lines[0][0], f"a session was left out: {error}"))
-            found[0] = replace(found[0], warnings=warnings)
-    return found
+            warnings = (*sessions[0].warnings, Damage(file, lines[0][0], f"a session was left out: {error}"))
+            sessions[0] = replace(sessions[0], warnings=warnings)
+    return sessions
 
 
 class _Export:
@@ -136,12 +136,12 @@ class _Export:
             self._needed.setdefault(name, (number, len(self._drafts)))
 
 
-def _id_of(own: str) -> str:
+def _id_of(name: str) -> str:
     """The id as it was, if a session can have it."""
     try:
-        return check_session_id(own)
+        return check_session_id(name)
     except SessionIdError:
-        return session_id_of(own)
+        return session_id_of(name)
 
 
 def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:

@@ -38,14 +38,14 @@ _POINTERS = ("type", "id", "name")
 
 def unread(message: Message) -> list[str]:
     """What of a message could not be read, in the words of a warning."""
-    found = list(_in_parts(message.parts))
+    descriptions = list(_in_parts(message.parts))
     if not message.parts and message.form is not None and message.form.shape == "absent":
         return [f"{named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
     if keys := _keys(message.form, is_empty=not message.parts):
-        found.append(f"{named(keys)} of a message")
+        descriptions.append(f"{named(keys)} of a message")
     if role := _unknown_role(message):
-        found.append(f"the role {role!r}: the message is taken for the user's")
-    return found
+        descriptions.append(f"the role {role!r}: the message is taken for the user's")
+    return descriptions
 
 
 def _unknown_role(message: Message) -> str:

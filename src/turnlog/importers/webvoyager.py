@@ -53,8 +53,8 @@ def _read(origin: Origin) -> list[Imported]:
     for index, wire in enumerate(messages):
         run.draft(wire, index)
     task = file.path.parent.name if file.path and file.path.name == _NAME else ""
-    own = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
-    return [log.imported(own, "webvoyager", run.title, files=run.files)]
+    session_id = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
+    return [log.imported(session_id, "webvoyager", run.title, files=run.files)]
 
 
 IMPORTER = Importer("webvoyager", _sniff, _read)

@@ -47,22 +47,22 @@ def _sniff(head: bytes, path: Path | None) -> int:
 
 def _read(origin: Origin) -> list[Imported]:
     """The session, its inline sidechains, and the files of its `subagents/` folder."""
-    found = _read_one(Transcript(origin))
+    sessions = _read_one(Transcript(origin))
     if not isinstance(origin, Path):
-        return found
+        return sessions
     folder = origin.with_suffix("") / "subagents"
     agents = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
-    found[0] = _described(found[0], origin)
+    sessions[0] = _described(sessions[0], origin)
     for agent in agents:
         try:
             children = _read_one(Transcript(agent))
         except ImportFailed as error:
-            found[0] = with_damage(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
+            sessions[0] = with_damage(sessions[0], Damage(str(agent), 0, f"subagent left out: {error}"))
             continue
         children[0] = _described(children[0], agent)
-        found += [replace(child, parent=child.parent or found[0].session_id) for child in children]
-    found[0] = replace(found[0], files=(*found[0].files, *map(str, agents)))
-    return _once(found)
+        sessions += [replace(child, parent=child.parent or sessions[0].session_id) for child in children]
+    sessions[0] = replace(sessions[0], files=(*sessions[0].files, *map(str, agents)))
+    return _once(sessions)
 
 
 IMPORTER = Importer("claude-code", _sniff, _read)
@@ -75,14 +75,14 @@ def _read_one(file: Transcript) -> list[Imported]:
         raise file.refused("record of a Claude Code session", "give a .jsonl file of ~/.claude/projects")
     session = _session_of(entries, Path(file.name).stem)
     main, sidechains = _by_chain(entries)
-    found: list[Imported] = []
+    sessions: list[Imported] = []
     for agent, chain in [("", main), *sidechains.items()]:
         if chain:
-            log = Drafting(file, beside=bool(found))
+            log = Drafting(file, beside=bool(sessions))
             title = draft_conversation(Steps(chain), log)
-            own, parent = (f"{session}.agent-{agent}", session) if agent else (session, "")
-            found.append(log.imported(own, _FORMAT, title, parent=parent))
-    return found
+            session_id, parent = (f"{session}.agent-{agent}", session) if agent else (session, "")
+            sessions.append(log.imported(session_id, _FORMAT, title, parent=parent))
+    return sessions
 
 
 def _session_of(entries: list[ClaudeRecord], stem: str) -> str:
@@ -125,15 +125,15 @@ def _described(imported: Imported, path: Path) -> Imported:
     return replace(imported, title=title, drafts=(*imported.drafts, note), files=(*imported.files, str(meta)))
 
 
-def _once(found: list[Imported]) -> list[Imported]:
+def _once(sessions: list[Imported]) -> list[Imported]:
     """The sessions, without duplicate ids: an agent may be written both inline and in a separate file."""
-    kept: dict[str, Imported] = {}
+    longest: dict[str, Imported] = {}
     repeated: list[Damage] = []
-    for imported in found:
-        other = kept.setdefault(imported.session_id, imported)
+    for imported in sessions:
+        other = longest.setdefault(imported.session_id, imported)
         if other is not imported:
-            kept[imported.session_id] = max((other, imported), key=lambda one: len(one.drafts))
+            longest[imported.session_id] = max((other, imported), key=lambda session: len(session.drafts))
             warning = f"session {imported.session_id} occurs twice; the longer one was imported"
             repeated.append(Damage(imported.files[0], 0, warning))
-    first, *others = kept.values()
+    first, *others = longest.values()
     return [with_damage(first, *repeated), *others]

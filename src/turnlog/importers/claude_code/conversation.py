@@ -41,9 +41,9 @@ def judged(result: ToolResult, extra: Any) -> ToolResult:
     return replace(result, outcome="timeout") if timed_out else result
 
 
-def after_results(message: Message, extra: Any, known: Sequence[str], log: Drafting) -> None:
+def after_results(message: Message, extra: Any, texts: Sequence[str], log: Drafting) -> None:
     """Record what is known of the tool runs whose results are in `message`. `extra` is the record's `toolUseResult`: a
-    note keeps what is not in `known`, the texts of the call and its result."""
+    note keeps what is not in `texts`, the texts of the call and its result."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
         text = result_text(result.parts)
@@ -56,17 +56,17 @@ def after_results(message: Message, extra: Any, known: Sequence[str], log: Draft
                 ToolFinished(call_id=result.call_id, call_record=call_record, outcome=result.outcome, seconds=seconds)
             )
     call_id = results[0].call_id if results else ""
-    known = [*known, *(_unnumbered(text) for text in known)]
+    texts = [*texts, *(_unnumbered(text) for text in texts)]
     if isinstance(extra, dict):
-        kept, has_patch = _file_change(extra, log.call_record(call_id), log)
-        known += kept
+        recorded, has_patch = _file_change(extra, log.call_record(call_id), log)
+        texts += recorded
         if has_patch:
             extra = without(extra, ("structuredPatch",))
     elif isinstance(extra, str):
         # The text of an error; the result already contains it without the prefix "Error: ".
         extra = extra.removeprefix("Error: ")
-    rest = without_repeats(extra, known, log.blobs)
-    if rest is not None and not (isinstance(extra, str) and any(extra.strip() in text for text in known)):
+    rest = without_repeats(extra, texts, log.blobs)
+    if rest is not None and not (isinstance(extra, str) and any(extra.strip() in text for text in texts)):
         log.note("tool_result", {"call_id": call_id, "result": rest})
 
 
@@ -309,16 +309,16 @@ class _Conversation:
         tool_extra = extra if len(results) == 1 else None
         message = self.log.with_results(message, lambda result: judged(result, tool_extra))
         self._remember(step, self.log.add(MessageRecord(message=message, source=step.source)))
-        known = [text for result in results for text in self.steps.known.get(result.call_id, ())]
-        after_results(message, extra, known, self.log)
+        texts = [text for result in results for text in self.steps.known.get(result.call_id, ())]
+        after_results(message, extra, texts, self.log)
 
     def _open_turn(self, step: ClaudeStep, text: str) -> None:
         self._rewind(step)
         if self.title_rank < 0:
             self.title = title_from(text)
             self.title_rank = 0 if self.title else -1
-        own = step.record.get("promptId") or step.record.get("uuid")
-        self.log.open_turn(own if isinstance(own, str) else f"line-{step.line}")
+        turn_id = step.record.get("promptId") or step.record.get("uuid")
+        self.log.open_turn(turn_id if isinstance(turn_id, str) else f"line-{step.line}")
 
     def _rewind(self, step: ClaudeStep) -> None:
         """Record a rewind if the user went back and wrote another prompt after the same message. Only a second prompt
@@ -350,9 +350,9 @@ class _Conversation:
     def _compact(self, step: ClaudeStep, summary: Message) -> None:
         facts, self.boundary = mapping(self.boundary.get("compactMetadata")), {}
         last = self.log.last
-        kept = within(facts, "preservedSegment", "headUuid")
-        if isinstance(kept, str):
-            last = min(last, self.number_of.get(kept, last + 1) - 1)
+        first_kept = within(facts, "preservedSegment", "headUuid")
+        if isinstance(first_kept, str):
+            last = min(last, self.number_of.get(first_kept, last + 1) - 1)
         if last > self.compacted:
             detail = {"summary": self.log.last + 2, **facts}
             first = max(1, self.compacted)
@@ -364,7 +364,7 @@ class _Conversation:
         record = step.record
         kind = str(record.get("type", "unknown"))
         kinds = (record.get("subtype"), within(record, "data", "type"), within(record, "attachment", "type"))
-        topic = next((f"{kind}/{own}" for own in kinds if isinstance(own, str)), kind)
+        topic = next((f"{kind}/{subtype}" for subtype in kinds if isinstance(subtype, str)), kind)
         if topic == _QUEUED:
             self._queued(step, mapping(record.get("attachment")))
             return
@@ -375,13 +375,13 @@ class _Conversation:
             self.log.unreadable(step.line, f"the message of a record of type {kind!r}", record, "entry")
             return
         parent_call = str(record.get("parentToolUseID") or record.get("toolUseID") or "")
-        known = self.steps.known.get(parent_call, [])
+        texts = self.steps.known.get(parent_call, [])
         note = without(record, _ENVELOPE)
         data = note.get("data")
         if isinstance(data, dict):
             fuller = data.get("fullOutput")
-            known = [*known, fuller] if isinstance(fuller, str) and fuller != data.get("output") else known
-            note = {**note, "data": without_repeats(data, known, self.log.blobs)}
+            texts = [*texts, fuller] if isinstance(fuller, str) and fuller != data.get("output") else texts
+            note = {**note, "data": without_repeats(data, texts, self.log.blobs)}
         self.log.note(topic, note)
         if topic == "system/turn_duration" and self.log.turn:
             self.log.close_turn("completed")

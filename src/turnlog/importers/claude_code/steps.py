@@ -42,16 +42,16 @@ class ClaudeStep(Struct, frozen=True):
     @property
     def blocks(self) -> list[tuple[ClaudeRecord, Any]]:
         """The content blocks with their records; a call that a later record repeats stands once, as it was last."""
-        found: list[tuple[ClaudeRecord, Any]] = []
+        blocks: list[tuple[ClaudeRecord, Any]] = []
         for entry in self.entries:
-            others = list(enumerate(found))
+            others = list(enumerate(blocks))
             for block in blocks_of(entry.record):
                 same = next((i for i, (_, earlier) in others if _repeats(block, earlier)), None)
                 if same is None:
-                    found.append((entry, block))
+                    blocks.append((entry, block))
                 else:
-                    found[same] = entry, block
-        return found
+                    blocks[same] = entry, block
+        return blocks
 
     @property
     def source(self) -> str:

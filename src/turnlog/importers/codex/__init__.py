@@ -55,8 +55,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
     log = Drafting(file)
     facts = draft_rollout(entries, log)
-    own = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
-    return [log.imported(own, _FORMAT, facts.title, parent=facts.parent)]
+    session_id = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
+    return [log.imported(session_id, _FORMAT, facts.title, parent=facts.parent)]
 
 
 IMPORTER = Importer("codex", _sniff, _read)

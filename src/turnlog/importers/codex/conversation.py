@@ -54,8 +54,8 @@ def edits_in(call: ToolCall) -> list[PatchEdit]:
     candidates = [text] if call.name == "apply_patch" else []
     if call.name == "apply_patch" or _COMMAND.search(text):
         candidates += _words(call.arguments)
-    found = next((found for text in candidates if (found := _PATCH.search(text))), None)
-    return [] if found is None else _edits(found[1].split("\n")[:-1])
+    patch = next((patch for text in candidates if (patch := _PATCH.search(text))), None)
+    return [] if patch is None else _edits(patch[1].split("\n")[:-1])
 
 
 def _words(arguments: Any) -> list[str]:
@@ -68,12 +68,12 @@ def _words(arguments: Any) -> list[str]:
 def _edits(lines: list[str]) -> list[PatchEdit]:
     edits: list[PatchEdit] = []
     for line in lines:
-        if found := _FILE.fullmatch(line):
-            edits.append(PatchEdit(found[1], found[2], chunks=[]))
+        if header := _FILE.fullmatch(line):
+            edits.append(PatchEdit(header[1], header[2], chunks=[]))
         elif not edits:
             return []
-        elif found := _MOVE.fullmatch(line):
-            edits[-1].moved_to = found[1]
+        elif header := _MOVE.fullmatch(line):
+            edits[-1].moved_to = header[1]
         elif line.startswith("@@") or not edits[-1].chunks:
             edits[-1].chunks.append([line] if line.startswith("@@") else ["@@", line])
         else:
@@ -107,11 +107,11 @@ def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
         old = [line[1:] for line in chunk if not line.startswith("+")]
         new = [line[1:] for line in chunk if not line.startswith("-")]
         starts = range(place, len(lines) - len(old) + 1) if place >= 0 else ()
-        found = next((n for n in starts if lines[n : n + len(old)] == old), None)
-        if found is None:
+        start = next((n for n in starts if lines[n : n + len(old)] == old), None)
+        if start is None:
             return None
-        lines[found : found + len(old)] = new
-        place = found + len(new)
+        lines[start : start + len(old)] = new
+        place = start + len(new)
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
 
@@ -196,11 +196,11 @@ class _Rollout:
     def _meta(self, entry: RolloutLine) -> None:
         meta = entry.payload
         self.log.files.work_in(meta.get("cwd"))
-        own = meta.get("id") or meta.get("session_id")
-        if not self.session and isinstance(own, str):
-            self.session = own
+        session_id = meta.get("id") or meta.get("session_id")
+        if not self.session and isinstance(session_id, str):
+            self.session = session_id
             parent = _parent_of(meta)
-            self.parent = parent if parent != own else ""
+            self.parent = parent if parent != session_id else ""
             self.log.opened(meta.get("source"), _SOURCES)
         if text := word(within(meta, "base_instructions", "text")):
             meta = without(meta, ("base_instructions",))
@@ -220,8 +220,8 @@ class _Rollout:
         self.log.files.work_in(context.get("cwd"))
         model = context.get("model")
         self.model = model if isinstance(model, str) else self.model
-        found = {key: context.get(key) for key in ("effort", "summary")}
-        reasoning = {key: value for key, value in found.items() if isinstance(value, str) and value != "none"}
+        fields = {key: context.get(key) for key in ("effort", "summary")}
+        reasoning = {key: value for key, value in fields.items() if isinstance(value, str) and value != "none"}
         settings = {"reasoning": reasoning} if reasoning else {}
         body = Configuration(provider=PROVIDER.name, model=self.model, settings=settings)
         if body != self.configuration:
@@ -240,7 +240,7 @@ class _Rollout:
             self.log.unreadable(entry.line, f"an item of type {kind or None}", item, "entry")
         for message in messages:
             if message.role == "user":
-                message = self.log.with_results(message, lambda one: replace(one, outcome=self._outcome(one)))
+                message = self.log.with_results(message, lambda result: replace(result, outcome=self._outcome(result)))
             model = self.model if message.role == "assistant" else ""
             number = self.log.add(MessageRecord(message=message, model=model, source=f"line {entry.line}"))
             self._patches(message)
@@ -295,7 +295,9 @@ class _Rollout:
         messages = parse(PROVIDER, {"input": [item]}, self.log) if kind else ()
         if not messages:
             self.log.unreadable(line, "an item of a replacement history", item)
-        return tuple(one for one in messages if one.role != "system" or text_of(one) not in self.system_texts)
+        return tuple(
+            message for message in messages if message.role != "system" or text_of(message) not in self.system_texts
+        )
 
     def _event(self, entry: RolloutLine) -> None:
         payload = entry.payload
@@ -359,8 +361,8 @@ def _outcome_in_text(text: str) -> Outcome | None:
         except (ValueError, RecursionError):
             return None
     else:
-        found = _EXIT.search(head.partition("\nOutput:")[0])
-        code = int(found[1]) if found else None
+        exit_line = _EXIT.search(head.partition("\nOutput:")[0])
+        code = int(exit_line[1]) if exit_line else None
     if not isinstance(code, int):
         return None
     return "ok" if code == 0 else "timeout" if code == 124 else "failed"
@@ -380,8 +382,8 @@ def _is_prompt(message: Message) -> bool:
 
 def _texts_of_items(entries: list[RolloutLine]) -> dict[str, list[str]]:
     """The texts of the items by call id; those of messages and reasoning have the key ""."""
-    known: dict[str, list[str]] = {}
+    texts_by_call: dict[str, list[str]] = {}
     for entry in entries:
         if entry.kind == "response_item":
-            known.setdefault(word(entry.payload.get("call_id")), []).extend(strings_in(entry.payload))
-    return known
+            texts_by_call.setdefault(word(entry.payload.get("call_id")), []).extend(strings_in(entry.payload))
+    return texts_by_call

@@ -93,9 +93,9 @@ class CodexEvents:
         if kind == "user_message" and not self.first_prompt:
             self.first_prompt = title_from(word(text).rpartition(IDE_REQUEST)[2])
         self.log.echo(kind, _ECHOES[kind])
-        said = text.strip() if isinstance(text, str) else None
-        if said is None or not (said in self.said or any(said in item for item in self.said)):
-            if said:
+        stripped = text.strip() if isinstance(text, str) else None
+        if stripped is None or not (stripped in self.said or any(stripped in item for item in self.said)):
+            if stripped:
                 self.log.left_unread(
                     self.line, "", payload, is_empty=True, of=f"an event {kind!r}, which no item repeats"
                 )
@@ -156,10 +156,10 @@ class CodexEvents:
 
     def _rest_of_call(self, payload: _Payload, call_id: str) -> None:
         """Note what neither the call nor its result contains."""
-        known = [text for text in self.known.get(call_id, ()) if text]
-        known += _unpacked(known)
-        fields = {key: None if _is_cut_of(item, known) else item for key, item in _rest(payload, "duration").items()}
-        self.log.note_rest(str(payload.get("type")), fields, known)
+        texts = [text for text in self.known.get(call_id, ()) if text]
+        texts += _unpacked(texts)
+        fields = {key: None if _is_cut_of(item, texts) else item for key, item in _rest(payload, "duration").items()}
+        self.log.note_rest(str(payload.get("type")), fields, texts)
 
     def _patched(self, payload: _Payload) -> None:
         changes = mapping(payload.get("changes")) if payload.get("success") is not False else {}
@@ -239,20 +239,20 @@ def _outcome(payload: _Payload) -> Outcome:
     return "ok"
 
 
-def _is_cut_of(value: Any, known: list[str]) -> bool:
+def _is_cut_of(value: Any, texts: list[str]) -> bool:
     """Whether an event's text is a result whose middle was cut out."""
     pieces = _CUT.split(value) if isinstance(value, str) else []
-    return len(pieces) > 1 and any(all(piece.strip() in text for piece in pieces) for text in known)
+    return len(pieces) > 1 and any(all(piece.strip() in text for piece in pieces) for text in texts)
 
 
 def _unpacked(texts: list[str]) -> list[str]:
     """The `output` inside results that are JSON text, and every text inside arguments."""
-    found: list[str] = []
+    inner_texts: list[str] = []
     for text in texts:
         if text.startswith("{"):
             try:
                 value = mapping(json.loads(text))
             except (ValueError, RecursionError):
                 continue
-            found.extend(item for item in value.values() if isinstance(item, str))
-    return found
+            inner_texts.extend(item for item in value.values() if isinstance(item, str))
+    return inner_texts

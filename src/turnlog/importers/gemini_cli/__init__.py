@@ -48,14 +48,14 @@ def _read(origin: Origin) -> list[Imported]:
     if not isinstance(origin, Path) or main.parent:
         return [main]
     folder = origin.parent / _UNSAFE.sub("_", main.session_id)
-    found = []
+    subagents = []
     for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
         try:
-            found.append(_read_one(path))
+            subagents.append(_read_one(path))
         except ImportFailed as error:
             main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
-    files = (*main.files, *(file for child in found for file in child.files))
-    children = [replace(child, parent=child.parent or main.session_id) for child in found]
+    files = (*main.files, *(file for child in subagents for file in child.files))
+    children = [replace(child, parent=child.parent or main.session_id) for child in subagents]
     return [replace(main, files=files), *children]
 
 
@@ -69,9 +69,9 @@ def _read_one(origin: Origin) -> Imported:
         raise file.refused("record of a gemini-cli session", "give a session file of ~/.gemini/tmp/*/chats")
     log = Drafting(file)
     title = draft_session(session.entries, log)
-    own = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
     form = "gemini-cli-json" if session.document else "gemini-cli-jsonl"
-    return log.imported(own, form, title, parent=_parent(session, file.path))
+    return log.imported(session_id, form, title, parent=_parent(session, file.path))
 
 
 def _parent(session: GeminiSession, path: Path | None) -> str:

@@ -68,14 +68,14 @@ def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) 
     turns: list[Any] = []
     answered_ids: list[Any] = []  # ids that a whole turn answered
     for call in calls:
-        result, own = call.get("result"), call.get("id")
-        if result is None or own in answered:
+        result, call_id = call.get("result"), call.get("id")
+        if result is None or call_id in answered:
             continue
-        given = [_with_id(part, own) for part in (result if isinstance(result, list) else [result])]
+        given = [_with_id(part, call_id) for part in (result if isinstance(result, list) else [result])]
         responses = [part for part in given if _is_response(part)]
         if not responses:
             given = [_response(call, given), *(part for part in given if not _is_text(part))]
-        elif any(_response_id(part) != own for part in responses):
+        elif any(_response_id(part) != call_id for part in responses):
             if given in turns:
                 continue
             turns.append(given)
@@ -85,11 +85,11 @@ def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) 
     return parts
 
 
-def _with_id(part: Any, own: Any) -> Any:
+def _with_id(part: Any, call_id: Any) -> Any:
     """A response without an id gets the id of the call that contains it."""
-    if not _is_response(part) or _response_id(part) or not own:
+    if not _is_response(part) or _response_id(part) or not call_id:
         return part
-    return {**part, "functionResponse": {**part["functionResponse"], "id": own}}
+    return {**part, "functionResponse": {**part["functionResponse"], "id": call_id}}
 
 
 def _is_response(part: Any) -> bool:
@@ -114,7 +114,9 @@ def _response(call: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
 
 def judged(message: Message, calls: Mapping[str, Mapping[str, Any]], log: Drafting) -> Message:
     """The results of a message, with their outcomes from the transcript and the names of their tools."""
-    return log.with_results(message, lambda one: replace(one, outcome=_outcome(one, calls.get(one.call_id, {}))))
+    return log.with_results(
+        message, lambda result: replace(result, outcome=_outcome(result, calls.get(result.call_id, {})))
+    )
 
 
 def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
@@ -166,16 +168,16 @@ def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> b
 def _file_in_answer(call: Mapping[str, Any], text: str, call_record: int, log: Drafting) -> None:
     """Record the file that a tool wrote, from its arguments and its answer. The transcript does not contain the content
     before."""
-    found, arguments = _WROTE.match(text), call.get("args")
-    if found is None or not isinstance(arguments, dict):
+    written, arguments = _WROTE.match(text), call.get("args")
+    if written is None or not isinstance(arguments, dict):
         return
-    path, named = found["path"], arguments.get("file_path")
+    path, named = written["path"], arguments.get("file_path")
     if isinstance(named, str) and path.endswith("/" + named):
         log.files.work_in(path.removesuffix("/" + named))
     patch = within(call, "resultDisplay", "fileDiff")
     content = arguments.get("content", arguments.get("new_string"))
     content = None if _USER_EDITED in text else content
-    if found["how"] in _CREATED:
+    if written["how"] in _CREATED:
         log.files.created(path, content, call_record)
     elif "content" in arguments:
         log.files.modified(path, None, content, call_record)
@@ -372,7 +374,7 @@ class _Session:
             self._runs(calls, results)
 
     def _runs(self, calls: Sequence[Mapping[str, Any]], messages: Sequence[Message]) -> None:
-        results = {part.call_id: part for one in messages for part in one.parts if isinstance(part, ToolResult)}
+        results = {part.call_id: part for message in messages for part in message.parts if isinstance(part, ToolResult)}
         for call in calls:
             record_run(call, results.get(str(call.get("id"))), self.described, self.log)
         if calls and all(call.get("status") == "cancelled" for call in calls):
@@ -386,7 +388,7 @@ class _Session:
                 continue
             content = entry.record.get("content") if kind == "user" else None
             responses = [mapping(part.get("functionResponse")) for part in objects(content)]
-            return [one["id"] for one in responses if one.get("id")]
+            return [response["id"] for response in responses if response.get("id")]
         return []
 
     def _usage(self, tokens: Any, model: str) -> None:
@@ -401,14 +403,14 @@ class _Session:
 
     def _rest(self, rest: Mapping[str, Any], entry: GeminiEntry) -> None:
         """Note what a message contains besides its content."""
-        kept = {key: item for key, item in rest.items() if not is_empty(item)}
-        if kept and not entry.again:
-            self.log.note("message", {"id": entry.record.get("id"), **kept})
+        fields = {key: item for key, item in rest.items() if not is_empty(item)}
+        if fields and not entry.again:
+            self.log.note("message", {"id": entry.record.get("id"), **fields})
 
 
 def _source(entry: GeminiEntry) -> str:
-    own = word(entry.record.get("id"))
-    return f"{entry.place} id {own}" if own else entry.place
+    message_id = word(entry.record.get("id"))
+    return f"{entry.place} id {message_id}" if message_id else entry.place
 
 
 def _texts(content: Any) -> list[str]:
@@ -421,12 +423,12 @@ def _texts(content: Any) -> list[str]:
 def _model_parts(record: Mapping[str, Any], content: list[Any], calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The parts that the model wrote: thoughts, content, calls. If the content itself contains thoughts or calls, the
     separate lists are copies."""
-    parts: list[Any] = [] if _has_thoughts(content) else [_thought(one) for one in _thoughts(record)]
+    parts: list[Any] = [] if _has_thoughts(content) else [_thought(thought) for thought in _thoughts(record)]
     parts += content
     inside = [part["functionCall"] for part in content if isinstance(part.get("functionCall"), dict)]
-    known = [call.get("id") for call in inside]
-    if not inside or None not in known:
-        parts += [_call(call) for call in calls if call.get("id") not in known]
+    call_ids = [call.get("id") for call in inside]
+    if not inside or None not in call_ids:
+        parts += [_call(call) for call in calls if call.get("id") not in call_ids]
     return parts
 
 
@@ -435,7 +437,7 @@ def _has_thoughts(content: list[Any]) -> bool:
 
 
 def _thoughts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in objects(record.get("thoughts")) if isinstance(one.get("description", ""), str)]
+    return [thought for thought in objects(record.get("thoughts")) if isinstance(thought.get("description", ""), str)]
 
 
 def _thought(thought: Mapping[str, Any]) -> dict[str, Any]:
@@ -457,7 +459,7 @@ def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
         rest["thoughts"] = without_repeats(thoughts, list(strings_in(content)), {})
     elif isinstance(thoughts, list):
         readable = _thoughts(record)
-        rest["thoughts"] = [without(one, _THOUGHT) if one in readable else one for one in thoughts]
+        rest["thoughts"] = [without(thought, _THOUGHT) if thought in readable else thought for thought in thoughts]
     elif thoughts is not None:
         rest["thoughts"] = thoughts
     calls = record.get("toolCalls")

@@ -122,17 +122,17 @@ class _Reading:
             self.file.warn(line, f"{place}: not a message; it is kept as a note", "entry")
             self.entries.append(GeminiEntry("unreadable", record, line, place))
             return
-        own = record.get("id")
-        if not isinstance(own, str):
+        message_id = record.get("id")
+        if not isinstance(message_id, str):
             self.entries.append(GeminiEntry("message", record, line, place))
             return
-        known = self.live.get(own) if merged else None
-        if known is None:
-            self.live[own] = len(self.entries)
-            again = own in self.rewritten
+        index = self.live.get(message_id) if merged else None
+        if index is None:
+            self.live[message_id] = len(self.entries)
+            again = message_id in self.rewritten
             self.entries.append(GeminiEntry("message", record, line, place, again=again))
             return
-        entry = self.entries[known]
+        entry = self.entries[index]
         lost = _lost(entry.record, record)
         if lost is not None:
             entry.superseded.append(lost)
@@ -147,7 +147,7 @@ class _Reading:
             what = f"the rewind target {record['$rewindTo']!r} is not in the conversation; nothing was taken back"
             self.file.warn(line, what, "nothing")
         else:
-            self.live = {own: index for own, index in self.live.items() if index < target}
+            self.live = {message_id: index for message_id, index in self.live.items() if index < target}
         self.entries.append(GeminiEntry("rewind", record, line, place, target=target))
 
     def patch(self, patch: dict[str, Any], line: int, place: str) -> None:
@@ -187,19 +187,19 @@ def _cut_document(file: Transcript) -> Any:
     if start is None or '"type"' in text[: start.start()] or _is_json(text.lstrip().partition("\n")[0]):
         return None
     messages: list[Any] = []
-    found = _NEXT.search(text, start.end())
-    while found is not None:
-        position = found.end()
+    candidate = _NEXT.search(text, start.end())
+    while candidate is not None:
+        position = candidate.end()
         try:
-            _, end = _decoder.raw_decode(text, found.start())
-            value = json_document(text[found.start() : end].encode())
+            _, end = _decoder.raw_decode(text, candidate.start())
+            value = json_document(text[candidate.start() : end].encode())
         except (ValueError, RecursionError):
             value = {}
         # Otherwise it may be a tool call inside a damaged message.
         if isinstance(value.get("type"), str) and "timestamp" in value:
             messages.append(value)
             position = end
-        found = _NEXT.search(text, position)
+        candidate = _NEXT.search(text, position)
     file.warn(0, f"the JSON is damaged or cut; {len(messages)} messages of it could be read")
     return {**dict(_FACT.findall(text[: start.start()])), "messages": messages}
 

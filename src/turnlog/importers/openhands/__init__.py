@@ -50,15 +50,15 @@ def _read(origin: Origin) -> list[Imported]:
     instances = [line for line in lines if _is_instance(line.value)]
     sdk = [line for line in lines if is_sdk_event(line.value)]
     events = [line for line in lines if is_event(line.value) and not is_sdk_event(line.value)]
-    known = instances or sdk or events
-    if not known:
+    chosen = instances or sdk or events
+    if not chosen:
         forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
         raise file.refused("event of OpenHands", f"give {forms}")
     if instances:
         sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
     else:
         sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
-    read = {id(line) for line in known}
+    read = {id(line) for line in chosen}
     others = [line.number for line in lines if id(line) not in read]
     left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
     return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
@@ -79,7 +79,7 @@ def _lines(file: Transcript) -> list[Line]:
 
 def _flat(events: Iterable[Any]) -> list[Any]:
     """The events as a flat list; old evaluations paired each action with its observation."""
-    return [one for item in events for one in (item if isinstance(item, list) else [item])]
+    return [event for item in events for event in (item if isinstance(item, list) else [item])]
 
 
 def _is_instance(value: Any) -> bool:
@@ -96,8 +96,8 @@ def _session(lines: list[Line], log: Drafting) -> Imported:
 
 def _sdk_session(lines: list[Line], log: Drafting) -> Imported:
     SdkEvents(log).draft(lines)
-    own = event_id(lines[0].value.get("id")) or digest_of(lines[0].value)[:16]
-    return log.imported(f"openhands-{own}", "openhands-sdk-events", task_title(log.messages))
+    first_id = event_id(lines[0].value.get("id")) or digest_of(lines[0].value)[:16]
+    return log.imported(f"openhands-{first_id}", "openhands-sdk-events", task_title(log.messages))
 
 
 def _instance(line: Line, log: Drafting) -> Imported:
@@ -115,14 +115,14 @@ def _instance(line: Line, log: Drafting) -> Imported:
         else:
             log.warn(line.number, "an entry of the history is not an event; it is kept as a note", "entry")
             log.note("unknown", event)
-    said = [text for message in log.messages for text in texts_of(message)]
+    texts = [text for message in log.messages for text in texts_of(message)]
     about = without(instance, ("history", "metrics") if history else ("metrics",))
-    if isinstance(about.get("instruction"), str) and about["instruction"] in said:
+    if isinstance(about.get("instruction"), str) and about["instruction"] in texts:
         del about["instruction"]
     log.note("instance", about)
     _metrics(instance.get("metrics"), events.responses, log)
-    own = event_id(instance.get("instance_id")) or hashed_id("openhands", about)
-    return log.imported(own, "openhands-eval-jsonl", task_title(log.messages))
+    session_id = event_id(instance.get("instance_id")) or hashed_id("openhands", about)
+    return log.imported(session_id, "openhands-eval-jsonl", task_title(log.messages))
 
 
 def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
@@ -131,12 +131,12 @@ def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
         if metrics is not None:
             log.note("metrics", metrics)
         return
-    kept: list[Any] = []
+    noted_rows: list[Any] = []
     for row in items(metrics.get("token_usages")):
         if not isinstance(row, dict):
-            kept.append(row)
+            noted_rows.append(row)
         elif event_id(row.get("response_id")) not in recorded:
             log.add(UsageRecord(PROVIDER.name, event_id(row.get("model")), billed(row, COUNTS), row))
         elif tokens_billed(row.get("cache_read_tokens")) or tokens_billed(row.get("cache_write_tokens")):
-            kept.append(row)
-    log.note_rest("metrics", {**metrics, "token_usages": kept})
+            noted_rows.append(row)
+    log.note_rest("metrics", {**metrics, "token_usages": noted_rows})

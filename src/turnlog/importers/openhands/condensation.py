@@ -38,31 +38,31 @@ class Sight:
 
     def join(self, number: int, event: str) -> None:
         """Add an event that the message of a record was made of."""
-        for place, one in enumerate(self._seen):
-            if one.number == number:
-                self._seen[place] = replace(one, events=one.events | {event})
+        for place, seen in enumerate(self._seen):
+            if seen.number == number:
+                self._seen[place] = replace(seen, events=seen.events | {event})
 
     def events(self) -> set[str]:
         """The events that visible messages were made of."""
-        return {event for one in self._seen for event in one.events}
+        return {event for seen in self._seen for event in seen.events}
 
-    def forget(self, forgotten: Iterable[str], summary: Any, own: str, detail: Mapping[str, Any]) -> bool:
-        """Record that events were forgotten; returns whether any of their messages was visible. `own` is the id by
-        which later condensations forget the summary."""
+    def forget(self, forgotten: Iterable[str], summary: Any, summary_id: str, detail: Mapping[str, Any]) -> bool:
+        """Record that events were forgotten; returns whether any of their messages was visible. Later condensations
+        forget the summary by `summary_id`."""
         gone = frozenset(forgotten)
-        leaving = [one for one in self._seen if one.message.role != "system" and one.events and one.events <= gone]
+        leaving = [seen for seen in self._seen if seen.message.role != "system" and seen.events and seen.events <= gone]
         if not leaving:
             return False
         # It also covers the decision before, whose summary it replaces.
         first = min(leaving[0].number, self._decided or leaving[0].number)
-        kept = [one for one in self._seen if one not in leaving]
-        unmoved = [one for one in kept if one.number < first or one.message.role == "system"]
-        moved = [one for one in kept if one not in unmoved]
-        said = [Message("user", (Text(summary),))] if isinstance(summary, str) and summary else []
-        shown = [*said, *(one.message for one in moved)]
+        staying = [seen for seen in self._seen if seen not in leaving]
+        unmoved = [seen for seen in staying if seen.number < first or seen.message.role == "system"]
+        moved = [seen for seen in staying if seen not in unmoved]
+        summary_messages = [Message("user", (Text(summary),))] if isinstance(summary, str) and summary else []
+        shown = [*summary_messages, *(seen.message for seen in moved)]
         detail = {**detail, "replacement": []}
         number = self.log.compacted(first, self.log.last, "OpenHands condensed", detail, shown)
         self._decided = first
-        summaries = [_Seen(number, frozenset({own}), message) for message in said]
+        summaries = [_Seen(number, frozenset({summary_id}), message) for message in summary_messages]
         self._seen = [*unmoved, *summaries, *moved]
         return True

@@ -80,10 +80,10 @@ class SdkEvents:
         typed = line.value["kind"] != "MessageEvent" or line.value["source"] not in ("environment", "hook")
         if message.role == "user" and not typed:
             message = replace(message, by_program=True)
-        own = word(line.value.get("id"))
-        source = f"line {line.number} event {own}"
+        event_id = word(line.value.get("id"))
+        source = f"line {line.number} event {event_id}"
         number = self.log.add(MessageRecord(message=message, response_id=word(response_id), source=source))
-        self.sight.show(number, message, own)
+        self.sight.show(number, message, event_id)
         return number
 
     def _system(self, line: Line) -> None:
@@ -112,31 +112,31 @@ class SdkEvents:
         if not content and not calls:
             left_out = {**without(event, (*_ENVELOPE, "llm_message")), **without(llm_message, (*wire, *_THINKING))}
             self.log.left_unread(line.number, "", left_out, is_empty=True)
-        known = texts_of(message)
+        texts = texts_of(message)
         left = without(llm_message, (*wire, *_THINKING))
-        self._rest(line, {"llm_message": left, "role": None}, known)
+        self._rest(line, {"llm_message": left, "role": None}, texts)
 
     def _action(self, line: Line) -> None:
         """Draft an answer with all its calls; each call is a separate event."""
         event = line.value
-        own, key = word(event.get("id")), _batch(line)
+        event_id, key = word(event.get("id")), _batch(line)
         if key in self._drafted:
-            self.sight.join(self._drafted[key], own)
+            self.sight.join(self._drafted[key], event_id)
         else:
             batch = self._batches[key]
             wire = {
                 "role": "assistant",
-                "content": _content([part for one in batch for part in _parts(one.get("thought"))]) or None,
-                "tool_calls": [_call(one.get("tool_call"), one) for one in batch],
+                "content": _content([part for action in batch for part in _parts(action.get("thought"))]) or None,
+                "tool_calls": [_call(action.get("tool_call"), action) for action in batch],
             }
             message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), event)
             self._drafted[key] = self._say(message, line, event.get("llm_response_id"))
-            for one in batch:
-                self._report_unread_call(one, line)
-                self._said[word(one.get("tool_call_id"))] = texts_of(message)
-        known = self._said.get(word(event.get("tool_call_id")), [])
+            for action in batch:
+                self._report_unread_call(action, line)
+                self._said[word(action.get("tool_call_id"))] = texts_of(message)
+        texts = self._said.get(word(event.get("tool_call_id")), [])
         # If the model's answer could not be read, all of the event is kept.
-        self._rest(line, dict.fromkeys(_SAID | _THINKING) if known else {}, known)
+        self._rest(line, dict.fromkeys(_SAID | _THINKING) if texts else {}, texts)
 
     def _report_unread_call(self, event: Mapping[str, Any], line: Line) -> None:
         """Report arguments in another place than those of calls and actions."""
@@ -157,12 +157,12 @@ class SdkEvents:
         elif item:
             item = {"type": "reasoning", **{key: value for key, value in item.items() if value is not None}}
             summary = [{"type": "summary_text", "text": text} for text in _strings(item.get("summary"))]
-            found = parse(openai_responses.PROVIDER, {"input": [{**item, "summary": summary}]}, self.log)
-            thought = replace(message, parts=(*found[0].parts, *message.parts)) if found else None
+            parsed = parse(openai_responses.PROVIDER, {"input": [{**item, "summary": summary}]}, self.log)
+            thought = replace(message, parts=(*parsed[0].parts, *message.parts)) if parsed else None
         elif text:
             body = {"role": "assistant", "content": "", "reasoning_content": text}
-            found = parse(PROVIDER, {"messages": [body]}, self.log)
-            thought = replace(message, parts=(*found[0].parts[:1], *message.parts))
+            parsed = parse(PROVIDER, {"messages": [body]}, self.log)
+            thought = replace(message, parts=(*parsed[0].parts[:1], *message.parts))
         else:
             thought = message
         if thought is None:
@@ -195,12 +195,12 @@ class SdkEvents:
                 message, lambda result: replace(result, outcome=outcome, name=result.name or name)
             )
             self._say(message, line)
-        known = [*self._said.get(call_id, ()), *texts_of(message)]
-        self._rest(line, {"tool_name": None, "tool_call_id": None}, known)
+        texts = [*self._said.get(call_id, ()), *texts_of(message)]
+        self._rest(line, {"tool_name": None, "tool_call_id": None}, texts)
 
     def _condensation(self, line: Line) -> None:
         event = line.value
-        ids = [word(one) for one in items(event.get("forgotten_event_ids"))]
+        ids = [word(event_id) for event_id in items(event.get("forgotten_event_ids"))]
         detail = without(event, ("timestamp", "summary", "kind"))
         if not self.sight.forget(ids, event.get("summary"), f"{word(event.get('id'))}-summary", detail):
             self._noted(line)
@@ -232,10 +232,10 @@ class SdkEvents:
     def _noted(self, line: Line) -> None:
         self.log.note(line.value["kind"], without(line.value, ("kind", "timestamp")))
 
-    def _rest(self, line: Line, instead: Mapping[str, Any], known: Sequence[str]) -> None:
+    def _rest(self, line: Line, instead: Mapping[str, Any], texts: Sequence[str]) -> None:
         """Note what an event contains beyond its message; `instead` replaces the keys that were recorded."""
         rest = {**without(line.value, _ENVELOPE), **instead}
-        self.log.note_rest(line.value["kind"], rest, known, event=line.value.get("id"))
+        self.log.note_rest(line.value["kind"], rest, texts, event=line.value.get("id"))
 
 
 def _batch(line: Line) -> str:
@@ -244,7 +244,7 @@ def _batch(line: Line) -> str:
 
 
 def _strings(value: Any) -> list[str]:
-    return [one for one in items(value) if isinstance(one, str)]
+    return [text for text in items(value) if isinstance(text, str)]
 
 
 def _parts(content: Any) -> list[Any]:

@@ -58,8 +58,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
     session = _Session(lines, Drafting(file))
     session.run()
-    own = session.id or f"pi-{sha256_hex(file.data)[:16]}"
-    return [session.log.imported(own, _FORMAT, session.title, parent=session.parent)]
+    session_id = session.id or f"pi-{sha256_hex(file.data)[:16]}"
+    return [session.log.imported(session_id, _FORMAT, session.title, parent=session.parent)]
 
 
 IMPORTER = Importer("pi", _sniff, _read)
@@ -94,9 +94,9 @@ class _Session:
         first_of: dict[str, Line] = {}
         for line in self.lines:
             entry, before = line.value, self.log.last
-            own = word(entry.get("id"))
-            if own and first_of.setdefault(own, line).value == entry and first_of[own] is not line:
-                self.log.warn(line.number, f"left out: repeats line {first_of[own].number}", "nothing")
+            entry_id = word(entry.get("id"))
+            if entry_id and first_of.setdefault(entry_id, line).value == entry and first_of[entry_id] is not line:
+                self.log.warn(line.number, f"left out: repeats line {first_of[entry_id].number}", "nothing")
                 continue
             self.log.at(entry.get("timestamp"))
             self._go_back(entry, line.number)
@@ -113,8 +113,8 @@ class _Session:
 
     def _go_back(self, entry: dict[str, Any], number: int) -> None:
         """If an entry's parent is not the entry before it, the user went back to that parent: record a rewind."""
-        own = word(entry.get("id"))
-        if not own or "parentId" not in entry or entry.get("type") == "session":
+        entry_id = word(entry.get("id"))
+        if not entry_id or "parentId" not in entry or entry.get("type") == "session":
             return
         parent = word(entry["parentId"])
         if parent == self.leaf:
@@ -128,22 +128,22 @@ class _Session:
             self.log.rewound(first, "the user went back and took another branch")
 
     def _remember(self, entry: dict[str, Any], before: int) -> None:
-        own = word(entry.get("id"))
-        if own and entry.get("type") != "session":
+        entry_id = word(entry.get("id"))
+        if entry_id and entry.get("type") != "session":
             # A damaged file may repeat an id or make an entry its own ancestor: the first entry of an id counts.
-            self.parent_of.setdefault(own, word(entry.get("parentId")))
-            self.state_at.setdefault(own, self.log.last)
-            self.state_before.setdefault(own, before)
-            self.leaf = own
+            self.parent_of.setdefault(entry_id, word(entry.get("parentId")))
+            self.state_at.setdefault(entry_id, self.log.last)
+            self.state_before.setdefault(entry_id, before)
+            self.leaf = entry_id
 
     def _header(self, line: Line) -> None:
         header = line.value
-        own, parent = word(header.get("id")), word(header.get("parentSession"))
+        session_id, parent = word(header.get("id")), word(header.get("parentSession"))
         if not self.id:
-            self.id = own
+            self.id = session_id
             # A path to the file that this one was forked from; its name ends with the session's id.
             name = Path(parent.replace("\\", "/")).stem.rpartition("_")[2]
-            self.parent = name if name != own else ""
+            self.parent = name if name != session_id else ""
         self.log.note("session", without(header, ("type", "timestamp")))
 
     def _settings(self, line: Line) -> None:
@@ -203,15 +203,15 @@ class _Session:
     def _kept(self, entry: dict[str, Any]) -> list[Message]:
         """The messages from the first kept entry to the compaction, on the compaction's branch."""
         path: list[str] = []
-        at = word(entry.get("parentId"))
-        while at and at not in path:
-            path.append(at)
-            at = self.parent_of.get(at, "")
+        entry_id = word(entry.get("parentId"))
+        while entry_id and entry_id not in path:
+            path.append(entry_id)
+            entry_id = self.parent_of.get(entry_id, "")
         path.reverse()
         first, index = word(entry.get("firstKeptEntryId")), entry.get("firstKeptEntryIndex")
         if first in path:
-            kept = path[path.index(first) :]
-            spans = [range(self.state_before[each], self.state_at[each]) for each in kept]
+            kept_ids = path[path.index(first) :]
+            spans = [range(self.state_before[each], self.state_at[each]) for each in kept_ids]
         elif isinstance(index, int) and 0 < index < len(self.lines) and not path:
             # Version 1: no tree, but an index into the list of entries; the header has index 0.
             spans = [range(self._records_before(index), self.log.last)]
@@ -248,5 +248,5 @@ class _Session:
 
 
 def _source(line: Line) -> str:
-    own = word(line.value.get("id"))
-    return f"line {line.number}" + (f" id {own}" if own else "")
+    entry_id = word(line.value.get("id"))
+    return f"line {line.number}" + (f" id {entry_id}" if entry_id else "")

@@ -112,11 +112,11 @@ def _result(wire: Mapping[str, Any], log: Drafting, line: int) -> Message:
     content = wire.get("content")
     if not _is_content(content):
         log.left_unread(line, "", without(wire, _RESULT_KEYS), is_empty=True, of="a tool result")
-    found = _parts(content, "", log, line) if _is_content(content) else ()
+    parts = _parts(content, "", log, line) if _is_content(content) else ()
     result = ToolResult(
         call_id=_call_id(wire.get("toolCallId")),
         name=word(wire.get("toolName")),
-        parts=tuple(part for part in found if isinstance(part, (Text, Media))),
+        parts=tuple(part for part in parts if isinstance(part, (Text, Media))),
         outcome="failed" if wire.get("isError") is True else "ok",
     )
     return Message("user", (result,))
@@ -178,11 +178,11 @@ def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
 
 
 def _call(block: Mapping[str, Any], provider: str) -> ToolCall:
-    own, item_id = _call_id(block.get("id")), word(block.get("id")).partition("|")[2]
+    call_id, item_id = _call_id(block.get("id")), word(block.get("id")).partition("|")[2]
     arguments, signature = block.get("arguments"), word(block.get("thoughtSignature"))
     is_json = is_finite_json(arguments)
     return ToolCall(
-        id=own, name=block["name"],
+        id=call_id, name=block["name"],
         arguments=(arguments if arguments is not None else {}) if is_json else None,
         raw=None if is_json else compact_json(arguments),
         signature=signature, provider=provider if signature or item_id else "", item_id=item_id,

@@ -129,8 +129,8 @@ def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) 
         **dict.fromkeys(("more_orders", "untold_orders"), _each(_each(one))),
         "files": files,
     }
-    kept = {name: value for name, value in detail.items() if name != EARLIER}  # other records may precede it now
-    return {name: moves[name](value) if name in moves else value for name, value in kept.items()}
+    fields = {name: value for name, value in detail.items() if name != EARLIER}  # other records may precede it now
+    return {name: moves[name](value) if name in moves else value for name, value in fields.items()}
 
 
 def _each(move: Callable[[Any], Any]) -> Callable[[Any], Any]:

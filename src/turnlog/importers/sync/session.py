@@ -57,8 +57,8 @@ def says_more(imported: Imported, shared: int, kept: Sequence[Record], times: It
     records of a transcript can have the time of the record before them. Records that closed a turn because it was open
     when the session was opened are ignored: the transcript has the real end of that turn.
     """
-    times = {*times, *(one.time for one in kept if has_source(one))}
-    older = [one for one in kept if not closes_left_open(one.body)]
+    times = {*times, *(record.time for record in kept if has_source(record))}
+    older = [record for record in kept if not closes_left_open(record.body)]
     return _Newer(imported.drafts[shared:], imported.echoes, times).contains_all(older)
 
 
@@ -68,9 +68,9 @@ def says_less(imported: Imported, shared: int, kept: Sequence[Record]) -> bool:
     return _Newer(kept, imported.echoes, ("",)).contains_all(imported.drafts[shared:])
 
 
-def has_source(one: Record) -> bool:
+def has_source(record: Record) -> bool:
     """Whether this is a message from a transcript."""
-    return isinstance(one.body, MessageRecord) and bool(one.body.source)
+    return isinstance(record.body, MessageRecord) and bool(record.body.source)
 
 
 class _Newer(Struct, dict=True, frozen=True):
@@ -85,63 +85,63 @@ class _Newer(Struct, dict=True, frozen=True):
         """Whether each of the `older` records is contained, the messages in their order."""
         messages = iter(self._messages)
         message = next(messages, None)
-        for one in older:
-            if isinstance(one.body, (MessageRecord, PartialAnswer)):
-                while message is not None and not self._grew(one, message):
+        for record in older:
+            if isinstance(record.body, (MessageRecord, PartialAnswer)):
+                while message is not None and not self._grew(record, message):
                     message = next(messages, None)
                 if message is None:  # one message may contain several older ones, so the next is tried with it too
                     return False
-            elif not self._repeats(one) and not self._echoes(one):
+            elif not self._repeats(record) and not self._echoes(record):
                 return False
         return True
 
-    def _grew(self, one: Record | Draft, other: Record | Draft) -> bool:
-        """Whether the message `other` is a later version of `one`."""
-        old, new = one.body, other.body
+    def _grew(self, record: Record | Draft, other: Record | Draft) -> bool:
+        """Whether the message `other` is a later version of `record`."""
+        old, new = record.body, other.body
         if not isinstance(old, (MessageRecord, PartialAnswer)) or not isinstance(new, (MessageRecord, PartialAnswer)):
             return False
-        if not self._same_time(one, other) or not all(_is_foreign(body) for body in (old, new)):
+        if not self._same_time(record, other) or not all(_is_foreign(body) for body in (old, new)):
             return False
         parts = iter(new.message.parts)
         return old.message.role == new.message.role and all(part in parts for part in old.message.parts)
 
-    def _same_time(self, one: Record | Draft, other: Record | Draft) -> bool:
-        return one.time == other.time or one.time in self.times
+    def _same_time(self, record: Record | Draft, other: Record | Draft) -> bool:
+        return record.time == other.time or record.time in self.times
 
-    def _repeats(self, one: Record | Draft) -> bool:
+    def _repeats(self, record: Record | Draft) -> bool:
         """Whether this record is contained, possibly with more in it."""
-        same = self._kinds.get(_kind(one.body))
+        same = self._kinds.get(_kind(record.body))
         if same is None:
             return False
-        for at in chain(range(same.next, len(same.entries)), range(same.next)):
-            other = same.entries[at]
-            if self._same_time(one, other) and _is_update(one.body, other.body):
-                same.next = at + 1  # usually the next record to look for follows this one
+        for position in chain(range(same.next, len(same.entries)), range(same.next)):
+            other = same.entries[position]
+            if self._same_time(record, other) and _is_update(record.body, other.body):
+                same.next = position + 1  # usually the next record to look for follows this one
                 return True
         return False
 
-    def _echoes(self, one: Record | Draft) -> bool:
+    def _echoes(self, record: Record | Draft) -> bool:
         """Whether this is a note that repeats a message before it that is contained now."""
-        body = one.body
+        body = record.body
         if not isinstance(body, Note) or body.text or not isinstance(body.data, dict):
             return False
-        text = body.data.get(self.echoes.get((one.time, body.topic), ""))
-        return isinstance(text, str) and any(text.strip() in said for said in self._texts)
+        text = body.data.get(self.echoes.get((record.time, body.topic), ""))
+        return isinstance(text, str) and any(text.strip() in message_text for message_text in self._texts)
 
     @cached_property
     def _messages(self) -> list[Record | Draft]:
-        return [one for one in self.entries if isinstance(one.body, (MessageRecord, PartialAnswer))]
+        return [entry for entry in self.entries if isinstance(entry.body, (MessageRecord, PartialAnswer))]
 
     @cached_property
     def _kinds(self) -> dict[object, _Kind]:
         kinds: dict[object, _Kind] = {}
-        for one in self.entries:
-            kinds.setdefault(_kind(one.body), _Kind([])).entries.append(one)
+        for entry in self.entries:
+            kinds.setdefault(_kind(entry.body), _Kind([])).entries.append(entry)
         return kinds
 
     @cached_property
     def _texts(self) -> list[str]:
-        bodies = (one.body for one in self._messages)
+        bodies = (entry.body for entry in self._messages)
         messages = [body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer))]
         return [text for message in messages for text in (*texts_of(message), *_summaries(message))]
 
@@ -189,7 +189,7 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         few, many = sorted((one, other), key=len)
         rest = iter(many)
-        return all(any(_agree(item, found) for found in rest) for item in few)
+        return all(any(_agree(item, candidate) for candidate in rest) for item in few)
     return type(one) is type(other) and bool(one == other)
 
 
@@ -214,14 +214,17 @@ class Synced(Struct, frozen=True):
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     """An imported session with marks in place of secrets, in its records, files and title. An id with a secret becomes
     a hash."""
-    own, parent = (
-        hashed_id("session", one) if redactor.find(one) else one for one in (imported.session_id, imported.parent)
+    session_id, parent = (
+        hashed_id("session", identifier) if redactor.find(identifier) else identifier
+        for identifier in (imported.session_id, imported.parent)
     )
     redactor = Attentive(redactor)  # the title may begin or end inside a secret
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
-    said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
-    title, created = redacted_title(imported.title, said, redactor)[0], redacted_time(imported.created, redactor)[0]
-    return replace(imported, session_id=own, parent=parent, drafts=drafts, blobs=blobs, title=title, created=created)
+    texts = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
+    title, created = redacted_title(imported.title, texts, redactor)[0], redacted_time(imported.created, redactor)[0]
+    return replace(
+        imported, session_id=session_id, parent=parent, drafts=drafts, blobs=blobs, title=title, created=created
+    )
 
 
 class _Overlap(Struct, frozen=True):
@@ -318,11 +321,11 @@ def _check(imported: Imported, shared: int) -> None:
                 raise InputError(f"session {imported.session_id!r} cannot be stored: {where}: {error}") from error
 
 
-def _title(now: str, imported: Imported) -> str | None:
+def _title(current: str, imported: Imported) -> str | None:
     """The new title of a session according to the transcript; None if somebody renamed the session."""
     messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
-    first_prompt = next(filter(None, (title_from(one) for one in messages if one.role == "user")), "")
-    return imported.title if now in ("", first_prompt) and imported.title not in ("", now) else None
+    first_prompt = next(filter(None, (title_from(message) for message in messages if message.role == "user")), "")
+    return imported.title if current in ("", first_prompt) and imported.title not in ("", current) else None
 
 
 def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Overlap:
@@ -330,37 +333,39 @@ def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redact
         store.info(session_id)
     except SessionNotFound:
         return _Overlap(0, OwnRecords(), exists=False)
-    shared, own, times, exposed = 0, OwnRecords(), set[str](), False
+    shared, own_records, times, exposed = 0, OwnRecords(), set[str](), False
     begins = imported.drafts[0].time if imported.drafts else ""
     known_times = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
     for record in store.read(session_id):
         if shared == len(imported.drafts):
             break
-        draft = own.renumbered(imported.drafts[shared])
+        draft = own_records.renumbered(imported.drafts[shared])
         if draft.time != begins:
             begins = ""
         if not _is_same(record, draft, timed=not begins):
             moves = can_be_renumbered(imported.drafts[shared:])
             if moves and is_own(record, known_times):
-                own.add(shared, record)
+                own_records.add(shared, record)
                 continue
             if redactor is None or not _is_same(_without_secrets(record, store, redactor), draft, timed=not begins):
                 rest = tuple(store.read(session_id, first=record.n))
                 # Records that closed an open turn are not kept: they would apply after the transcript's own end of the
                 # turn.
                 behind = [
-                    one for one in rest if moves and is_own(one, known_times) and not isinstance(one.body, TurnClosed)
+                    later
+                    for later in rest
+                    if moves and is_own(later, known_times) and not isinstance(later.body, TurnClosed)
                 ]
-                stay = {one.n for one in behind}
-                others = [one for one in rest if one.n not in stay]
-                return _Overlap(shared, own, others, behind, frozenset(times))
+                stay = {later.n for later in behind}
+                others = [later for later in rest if later.n not in stay]
+                return _Overlap(shared, own_records, others, behind, frozenset(times))
             exposed = True
         shared += 1
         if not draft.time:
             known_times.add(record.time)
         if draft.time or has_source(record):
             times.add(record.time)
-    return _Overlap(shared, own, exposed=exposed)
+    return _Overlap(shared, own_records, exposed=exposed)
 
 
 def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
@@ -404,20 +409,20 @@ def _replace_session(store: Store, session_id: str, imported: Imported, overlap:
             "imported, so the session has to be replaced; close it and import again"
         )
     try:
-        title, kept = store.info(session_id).title, session_id in store.inventory().kept
+        title, is_kept = store.info(session_id).title, session_id in store.inventory().kept
         spare = _spare_id(session_id)
         _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
         try:
             _put_blobs(store, imported)
             store.append(spare, drafts, expected=0)
-            store.keep(spare, kept=kept)
+            store.keep(spare, kept=is_kept)
             store.delete(session_id, expected=overlap.last + len(overlap.others) + len(overlap.behind))
         except BaseException:
             with suppress(SessionNotFound):
                 store.info(session_id)  # if the session is already deleted, the spare has the only copy
                 store.delete(spare)
             raise
-        _put_in_place(store, session_id, imported, kept=kept)
+        _put_in_place(store, session_id, imported, kept=is_kept)
     finally:
         alone.close()
 
