@@ -55,7 +55,7 @@ def _chat(arguments: Namespace) -> int:
     if prompt is not None and not prompt.strip():
         raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
     with opened(arguments, write=True, make=True) as store:
-        there = {info.id for info in store.sessions()}
+        ids_before = {info.id for info in store.sessions()}
         start = partial(open_session, store=store, settings=settings)
         with busy_in_words(arguments.session):
             session, choice = _begun(arguments, start)
@@ -69,7 +69,7 @@ def _chat(arguments: Namespace) -> int:
                 session = talk.session
         finally:
             session.close()
-            if begun not in there:
+            if begun not in ids_before:
                 _remove_empty(store, begun)
 
 

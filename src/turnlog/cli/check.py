@@ -33,8 +33,8 @@ def _check(arguments: Namespace) -> int:
         raise InputError(f"{arguments.file}: {error}; name the provider with --as PROVIDER") from error
     violations = check(body, provider, model=arguments.model)
     number = len(list(out_each(violations, _line, arguments)))
-    found = counted(number, "violation") if number else "no violations"
-    say(f"{arguments.file}: {found}, checked as {provider}")
+    summary = counted(number, "violation") if number else "no violations"
+    say(f"{arguments.file}: {summary}, checked as {provider}")
     return 1 if number else 0
 
 

@@ -80,7 +80,9 @@ def _undo(arguments: Namespace) -> int:
     sizes = (whole, picture.tokens) if whole is not None and picture else (before.shown, after.shown)
     became = ((n, account, before.accounts.get(n)) for n, account in after.accounts.items())
     # Messages that were cleared since, or that another decision leaves out too, stay hidden.
-    changed = [n for n, now, was in became if now != was and not (was and now.fate == was.fate == "left out")]
+    changed = [
+        n for n, current, was in became if current != was and not (was and current.fate == was.fate == "left out")
+    ]
     if arguments.json:
         row = {"ended_by": record.n, "records": changed, "tokens_back": sizes[1] - sizes[0]}
         out_json({**decision_json(ruling), **row})
@@ -90,7 +92,7 @@ def _undo(arguments: Namespace) -> int:
         f"took back decision {taken}: {decision.action}, {span(ruling, before.rulings)}, {decision.why}".rstrip(", ")
     )
     out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(*sizes)}")
-    left = [one for one in after.rulings if not one.ended_by and one.decision.action in SHRINKING]
+    left = [other for other in after.rulings if not other.ended_by and other.decision.action in SHRINKING]
     if left:
         say(f"still in force: {counted(len(left), 'decision')} before it, which another `turnlog undo` takes back")
     if picture is not None and picture.tokens > picture.marks.trigger:

@@ -28,33 +28,33 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _config(arguments: Namespace) -> int:
     if arguments.path:
         return _paths(arguments.json)
-    found = loaded({"store": arguments.store or None, "key": arguments.key or None})
+    configuration = loaded({"store": arguments.store or None, "key": arguments.key or None})
     for name, key in keys().items():
         if not key.in_files:
             continue
-        value = _plain(name, found.settings)
+        value = _plain(name, configuration.settings)
         if name == "store":
             value = without_password(value)
         if arguments.json:
-            out_json({"key": name, "value": value, "from": found.origins[name], "allowed": key.kind.allowed})
+            out_json({"key": name, "value": value, "from": configuration.origins[name], "allowed": key.kind.allowed})
         elif value is None:
-            out_line(f"# {name} is not set  # {found.origins[name]}")
+            out_line(f"# {name} is not set  # {configuration.origins[name]}")
         else:
-            out_line(f"{name} = {_toml(value)}  # {found.origins[name]}")
+            out_line(f"{name} = {_toml(value)}  # {configuration.origins[name]}")
     for name in unknown_variables():
         say(f"the environment variable {name} is set, but turnlog has no such setting")
     return 0
 
 
 def _paths(as_json: bool) -> int:
-    own, project = user_file(), project_file()
-    places = [("user", own, is_there(own))] + ([("project", project, True)] if project else [])
-    for kind, path, there in places:
+    user, project = user_file(), project_file()
+    places = [("user", user, is_there(user))] + ([("project", project, True)] if project else [])
+    for kind, path, exists in places:
         if as_json:
-            out_json({"kind": kind, "path": str(path), "exists": there})
+            out_json({"kind": kind, "path": str(path), "exists": exists})
         else:
             out_line(str(path))
-            if not there:
+            if not exists:
                 say(f"{path} is not there yet")
     return 0
 

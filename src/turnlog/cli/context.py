@@ -45,65 +45,65 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _context(arguments: Namespace) -> int:
     with session_of(arguments) as session:
         target = target_of(session, arguments)
-        found = session.window.breakdown(target, budget=arguments.budget, strategy=arguments.strategy)
+        breakdown = session.window.breakdown(target, budget=arguments.budget, strategy=arguments.strategy)
     if arguments.json:
-        out_json(_json(found))
+        out_json(_json(breakdown))
         return 0
-    _draw(found)
-    if found.tokens > found.marks.trigger:
+    _draw(breakdown)
+    if breakdown.tokens > breakdown.marks.trigger:
         say("over the trigger: a request within this budget leaves something out or shortens it")
     return 0
 
 
-def _json(found: Breakdown) -> dict[str, Any]:
-    marks = found.marks
+def _json(breakdown: Breakdown) -> dict[str, Any]:
+    marks = breakdown.marks
     return {
-        "provider": found.provider,
-        "model": found.model,
-        "strategy": found.strategy,
-        "tokens": found.tokens,
-        "budget": msgspec.to_builtins(found.budget),
+        "provider": breakdown.provider,
+        "model": breakdown.model,
+        "strategy": breakdown.strategy,
+        "tokens": breakdown.tokens,
+        "budget": msgspec.to_builtins(breakdown.budget),
         "limit": marks.limit,
         "trigger": marks.trigger,
         "goal": marks.goal,
-        "free": found.free,
-        "certainty": found.certainty,
-        "counter": found.counter,
-        "curated": dict(found.curated),
-        "parts": [{"kind": share.kind, "name": share.name, "tokens": share.tokens} for share in found.shares],
+        "free": breakdown.free,
+        "certainty": breakdown.certainty,
+        "counter": breakdown.counter,
+        "curated": dict(breakdown.curated),
+        "parts": [{"kind": share.kind, "name": share.name, "tokens": share.tokens} for share in breakdown.shares],
     }
 
 
-def _draw(found: Breakdown) -> None:
+def _draw(breakdown: Breakdown) -> None:
     """Draw one bar for the whole window with the budget's marks below it, then one bar for each kind."""
     width = room()
-    whole = max(found.marks.limit, found.tokens, 1)
-    strategy = f", strategy {found.strategy}" if found.strategy else ""
-    out_line(f"{found.provider} {found.model}{strategy}")
-    out_line(f"{found.tokens:,} of {found.marks.limit:,} tokens, {found.certainty} ({found.counter})")
-    if found.marks.limit < found.budget.max_tokens:
-        out_line(f"budget {found.budget.max_tokens:,}, less a margin because counts are {found.certainty}")
+    whole = max(breakdown.marks.limit, breakdown.tokens, 1)
+    strategy = f", strategy {breakdown.strategy}" if breakdown.strategy else ""
+    out_line(f"{breakdown.provider} {breakdown.model}{strategy}")
+    out_line(f"{breakdown.tokens:,} of {breakdown.marks.limit:,} tokens, {breakdown.certainty} ({breakdown.counter})")
+    if breakdown.marks.limit < breakdown.budget.max_tokens:
+        out_line(f"budget {breakdown.budget.max_tokens:,}, less a margin because counts are {breakdown.certainty}")
     out_line("")
-    sizes = fitted([share.tokens / whole for share in found.shares], width)
-    styles = [_COLOURS[share.kind] for share in found.shares]
+    sizes = fitted([share.tokens / whole for share in breakdown.shares], width)
+    styles = [_COLOURS[share.kind] for share in breakdown.shares]
     pieces = stacked(sizes, width - sum(sizes))
     _paint([*zip(pieces[:-1], styles, strict=True), (pieces[-1], "90")])
-    marks = [("goal", found.marks.goal), ("trigger", found.marks.trigger)]
-    if found.marks.trigger == found.marks.limit:
-        marks = [("goal", found.marks.goal), ("trigger, limit", found.marks.limit)]
+    marks = [("goal", breakdown.marks.goal), ("trigger", breakdown.marks.trigger)]
+    if breakdown.marks.trigger == breakdown.marks.limit:
+        marks = [("goal", breakdown.marks.goal), ("trigger, limit", breakdown.marks.limit)]
     else:
-        marks.append(("limit", found.marks.limit))
+        marks.append(("limit", breakdown.marks.limit))
     out_lines(marker_line([(f"{name} {tokens:,}", tokens / whole) for name, tokens in marks], width))
     out_line("")
-    _rows(found, whole, width)
-    if found.curated:
+    _rows(breakdown, whole, width)
+    if breakdown.curated:
         out_line("")
-        saved = ", ".join(f"{kind} {tokens:,}" for kind, tokens in found.curated)
+        saved = ", ".join(f"{kind} {tokens:,}" for kind, tokens in breakdown.curated)
         out_line(f"tokens saved by curation of tool output: {saved}")
 
 
-def _rows(found: Breakdown, whole: int, width: int) -> None:
-    rows = [*_labelled(found.shares), ("free", found.free, "90")]
+def _rows(breakdown: Breakdown, whole: int, width: int) -> None:
+    rows = [*_labelled(breakdown.shares), ("free", breakdown.free, "90")]
     names = min(30, max(10, width - 20), max(len(label) for label, _, _ in rows) + 1)
     bars = width - names - 18
     for label, tokens, style in rows:

@@ -24,9 +24,9 @@ def bill_lines(bills: Bills) -> Iterator[str]:
             name,
             *(f"{tokens:,}" for tokens in (usage.input, usage.cached, usage.cache_write)),
             at_least(usage, usage.output),
-            dollars(found),
+            dollars(amount),
         )
-        for name, usage, found in rows
+        for name, usage, amount in rows
     ]
     figures = ("INPUT", "CACHED", "WRITTEN", "OUTPUT", "COST")
     yield from table(("MODEL", *figures), cells, right=figures)
@@ -39,16 +39,16 @@ def bill_lines(bills: Bills) -> Iterator[str]:
 
 def bill_json(bills: Bills) -> dict[str, Any]:
     """A bill as JSON: tokens, and dollars as numbers; null if a price or a number of tokens is not known."""
-    found = total_cost(bills)
-    amounts = {key: value for key, value in asdict(found).items() if not isinstance(value, tuple)}
+    bill = total_cost(bills)
+    amounts = {key: value for key, value in asdict(bill).items() if not isinstance(value, tuple)}
     return {
         "usage": asdict(total_usage(bills)),
         "cost": {
-            "total": None if found.total is None else float(found.total),
+            "total": None if bill.total is None else float(bill.total),
             **{key: None if value is None else float(value) for key, value in amounts.items()},
-            "unpriced": found.unpriced,
-            "assumed": found.assumed,
-            "longer": found.longer,
-            "incomplete": found.incomplete,
+            "unpriced": bill.unpriced,
+            "assumed": bill.assumed,
+            "longer": bill.longer,
+            "incomplete": bill.incomplete,
         },
     }

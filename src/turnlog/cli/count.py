@@ -38,12 +38,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _count(arguments: Namespace) -> int:
-    found = _body(arguments) or _session(arguments)
+    count = _body(arguments) or _session(arguments)
     if arguments.json:
-        out_json(asdict(found))
+        out_json(asdict(count))
         return 0
-    out_line(f"{found.tokens:,} tokens, {found.certainty} ({found.counter})")
-    for kind, tokens in found.parts.items():
+    out_line(f"{count.tokens:,} tokens, {count.certainty} ({count.counter})")
+    for kind, tokens in count.parts.items():
         if tokens:
             out_line(f"{tokens:>9,}  {kind.replace('_', ' ')}")
     return 0
@@ -72,9 +72,9 @@ def _body(arguments: Namespace) -> TokenCount | None:
 
 def _session(arguments: Namespace) -> TokenCount:
     with session_of(arguments) as session:
-        now = session.configuration
-        model = arguments.model or now.model or last_model(session)
+        configuration = session.configuration
+        model = arguments.model or configuration.model or last_model(session)
         if not model:
             raise InputError(_NO_MODEL.format(arguments.source))
-        said = [shown.message for shown in select(session.history())[0]]
-        return count_conversation(said, now.tools, model, now.provider)
+        messages = [shown.message for shown in select(session.history())[0]]
+        return count_conversation(messages, configuration.tools, model, configuration.provider)

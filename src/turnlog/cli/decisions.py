@@ -17,9 +17,9 @@ from ..view.explain import Account, Explanation, Fate, Ruling
 
 def fates(accounts: Iterable[Account]) -> str:
     """The number of messages, and how many were kept, masked, left out and so on."""
-    found = Counter(account.fate for account in accounts)
-    parts = ", ".join(f"{found[fate]:,} {fate}" for fate in get_args(Fate) if found[fate])
-    return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
+    counts = Counter(account.fate for account in accounts)
+    parts = ", ".join(f"{counts[fate]:,} {fate}" for fate in get_args(Fate) if counts[fate])
+    return f"{counted(counts.total(), 'message')}: {parts}" if parts else "no messages"
 
 
 def newest_of(numbers: Sequence[int]) -> str:
@@ -52,25 +52,27 @@ def span(ruling: Ruling, rulings: Iterable[Ruling]) -> str:
 def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision | None:
     """The earlier decision whose summary this one leaves out, if this one covers only the position of that summary."""
     standing = ruling.decision.detail.get("standing", ())
-    for one in sorted(rulings, key=attrgetter("n"), reverse=True):
-        in_force = one.n < ruling.n and (not one.ended_by or one.ended_by > ruling.n) and one.n not in standing
-        detail = one.decision.detail
-        if in_force and detail.get("replacement") and detail.get("at", one.n) == ruling.decision.first:
-            return one.decision
+    for earlier in sorted(rulings, key=attrgetter("n"), reverse=True):
+        in_force = (
+            earlier.n < ruling.n and (not earlier.ended_by or earlier.ended_by > ruling.n) and earlier.n not in standing
+        )
+        detail = earlier.decision.detail
+        if in_force and detail.get("replacement") and detail.get("at", earlier.n) == ruling.decision.first:
+            return earlier.decision
     return None
 
 
-def decision_lines(rulings: Sequence[Ruling], found: Explanation) -> Iterator[str]:
+def decision_lines(rulings: Sequence[Ruling], explanation: Explanation) -> Iterator[str]:
     """One line for each decision: number, action, records, sizes, reason, and the tokens of its summary if it is
     shown."""
-    summaries = found.summaries
+    summaries = explanation.summaries
     for ruling in rulings:
         decision = ruling.decision
         figures = saving(*ruling.figures) if ruling.figures else ""
         about = f"takes back decision {decision.supersedes}" if decision.supersedes else ""
         gone = f"(taken back by {ruling.ended_by})" if ruling.ended_by else ""
         summary = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
-        words = [span(ruling, [*found.rulings, *rulings]), figures, about, decision.why, summary, gone]
+        words = [span(ruling, [*explanation.rulings, *rulings]), figures, about, decision.why, summary, gone]
         yield f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}"
 
 

@@ -106,15 +106,15 @@ def _import(store: Store, folder: Path) -> str:
     file = folder / "session.jsonl"
     file.write_bytes(resources.files(__package__).joinpath("data/demo_session.jsonl").read_bytes())
     imported = read_file(file)[0]
-    kept = sync_session(store, imported)
+    synced = sync_session(store, imported)
     again = sync_session(store, imported)
-    info = store.info(kept.session)
+    info = store.info(synced.session)
     out(f"A coding agent's transcript ({imported.format}), interrupted in the middle of a tool call:")
     out(f"    {info.id}: {info.messages} messages, {info.records} records, {len(imported.warnings)} warnings")
     out(f"Imported once more, it is {again.status}. What it says, from the failing test on:")
     shown = [record for record in store.read(info.id) if record.message is not None][-7:]
     _indented(lines(shown))
-    return kept.session
+    return synced.session
 
 
 def _loop(session: Session, sent: list[Request]) -> None:
@@ -137,20 +137,20 @@ def _crash(path: Path, session_id: str) -> None:
     pipe = subprocess.PIPE
     child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     try:
-        said = child.stdout.readline().strip() if child.stdout else ""
+        first_line = child.stdout.readline().strip() if child.stdout else ""
     finally:
         child.kill()
         _, complaint = child.communicate()
-    if not said:
+    if not first_line:
         raise StoreError(f"the demo's second process ended before its tool began: {complaint.strip()}")
-    out(f"Another process ran the loop; its model called a tool, which began to run ({said}).")
+    out(f"Another process ran the loop; its model called a tool, which began to run ({first_line}).")
     out(f"It was killed there: exit status {child.returncode}.")
 
 
 def _go_on(session: Session, before: int, sent: list[Request]) -> None:
     _title("4. Start it again")
     out("The log holds everything up to the kill, and opening it has closed the turn as failed:")
-    _indented(lines([one for one in session.history()[before:] if one.message is not None]))
+    _indented(lines([record for record in session.history()[before:] if record.message is not None]))
     model = ScriptedRunner(["The tests pass, and it is published: I looked before I did it again."])
 
     def approve(question: Question) -> str:
@@ -194,7 +194,10 @@ def _switch(session: Session, sent: list[Request]) -> None:
 def _requests(session: Session, sent: list[Request]) -> None:
     _title("7. One log, five wire formats")
     out("What was sent, to whom:")
-    _indented(f"to {one.target.provider:<10}{len(one.view):>3} messages, {one.tokens:>6,} tokens" for one in sent)
+    _indented(
+        f"to {request.target.provider:<10}{len(request.view):>3} messages, {request.tokens:>6,} tokens"
+        for request in sent
+    )
     out("What the next request would be:")
     out(f"{'provider':<20}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
     for provider, row in PROVIDER_ROWS.items():
@@ -224,12 +227,12 @@ def _title(text: str) -> None:
 
 def _change_lines(changes: Iterable[Edit | Loss]) -> list[str]:
     """One line for each change; equal changes share a line."""
-    found: dict[str, list[int]] = {}
+    records_by_line: dict[str, list[int]] = {}
     for change in changes:
-        found.setdefault(f"{change.kind}: {change}", []).extend(change.records)
+        records_by_line.setdefault(f"{change.kind}: {change}", []).extend(change.records)
     return [
         text + (f" (record {', '.join(map(str, dict.fromkeys(records)))})" if records else "")
-        for text, records in found.items()
+        for text, records in records_by_line.items()
     ] or ["nothing"]
 
 

@@ -48,10 +48,10 @@ def _turn(text: str) -> int:
 
 def _diff(arguments: Namespace) -> int:
     with opened(arguments) as store:
-        kept = differences(_changes(store, arguments), store.get_blob)
+        changes = differences(_changes(store, arguments), store.get_blob)
         if arguments.json:
-            return _as_json(kept, patches=not arguments.stat)
-        return _stat(kept) if arguments.stat else _patch(kept)
+            return _as_json(changes, patches=not arguments.stat)
+        return _stat(changes) if arguments.stat else _patch(changes)
 
 
 def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
@@ -70,8 +70,8 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
             say(f"left out: {counted(len(gone), 'file change')} that a rewind took back, see --rewound")
         chosen = gone if arguments.rewound else [record for record in chosen if not rewinds.by(record.n)]
     # Paths of a turn are relative to the same folder as those of the whole session.
-    own = root_of(record.body for record in records if isinstance(record.body, FileChange))
-    return net_changes(chosen, root=place_of(arguments.root, own))
+    root = root_of(record.body for record in records if isinstance(record.body, FileChange))
+    return net_changes(chosen, root=place_of(arguments.root, root))
 
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
@@ -82,9 +82,9 @@ def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int
     return spans[turn - 1 if turn > 0 else turn]
 
 
-def _as_json(found: Iterator[_Found], *, patches: bool) -> int:
+def _as_json(changes: Iterator[_Found], *, patches: bool) -> int:
     left_out = 0
-    for change, diff in found:
+    for change, diff in changes:
         row: dict[str, Any] = {"path": change.path, "action": change.action, "old_path": change.old_path}
         row |= {"records": change.records, "applies": change.applies and not isinstance(diff, str)}
         if isinstance(diff, str):
@@ -106,10 +106,10 @@ def _text_of(patch: bytes) -> dict[str, str]:
         return {"patch_base64": base64.b64encode(patch).decode("ascii")}
 
 
-def _patch(found: Iterator[_Found]) -> int:
+def _patch(changes: Iterator[_Found]) -> int:
     """Print everything as one patch; report changes that a patch cannot contain on stderr."""
     left_out = 0
-    for change, diff in found:
+    for change, diff in changes:
         if isinstance(diff, str) or not change.applies:
             left_out += 1
             say(f"left out: {change.path} ({change.action}): {diff if isinstance(diff, str) else _OUTSIDE}")
@@ -133,11 +133,11 @@ def _show(diff: FileDiff) -> None:
         out_coloured(text, style) if style else out(text)
 
 
-def _stat(found: Iterator[_Found]) -> int:
+def _stat(changes: Iterator[_Found]) -> int:
     """Print the box of changed files."""
     rows: list[tuple[str, str, str]] = []
     additions = deletions = missing = 0
-    for change, diff in found:
+    for change, diff in changes:
         name = f"{change.old_path} → {change.path}" if change.old_path else change.path
         if isinstance(diff, str):
             missing += 1

@@ -40,37 +40,37 @@ def _doctor(arguments: Namespace) -> int:
             _fix(session)
     with opened(arguments) as store:
         log = SessionLog(store, arguments.id)
-        found = _findings(log, strict=arguments.strict)
+        findings = _findings(log, strict=arguments.strict)
         history = _history(log)
-    list(out_each((*found, *history), _line, arguments))
-    say(counted(len(found), "finding") if found else "nothing unfinished")
-    return 1 if found else 0
+    list(out_each((*findings, *history), _line, arguments))
+    say(counted(len(findings), "finding") if findings else "nothing unfinished")
+    return 1 if findings else 0
 
 
-def _line(one: Inconsistency) -> str:
-    where = ", ".join(map(str, one.records))
-    return f"{'records' if len(one.records) > 1 else 'record'} {where}: {one.kind}: {one.detail}"
+def _line(finding: Inconsistency) -> str:
+    where = ", ".join(map(str, finding.records))
+    return f"{'records' if len(finding.records) > 1 else 'record'} {where}: {finding.kind}: {finding.detail}"
 
 
 def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
     """Open calls, open turns and contradictions, in the order of records."""
-    found = [
+    findings = [
         Inconsistency("unfinished", f"{info.call.name} ({info.call.id}) {info.standing}", (info.record,))
         for info in _unfinished(log)
     ]
     newest = log.turns()[-1:]
-    found += [
+    findings += [
         Inconsistency("turn", f"turn {turn.id} is open: {turn.standing}", (turn.first,))
         for turn in newest
         if turn.id and turn.is_open
     ]
     stream = unfinished_stream(log.newest())
     if stream is not None:
-        found.append(Inconsistency("stream", "an answer was being streamed; this is what had arrived", (stream.n,)))
-    open_turns = {one.records for one in found if one.kind == "turn"}
-    rest = (one for one in log.validate(strict=strict) if one.kind != "unanswered")
-    found += [one for one in rest if not (one.kind == "turn" and one.records in open_turns)]
-    return sorted(found, key=lambda one: one.records)
+        findings.append(Inconsistency("stream", "an answer was being streamed; this is what had arrived", (stream.n,)))
+    open_turns = {finding.records for finding in findings if finding.kind == "turn"}
+    rest = (finding for finding in log.validate(strict=strict) if finding.kind != "unanswered")
+    findings += [finding for finding in rest if not (finding.kind == "turn" and finding.records in open_turns)]
+    return sorted(findings, key=lambda finding: finding.records)
 
 
 def _unfinished(log: SessionLog) -> list[CallInfo]:
@@ -102,24 +102,24 @@ def _history(log: SessionLog) -> list[Inconsistency]:
         for record in log.of_kinds("note")
         if isinstance(record.body, Note) and record.body.topic == TOUCHED
     ]
-    made = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
-    for (_, before), (n, after) in list(pairwise(made))[-1:]:
+    configurations = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
+    for (_, before), (n, after) in list(pairwise(configurations))[-1:]:
         if n < _first_message(log):
             break
         changes = [*changes_between(before, after), *changes_since(before.environment, after.environment)]
         history += [Inconsistency("changed", str(change), (n,)) for change in changes]
-    if made:
-        n, newest = made[-1]
+    if configurations:
+        n, newest = configurations[-1]
         changes = changes_since(newest.environment, environment_of(newest.provider, newest.model))
         history += [Inconsistency("changed", f"since then: {change}", (n,)) for change in changes]
-    return sorted(history, key=lambda one: one.records)
+    return sorted(history, key=lambda finding: finding.records)
 
 
 def _first_message(log: SessionLog) -> int:
     """The number of the first message that is not a system text; without such a message, a number larger than any
     record's."""
-    said = (r.n for r in log.records() if r.message is not None and r.message.role != "system")
-    return next(said, sys.maxsize)
+    numbers = (r.n for r in log.records() if r.message is not None and r.message.role != "system")
+    return next(numbers, sys.maxsize)
 
 
 def _fix(session: Session) -> None:

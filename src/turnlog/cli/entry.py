@@ -92,10 +92,10 @@ class _CommandParser(_Parser):
     without the command's options."""
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
-        found, rest = super().parse_known_args(*given, **named)
+        namespace, rest = super().parse_known_args(*given, **named)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return found, rest
+        return namespace, rest
 
 
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -135,7 +135,7 @@ def _command(argv: Sequence[str]) -> str | None:
         if word in ("--store", "--key"):
             next(words, None)
         elif not word.startswith("-"):
-            return word if any(word in known.split() for known in _NOUNS.values()) else None
+            return word if any(word in commands.split() for commands in _NOUNS.values()) else None
         elif not word.startswith(("--store=", "--key=")):
             return None
     return None

@@ -62,8 +62,8 @@ def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
     for (session, _), group in groups.items():
         numbers = list(dict.fromkeys(problem.record for problem in group if problem.record))
         named = ", ".join(map(str, numbers[:_NUMBERS]))
-        more = f" and {len(numbers) - _NUMBERS:,} more" if len(numbers) > _NUMBERS else ""
-        where = f", record{'s' if len(numbers) > 1 else ''} {named}{more}" if numbers else ""
+        omitted = f" and {len(numbers) - _NUMBERS:,} more" if len(numbers) > _NUMBERS else ""
+        where = f", record{'s' if len(numbers) > 1 else ''} {named}{omitted}" if numbers else ""
         alike = len({problem.what for problem in group}) - 1
         yield f"{session}{where}: {group[0].what}" + (f" (and {alike:,} alike)" if alike else "")
 

@@ -50,26 +50,26 @@ def _gc(arguments: Namespace) -> int:
     if is_missing(arguments):
         say(f"nothing to delete: there is no store at {place(arguments)}")
         return 0
-    now = datetime.now(UTC)
+    current_time = datetime.now(UTC)
     with opened(arguments) as store:
-        found = collect(store, limits, now=now, dry_run=True)
-        lines = _table(found, store)
+        collected = collect(store, limits, now=current_time, dry_run=True)
+        lines = _table(collected, store)
     if not arguments.json:
         out_lines(lines)
     told: list[str] = []
     if not arguments.dry_run:
         unseen = lines if arguments.json or not is_terminal(sys.stdout) else []
-        told = _account(found) if found.gone and not arguments.yes else []
-        question = "\n".join([*unseen, *told, f"delete {counted(len(found.gone), 'session')} for good?"])
-        if found.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
+        told = _account(collected) if collected.gone and not arguments.yes else []
+        question = "\n".join([*unseen, *told, f"delete {counted(len(collected.gone), 'session')} for good?"])
+        if collected.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
             say("nothing deleted")
             return 0
-        among = None if arguments.yes else {each.session for each in found.gone}
+        among = None if arguments.yes else {each.session for each in collected.gone}
         with opened(arguments, write=True) as store:
-            found = collect(store, limits, now=now, among=among)
+            collected = collect(store, limits, now=current_time, among=among)
     if arguments.json:
-        out_json(msgspec.to_builtins(found))
-    for line in _account(found):
+        out_json(msgspec.to_builtins(collected))
+    for line in _account(collected):
         if line not in told:  # who stays, and why, was said before the question
             say(line)
     return 0
@@ -101,33 +101,36 @@ def _limits(arguments: Namespace) -> Limits:
     return limits
 
 
-def _table(found: Collected, store: Store) -> list[str]:
-    rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in found.gone]
+def _table(collected: Collected, store: Store) -> list[str]:
+    rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in collected.gone]
     rows += [
-        (one.session, one.updated, size_text(one.before), "to be compressed", one.title) for one in found.compressed
+        (compressed.session, compressed.updated, size_text(compressed.before), "to be compressed", compressed.title)
+        for compressed in collected.compressed
     ]
     named = [(*row[:-1], row[-1] or first_words(store, row[0])) for row in rows]
     return list(table(("ID", "UPDATED", "SIZE", "WHY", "TITLE"), named, right=("SIZE",))) if rows else []
 
 
-def _account(found: Collected) -> list[str]:
-    lines = [f"{each.session} stays: {each.why}" for each in found.spared]
-    verb = "would go" if found.dry_run else "deleted"
-    freed, left = size_text(max(found.before - found.after, 0)), size_text(found.after)
-    about = "about " if found.dry_run else ""
-    lines.append(f"{counted(len(found.gone), 'session')} {verb}, {about}{freed} freed, {about}{left} left")
-    if found.compressed:
-        size = size_text(sum(each.before for each in found.compressed))
-        to = "" if found.dry_run else f" to {size_text(sum(each.after for each in found.compressed))}"
-        sessions = counted(len(found.compressed), "session")
-        lines.append(f"{sessions} {'would be compressed' if found.dry_run else 'compressed'}: {size}{to} of records")
-    if found.swept.removed:
-        lines.append(f"removed {counted(found.swept.removed, 'blob')} that no session needs")
-    if found.swept.recent:
+def _account(collected: Collected) -> list[str]:
+    lines = [f"{each.session} stays: {each.why}" for each in collected.spared]
+    verb = "would go" if collected.dry_run else "deleted"
+    freed, left = size_text(max(collected.before - collected.after, 0)), size_text(collected.after)
+    about = "about " if collected.dry_run else ""
+    lines.append(f"{counted(len(collected.gone), 'session')} {verb}, {about}{freed} freed, {about}{left} left")
+    if collected.compressed:
+        size = size_text(sum(each.before for each in collected.compressed))
+        to = "" if collected.dry_run else f" to {size_text(sum(each.after for each in collected.compressed))}"
+        sessions = counted(len(collected.compressed), "session")
         lines.append(
-            f"kept {counted(found.swept.recent, 'blob')} put less than an hour ago, which a later `gc` removes"
+            f"{sessions} {'would be compressed' if collected.dry_run else 'compressed'}: {size}{to} of records"
         )
-    lines += [f"{name} is still passed: what is left may not go" for name in found.over]
+    if collected.swept.removed:
+        lines.append(f"removed {counted(collected.swept.removed, 'blob')} that no session needs")
+    if collected.swept.recent:
+        lines.append(
+            f"kept {counted(collected.swept.recent, 'blob')} put less than an hour ago, which a later `gc` removes"
+        )
+    lines += [f"{name} is still passed: what is left may not go" for name in collected.over]
     return lines
 
 

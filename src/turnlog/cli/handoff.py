@@ -52,7 +52,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _handoff(arguments: Namespace) -> int:
     redactor = settings_of(arguments).finding()
     with source_of(arguments) as (store, session_id):
-        made = handoff(
+        transfer = handoff(
             store,
             session_id,
             arguments.to,
@@ -61,15 +61,15 @@ def _handoff(arguments: Namespace) -> int:
             redactor=redactor,
         )
     if arguments.json:
-        out_json({**msgspec.to_builtins(made), "prompt": made.prompt})
+        out_json({**msgspec.to_builtins(transfer), "prompt": transfer.prompt})
     elif arguments.session_file:
-        _save(made, Path(arguments.session_file))
-        out(visible(made.now))
+        _save(transfer, Path(arguments.session_file))
+        out(visible(transfer.now))
     elif not arguments.start:
-        _print(made.prompt)
-    replaced = f"; secrets replaced: {counts_text(made.redacted)}" if made.redacted else ""
-    say(f"{counted(made.records, 'record')} in {counted(made.tokens, 'token')}{replaced}")
-    return _start(made) if arguments.start else 0
+        _print(transfer.prompt)
+    replaced = f"; secrets replaced: {counts_text(transfer.redacted)}" if transfer.redacted else ""
+    say(f"{counted(transfer.records, 'record')} in {counted(transfer.tokens, 'token')}{replaced}")
+    return _start(transfer) if arguments.start else 0
 
 
 def _print(prompt: str) -> None:
@@ -80,27 +80,27 @@ def _print(prompt: str) -> None:
         out_bytes([f"{prompt}\n".encode("utf-8", "replace")])
 
 
-def _save(made: Handoff, place: Path) -> None:
-    lines = session_file(made, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"))
+def _save(transfer: Handoff, place: Path) -> None:
+    lines = session_file(transfer, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"))
     write_whole(place, [lines.encode()])
 
 
-def _start(made: Handoff) -> int:
+def _start(transfer: Handoff) -> int:
     """Run the program in this terminal until it ends; its exit code."""
-    if shutil.which(made.to) is None:
-        raise RunnerNotFound(made.to, PROGRAMS[made.to].install)
+    if shutil.which(transfer.to) is None:
+        raise RunnerNotFound(transfer.to, PROGRAMS[transfer.to].install)
     with tempfile.TemporaryDirectory(prefix="turnlog-") as folder:
-        if made.to == "gemini":
+        if transfer.to == "gemini":
             place = Path(folder) / "session.jsonl"
-            _save(made, place)
-            return _run([made.to, "--session-file", str(place), "-i", made.now])
-        prompt = made.prompt.encode("utf-8", "replace")
+            _save(transfer, place)
+            return _run([transfer.to, "--session-file", str(place), "-i", transfer.now])
+        prompt = transfer.prompt.encode("utf-8", "replace")
         if len(prompt) > _LONGEST:
             raise InputError(
                 f"--budget: the prompt has {len(prompt):,} bytes, and a command line takes {_LONGEST:,}; give fewer "
-                f"tokens, or pipe the prompt: turnlog handoff {shlex.quote(made.session)} --to {made.to} | ..."
+                f"tokens, or pipe the prompt: turnlog handoff {shlex.quote(transfer.session)} --to {transfer.to} | ..."
             )
-        return _run([made.to, prompt.decode()])
+        return _run([transfer.to, prompt.decode()])
 
 
 def _run(command: Sequence[str]) -> int:

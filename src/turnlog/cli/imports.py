@@ -54,10 +54,10 @@ def _import(arguments: Namespace) -> int:
         raise InputError("--newer-than works only with --discover; files given by name are read however old they are")
     code = passed_over = met = 0
     seen: set[str] = set()
-    found = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
-    progress = _Progress(0 if arguments.paths else len(found))
+    discovered = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
+    progress = _Progress(0 if arguments.paths else len(discovered))
     # Files that were read as part of another transcript are not read again.
-    new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
+    new = (origin for origin in discovered if not isinstance(origin, Path) or str(origin) not in seen)
     redactor = None if arguments.unredacted else settings_of(arguments).redactor
     with opened(arguments, write=True, make=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
@@ -68,7 +68,7 @@ def _import(arguments: Namespace) -> int:
                 continue
             sessions, failed = _read(origin)
             progress.clear()
-            code = max(code, int(any(one.lost != "nothing" for each in sessions for one in each.warnings)))
+            code = max(code, int(any(warning.lost != "nothing" for each in sessions for warning in each.warnings)))
             for imported in sessions:
                 seen.update(imported.files)
                 failed = _keep(store, imported, redactor, arguments.json) or failed
@@ -90,16 +90,19 @@ def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
     if not folder.is_dir():
         raise InputError(f"--discover: {folder} is not a folder; give the home folder of the user who ran the agents")
     unreadable: list[OSError] = []
-    found = list(discover(folder, unreadable.append))
-    agents = Counter(each.agent for each in found)
+    agent_files = list(discover(folder, unreadable.append))
+    agents = Counter(each.agent for each in agent_files)
     files = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
     say(f"found in {folder}: {files or 'no sessions of agents'}")
     if age is not None:
         since = time.time() - age.total_seconds()
-        young = [each for each in found if _is_newer(each.path, since)]
-        say(f"skipped, older: {counted(len(found) - len(young), 'file')}")
-        found = young
-    return [*(_unreadable(error, Path(str(error.filename))) for error in unreadable), *(each.path for each in found)]
+        young = [each for each in agent_files if _is_newer(each.path, since)]
+        say(f"skipped, older: {counted(len(agent_files) - len(young), 'file')}")
+        agent_files = young
+    return [
+        *(_unreadable(error, Path(str(error.filename))) for error in unreadable),
+        *(each.path for each in agent_files),
+    ]
 
 
 def _is_newer(path: Path, since: float) -> bool:
@@ -145,7 +148,7 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
     try:
         if redactor is not None:
             imported = without_secrets(imported, redactor)
-        kept = sync_session(store, imported, redactor)
+        synced = sync_session(store, imported, redactor)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
     except (TurnlogError, OSError):  # an error of the store, not of the transcript
@@ -153,13 +156,16 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
     except Exception as error:  # noqa: BLE001 - as in `_read`
         return _bug(imported.files[0] if imported.files else imported.session_id, error)
     if json:
-        out_json(_summary(imported, kept))
+        out_json(_summary(imported, synced))
     else:
-        out_line(_sentence(imported, kept))
-    if kept.exposed:
-        say(f"{kept.session} was imported when fewer secrets were known: `turnlog scrub {kept.session}` takes them out")
-    if kept.status == "diverged":
-        say(f"{imported.session_id} contains another conversation; this one was imported as {kept.session}")
+        out_line(_sentence(imported, synced))
+    if synced.exposed:
+        say(
+            f"{synced.session} was imported when fewer secrets were known; "
+            f"`turnlog scrub {synced.session}` removes them"
+        )
+    if synced.status == "diverged":
+        say(f"{imported.session_id} contains another conversation; this one was imported as {synced.session}")
     return None
 
 
@@ -175,17 +181,17 @@ def _redacted(imported: Imported) -> dict[str, int]:
     return dict(sum((Counter(draft.redacted) for draft in imported.drafts), Counter()))
 
 
-def _summary(imported: Imported, kept: Synced) -> dict[str, Any]:
+def _summary(imported: Imported, synced: Synced) -> dict[str, Any]:
     messages, calls = _counts(imported)
     return {
-        "session": kept.session,
+        "session": synced.session,
         "format": imported.format,
         "messages": messages,
         "tool_calls": calls,
         "warnings": msgspec.to_builtins(imported.warnings),
-        "status": kept.status,
+        "status": synced.status,
         "records": len(imported.drafts),
-        "added": kept.added,
+        "added": synced.added,
         "title": imported.title,
         "parent": imported.parent,
         "redacted": _redacted(imported),
@@ -193,14 +199,14 @@ def _summary(imported: Imported, kept: Synced) -> dict[str, Any]:
     }
 
 
-def _sentence(imported: Imported, kept: Synced) -> str:
+def _sentence(imported: Imported, synced: Synced) -> str:
     messages, calls = _counts(imported)
     what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
-    if kept.status == "continued":
-        what += f", {counted(kept.added, 'new record')}"
+    if synced.status == "continued":
+        what += f", {counted(synced.added, 'new record')}"
     if secrets := sum(_redacted(imported).values()):
         what += f", {counted(secrets, 'secret')} redacted"
-    return f"{kept.status:<9}  {kept.session}  ({what})  {imported.title}".rstrip()
+    return f"{synced.status:<9}  {synced.session}  ({what})  {imported.title}".rstrip()
 
 
 def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin | InputError | None]:

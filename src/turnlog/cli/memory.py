@@ -41,28 +41,29 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _memory(arguments: Namespace) -> int:
     with opened(arguments) as store:
         memory = memory_of(store, arguments.id)
-    found = _chosen(memory, arguments.entity, arguments.kind)
-    shown = found[: arguments.limit]
+    entities = _chosen(memory, arguments.entity, arguments.kind)
+    shown = entities[: arguments.limit]
     if arguments.json:
         for entity in shown:
             out_json(msgspec.to_builtins(entity))
     elif shown:
         rows = [
-            (one.kind, _cell(one.value), _state(one), f"{one.first}-{one.last}", str(one.mentions)) for one in shown
+            (entity.kind, _cell(entity.value), _state(entity), f"{entity.first}-{entity.last}", str(entity.mentions))
+            for entity in shown
         ]
         out_lines(table(("KIND", "ENTITY", "STATE", "RECORDS", "MENTIONS"), rows, right=("MENTIONS",)))
-    more = f" of {len(found):,}; see --limit" if len(found) > len(shown) else ""
-    say(counted(len(shown), "thing") + more if shown else "nothing found")
+    limit_note = f" of {len(entities):,}; see --limit" if len(entities) > len(shown) else ""
+    say(counted(len(shown), "thing") + limit_note if shown else "nothing found")
     return 0
 
 
 def _chosen(memory: Memory, text: str | None, kind: str | None) -> Sequence[Entity]:
     """The entities of this kind that contain `text`, the last mentioned first; if none does, what it refers to."""
-    found = [one for one in memory.entities if kind in (None, one.kind)]
+    entities = [entity for entity in memory.entities if kind in (None, entity.kind)]
     if text is None:
-        return found
-    named = [one for one in found if text.lower() in one.value.lower()]
-    return named or [one.entity for one in memory.resolve(text) if kind in (None, one.entity.kind)]
+        return entities
+    named = [entity for entity in entities if text.lower() in entity.value.lower()]
+    return named or [match.entity for match in memory.resolve(text) if kind in (None, match.entity.kind)]
 
 
 def _state(entity: Entity) -> str:
@@ -70,5 +71,5 @@ def _state(entity: Entity) -> str:
 
 
 def _cell(text: str) -> str:
-    said = visible(" ".join(text.split()), one_line=True)
-    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
+    line = visible(" ".join(text.split()), one_line=True)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"

@@ -29,14 +29,14 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _models(arguments: Namespace) -> int:
     if arguments.name:
         return _one(arguments.name, as_json=arguments.json)
-    known = known_models()
+    models = known_models()
     if arguments.json:
-        for name, facts in known.items():
+        for name, facts in models.items():
             out_json({"model": name, **to_builtins(facts)})
         return 0
     rows = [
         [name, facts.provider or "", *map(_tokens, (facts.input, facts.output)), *_dollars(facts.prices)]
-        for name, facts in known.items()
+        for name, facts in models.items()
     ]
     names = ["model", "maker", "in", "out", *(kind.replace("_", " ") for kind in _PRICES)]
     for line in table(names, rows, right=set(names[2:])):
@@ -47,19 +47,19 @@ def _models(arguments: Namespace) -> int:
 
 def _one(name: str, *, as_json: bool) -> int:
     """Print all known facts about one model. Raises InputError if there are none."""
-    facts, found = model_origins(name), find_model(name)
+    facts, model = model_origins(name), find_model(name)
     if not facts:
         entry = json.dumps({"models": {name: {"input": 128_000}}})
         raise InputError(f"nothing is known about the model {name!r}; add an entry to {own_file()}, e.g. {entry}")
-    taken_for = found.taken_for if found else ""
+    taken_for = model.taken_for if model else ""
     if as_json:
         sourced = {fact.name: {"value": to_builtins(fact.value), "source": fact.source} for fact in facts}
-        out_json({"model": name, "known": found is not None, "taken_for": taken_for, "facts": sourced})
+        out_json({"model": name, "known": model is not None, "taken_for": taken_for, "facts": sourced})
         return 0
-    if found is None:
+    if model is None:
         out_line(f"{name} is not in the table of models, only its family is known.")
     elif taken_for:
-        out_line(f"{name} is not in the table of models: taken for {taken_for}{', without prices' * found.newer}.")
+        out_line(f"{name} is not in the table of models: taken for {taken_for}{', without prices' * model.newer}.")
     for line in _by_source(facts):
         out_line(line)
     return 0
@@ -88,5 +88,5 @@ def _tokens(limit: int | None) -> str:
 
 
 def _dollars(prices: Any) -> list[str]:
-    found: list[Decimal | None] = [getattr(prices, kind) for kind in _PRICES]
-    return ["" if price is None else f"{price:f}" for price in found]
+    amounts: list[Decimal | None] = [getattr(prices, kind) for kind in _PRICES]
+    return ["" if price is None else f"{price:f}" for price in amounts]

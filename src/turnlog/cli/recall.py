@@ -32,11 +32,11 @@ def _recall(arguments: Namespace) -> int:
         return 0
     # A search first brings the index up to date. If the store is read-only, it reads all records instead.
     with opened(arguments, write=is_writable(arguments)) as store:
-        found = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens, where=dict(arguments.label))
+        passages = recall(store, " ".join(arguments.query), max_tokens=arguments.tokens, where=dict(arguments.label))
     if arguments.json:
-        for passage in found:
+        for passage in passages:
             out_json(msgspec.to_builtins(passage))
-    elif found:
-        out(visible(quoted(found)))
-    say(counted(len(found), "passage") if found else "nothing found")
+    elif passages:
+        out(visible(quoted(passages)))
+    say(counted(len(passages), "passage") if passages else "nothing found")
     return 0

@@ -84,19 +84,22 @@ def source_of(arguments: Namespace) -> Iterator[tuple[Store, str]]:
     if arguments.source == "-":
         origin = stdin_bytes()
     elif path.is_dir() or not path.exists():
-        with _stored(arguments) as found:
-            yield found
+        with _stored(arguments) as stored:
+            yield stored
         return
     elif not path.is_file():  # a pipe can be read only once
         origin = path.read_bytes()
     imported, *others = read_file(origin)
     store = MemoryStore()
-    kept = sync_session(store, imported)
+    synced = sync_session(store, imported)
     say(f"{origin_name(origin)}: {imported.format}" + (f", the first of {len(others) + 1} sessions" if others else ""))
     if imported.warnings:
-        first, more = imported.warnings[0], len(imported.warnings) - 1
-        say(f"{origin_name(origin)}: {first.message}" + (f" (and {counted(more, 'more warning')})" if more else ""))
-    yield store, kept.session
+        first, further = imported.warnings[0], len(imported.warnings) - 1
+        say(
+            f"{origin_name(origin)}: {first.message}"
+            + (f" (and {counted(further, 'more warning')})" if further else "")
+        )
+    yield store, synced.session
 
 
 @contextmanager

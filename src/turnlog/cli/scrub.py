@@ -32,13 +32,15 @@ def _scan(arguments: Namespace) -> int:
         say(f"nothing to scan: there is no store at {place(arguments)}")
         return 0
     with opened(arguments) as store:
-        found = sum(leak.number for leak in out_each(scan(store, arguments.id, _redactor(arguments)), _line, arguments))
+        number = sum(
+            leak.number for leak in out_each(scan(store, arguments.id, _redactor(arguments)), _line, arguments)
+        )
     say(
-        f"{counted(found, 'secret')}; `turnlog scrub ID` replaces the secrets of a session"
-        if found
+        f"{counted(number, 'secret')}; `turnlog scrub ID` replaces the secrets of a session"
+        if number
         else "no secrets found"
     )
-    return 1 if found else 0
+    return 1 if number else 0
 
 
 def _line(leak: Leak) -> str:

@@ -78,19 +78,19 @@ def _search(arguments: Namespace) -> int:
     else:
         width = max((len(hit.session) for hit in hits), default=0)
         for hit, by in zip(hits, gone, strict=True):
-            said = _marked(hit) + (f"  (taken back by decision {by})" if by else "")
-            out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {said}".rstrip())
+            snippet = _marked(hit) + (f"  (taken back by decision {by})" if by else "")
+            out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {snippet}".rstrip())
     if not hits and arguments.role not in (None, *_ROLES):
         near = difflib.get_close_matches(arguments.role, _ROLES, 1)
         others = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_ROLES)}"
         raise InputError(f"--role: no {arguments.role!r} is on record; {others}")
-    more = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
-    say(counted(len(hits), "hit") + more if hits else "nothing found")
+    limit_note = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
+    say(counted(len(hits), "hit") + limit_note if hits else "nothing found")
     return 0
 
 
 def _marked(hit: Hit) -> str:
     """The snippet, escaped, with marks around the hit."""
-    before, found, after = hit.snippet[: hit.start], hit.snippet[hit.start : hit.end], hit.snippet[hit.end :]
-    pieces = [visible(piece, one_line=True) for piece in (before, found, after)]
-    return _MARKS[0].join(pieces[:2]) + _MARKS[1] + pieces[2] if found else pieces[0] + pieces[2]
+    before, match, after = hit.snippet[: hit.start], hit.snippet[hit.start : hit.end], hit.snippet[hit.end :]
+    pieces = [visible(piece, one_line=True) for piece in (before, match, after)]
+    return _MARKS[0].join(pieces[:2]) + _MARKS[1] + pieces[2] if match else pieces[0] + pieces[2]

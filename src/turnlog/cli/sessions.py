@@ -71,8 +71,8 @@ def _ls(arguments: Namespace) -> int:
             named = {"labels": labels[info.id]} if labels[info.id] else {}
             out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | named | billed)
     elif infos:
-        said = [", ".join(f"{name}={value}" for name, value in labels[info.id].items()) for info in infos]
-        out_lines(_table(infos, titles, sources, bills, said))
+        label_texts = [", ".join(f"{name}={value}" for name, value in labels[info.id].items()) for info in infos]
+        out_lines(_table(infos, titles, sources, bills, label_texts))
     elif arguments.label:
         say("no session has this label" if len(arguments.label) == 1 else "no session has these labels")
     else:

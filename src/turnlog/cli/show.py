@@ -78,7 +78,7 @@ def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
 
 
 def _turn_json(number: int, turn: TurnInfo) -> dict[str, object]:
-    said = {
+    row = {
         "turn": number,
         "id": turn.id,
         "records": [turn.first, turn.last],
@@ -94,12 +94,12 @@ def _turn_json(number: int, turn: TurnInfo) -> dict[str, object]:
             for info in turn.awaiting
         ],
     }
-    return said | bill_json(turn.bills)
+    return row | bill_json(turn.bills)
 
 
 def _cell(text: str) -> str:
-    said = visible(" ".join(text.split()), one_line=True)
-    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
+    line = visible(" ".join(text.split()), one_line=True)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
 
 
 _Row = tuple[str, str]
@@ -177,24 +177,24 @@ def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[s
             yield f"{'':5}  {'[rewound]':<12}  from here on taken back by decision {gone}"
         number = f"{record.n:>5}"
         for label, text in _rows(describe(record)):
-            first, *more = text.splitlines() or [""]
+            first, *others = text.splitlines() or [""]
             yield f"{number}  {label:<12}  {first}".rstrip()
-            yield from (f"{'':21}{line}".rstrip() for line in more)
+            yield from (f"{'':21}{line}".rstrip() for line in others)
             number = " " * 5
 
 
-def _rows(one: Description) -> Iterator[_Row]:
-    if one.is_said:
-        for block in one.blocks:
-            yield f"[{block.label}]" if block.kind == "group" else block.label or one.kind, _block_text(block)
-        if not one.blocks:
-            yield one.kind, "(empty)"
+def _rows(description: Description) -> Iterator[_Row]:
+    if description.is_said:
+        for block in description.blocks:
+            yield f"[{block.label}]" if block.kind == "group" else block.label or description.kind, _block_text(block)
+        if not description.blocks:
+            yield description.kind, "(empty)"
     else:
-        said = "; ".join(filter(None, (_block_text(block) for block in one.blocks if not block.is_detail)))
-        headline = "".join(map(str, one.headline))
-        yield f"[{one.kind}]", f"{headline}: {shorten(said, lines=3)}" if said else headline
-    if one.redacted:
-        yield "[redacted]", one.redacted
+        text = "; ".join(filter(None, (_block_text(block) for block in description.blocks if not block.is_detail)))
+        headline = "".join(map(str, description.headline))
+        yield f"[{description.kind}]", f"{headline}: {shorten(text, lines=3)}" if text else headline
+    if description.redacted:
+        yield "[redacted]", description.redacted
 
 
 def _block_text(block: ContentBlock) -> str:
@@ -204,8 +204,8 @@ def _block_text(block: ContentBlock) -> str:
         case "call":
             return f"{block.name} {shorten(block.text, characters=200, lines=3)}  ({block.id})"
         case "result":
-            said = shorten("\n".join(map(_block_text, block.blocks)))
-            return f"{block.outcome}  ({' '.join(filter(None, (block.name, block.id)))})\n{said}".rstrip()
+            content = shorten("\n".join(map(_block_text, block.blocks)))
+            return f"{block.outcome}  ({' '.join(filter(None, (block.name, block.id)))})\n{content}".rstrip()
         case "media":
             return ", ".join(filter(None, (block.name, block.text, block.id[:12])))
         case "data":

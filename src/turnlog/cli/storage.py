@@ -49,13 +49,13 @@ def _pack(arguments: Namespace) -> int:
         else:
             wanted = [info.id for info in store.sessions() if info.updated < before]
         done = [store.pack(session_id) for session_id in wanted]
-        if any(one.records for one in done):
+        if any(packed.records for packed in done):
             store.reclaim()
-    total = Packed(*(sum(getattr(one, name) for one in done) for name in Packed.__struct_fields__))
+    total = Packed(*(sum(getattr(packed, name) for packed in done) for name in Packed.__struct_fields__))
     if not total.records:
         say("nothing to pack")
     else:
-        sessions = counted(sum(bool(one.records) for one in done), "session")
+        sessions = counted(sum(bool(packed.records) for packed in done), "session")
         say(f"packed {counted(total.records, 'record')} of {sessions}: {total.before:,} bytes to {total.after:,}")
     return 0
 

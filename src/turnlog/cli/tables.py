@@ -51,15 +51,15 @@ def _narrowed(columns: Sequence[Column], room: int) -> Sequence[Column]:
     that `may_go`, from the right, then with cut cells."""
     if _has_room(columns, room):
         return columns
-    columns = [replace(one, width=_longest(one)) for one in columns]
-    for going in [one for one in reversed(columns) if one.may_go]:
+    columns = [replace(column, width=_longest(column)) for column in columns]
+    for going in [column for column in reversed(columns) if column.may_go]:
         if not _has_room(columns, room):
-            columns = [one for one in columns if one is not going]
-    for i, one in enumerate(columns):
-        for width in one.cut:
+            columns = [column for column in columns if column is not going]
+    for i, column in enumerate(columns):
+        for width in column.cut:
             if not _has_room(columns, room):
-                columns[i] = replace(one, cells=[cell[:width] for cell in one.cells], width=width)
-    return columns if _has_room(columns, room, _LEAST) else [one for one in columns if not one.cut]
+                columns[i] = replace(column, cells=[cell[:width] for cell in column.cells], width=width)
+    return columns if _has_room(columns, room, _LEAST) else [column for column in columns if not column.cut]
 
 
 def _has_room(columns: Sequence[Column], room: int, text: int = _TEXT) -> bool:

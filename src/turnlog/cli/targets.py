@@ -62,18 +62,18 @@ def usual_target(session: Session) -> Target | None:
 
 
 def _target(session: Session, provider: str, model: str) -> Target | None:
-    own, now = session.target, session.configuration
-    if own is not None and not provider and not model:
-        return own
+    session_target, configuration = session.target, session.configuration
+    if session_target is not None and not provider and not model:
+        return session_target
     if not model and not provider:
-        provider, model = now.provider, now.model or last_model(session)
-    elif not model and provider == now.provider:
-        model = now.model
+        provider, model = configuration.provider, configuration.model or last_model(session)
+    elif not model and provider == configuration.provider:
+        model = configuration.model
     if not provider:
-        found = find_model(model) if model else None
-        maker = makers().get((found.facts.provider if found else None) or "")
-        provider = maker.provider if maker else now.provider or _billed_by(session, model)
-    return aimed(Parsed(messages=(), configuration=now), provider, model) if provider else None
+        entry = find_model(model) if model else None
+        maker = makers().get((entry.facts.provider if entry else None) or "")
+        provider = maker.provider if maker else configuration.provider or _billed_by(session, model)
+    return aimed(Parsed(messages=(), configuration=configuration), provider, model) if provider else None
 
 
 def _billed_by(session: Session, model: str) -> str:

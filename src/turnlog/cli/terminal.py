@@ -152,10 +152,10 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
         )
     with suppress(OSError, ValueError):
         flush()
-    said = getpass(f"{prompt}: ")
-    if twice and getpass(f"{prompt} again: ") != said:
+    secret = getpass(f"{prompt}: ")
+    if twice and getpass(f"{prompt} again: ") != secret:
         raise InputError(f"{option}: these are two different texts; nothing was changed")
-    return said
+    return secret
 
 
 def place_of(error: BaseException) -> str:
@@ -163,8 +163,8 @@ def place_of(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
-    return f"{type(error).__name__}: {error}{at}"
+    place = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:

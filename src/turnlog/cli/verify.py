@@ -24,6 +24,6 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _verify(arguments: Namespace) -> int:
     with opened(arguments) as store:
         problems = store.verify(arguments.id)
-    found = len(list(out_each(problems, damage_line, arguments)))
-    say(counted(found, "problem") if found else "no problems")
-    return 1 if found else 0
+    number = len(list(out_each(problems, damage_line, arguments)))
+    say(counted(number, "problem") if number else "no problems")
+    return 1 if number else 0

@@ -37,22 +37,22 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _why(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        found = session.explain(target=usual_target(session))
+        explanation = session.explain(target=usual_target(session))
         records = session.history()
         if arguments.record is not None:
-            _one(session, found, records, arguments)
+            _one(session, explanation, records, arguments)
             return 0
-    messages = {record.n: record for record in records if record.n in found.accounts}
+    messages = {record.n: record for record in records if record.n in explanation.accounts}
     remarks = [(record.n, text) for record in records if (text := _remark(record))]
     if arguments.json:
-        for ruling in found.rulings:
+        for ruling in explanation.rulings:
             out_json(decision_json(ruling))
         for n, record in messages.items():
-            out_json(_row(found.accounts[n], record))
+            out_json(_row(explanation.accounts[n], record))
         for n, text in remarks:
             out_json({"record": n, "remark": text})
         return 0
-    out_lines(_all(session.id, found, remarks, messages))
+    out_lines(_all(session.id, explanation, remarks, messages))
     return 0
 
 
@@ -75,43 +75,45 @@ def _row(account: Account, record: Record) -> dict[str, Any]:
 
 
 def _all(
-    name: str, found: Explanation, remarks: Sequence[tuple[int, str]], messages: dict[int, Record]
+    name: str, explanation: Explanation, remarks: Sequence[tuple[int, str]], messages: dict[int, Record]
 ) -> Iterator[str]:
-    yield f"{name}: {fates(found.accounts.values())}; {found.saved:,} tokens saved"
-    active = [one for one in found.rulings if not one.ended_by and one.decision.action != "undo"]
-    gone = [one for one in found.rulings if one.ended_by]
+    yield f"{name}: {fates(explanation.accounts.values())}; {explanation.saved:,} tokens saved"
+    active = [ruling for ruling in explanation.rulings if not ruling.ended_by and ruling.decision.action != "undo"]
+    gone = [ruling for ruling in explanation.rulings if ruling.ended_by]
     for title, rulings in (("decisions in force", active), ("taken back", gone)):
         if rulings:
             yield f"{title}:"
-            yield from decision_lines(rulings, found)
+            yield from decision_lines(rulings, explanation)
     if remarks:
         yield "left out by the provider:"
         yield from (f"{n:>5}  {text}" for n, text in remarks)
-    yield from _table(found, messages)
+    yield from _table(explanation, messages)
 
 
-def _table(found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
-    accounts = [found.accounts[n] for n in messages]
-    said = [record.message for record in messages.values()]
-    by = [newest_of(one.by) if one.by else one.curator for one in accounts]
+def _table(explanation: Explanation, messages: dict[int, Record]) -> Iterator[str]:
+    accounts = [explanation.accounts[n] for n in messages]
+    contents = [record.message for record in messages.values()]
+    by = [newest_of(account.by) if account.by else account.curator for account in accounts]
     columns = (
         Column("record", [str(n) for n in messages], 6, ">"),
-        Column("role", [message.role if message else "" for message in said], 9, may_go=True),
-        Column("became", [one.fate for one in accounts], 11),
+        Column("role", [message.role if message else "" for message in contents], 9, may_go=True),
+        Column("became", [account.fate for account in accounts], 11),
         Column("by", by, max(12, *map(len, by)) if by else 12),
-        Column("tokens", [f"{one.tokens:,}" for one in accounts], 7, ">", may_go=True),
-        Column("saved", [f"{one.saved:,}" if one.saved else "" for one in accounts], 7, ">"),
+        Column("tokens", [f"{account.tokens:,}" for account in accounts], 7, ">", may_go=True),
+        Column("saved", [f"{account.saved:,}" if account.saved else "" for account in accounts], 7, ">"),
     )
-    yield from laid_out(columns, "", [clipped(gist(message), 60) if message else "" for message in said])
+    yield from laid_out(columns, "", [clipped(gist(message), 60) if message else "" for message in contents])
 
 
-def _one(session: Session, found: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
+def _one(session: Session, explanation: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
     n: int = arguments.record
     if not 1 <= n <= len(records):
         raise InputError(f"session {session.id!r} has records 1 to {len(records):,}, not {n}")
-    account = found.accounts.get(n)
+    account = explanation.accounts.get(n)
     concerned = (n, *account.by) if account else (n,)
-    about = [one for one in found.rulings if one.n in concerned or (account and n in _range(one.decision))]
+    about = [
+        ruling for ruling in explanation.rulings if ruling.n in concerned or (account and n in _range(ruling.decision))
+    ]
     if arguments.json:
         row = _row(account, records[n - 1]) if account else {"record": n, "fate": "never sent"}
         out_json({**row, "decisions": [decision_json(ruling) for ruling in about]})
@@ -123,7 +125,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         by = f" by decision {newest_of(account.by)}" if account.by else ""
         by = f"{by} as {account.curator}" if account.curator else by
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
-    out_lines(decision_lines(about, found))
+    out_lines(decision_lines(about, explanation))
     if account is not None and account.fate not in ("kept", "left out", "rewound"):
         target = usual_target(session)
         out_lines(_shown_as(account, records, target.provider if target else ""))
