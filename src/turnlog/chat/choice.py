@@ -24,10 +24,10 @@ _OUTPUT = 8_000
 
 def _providers() -> dict[str, str]:
     """Words for providers, and the API that each stands for."""
-    found = {name: name for name in PROVIDER_ROWS}
+    providers = {name: name for name in PROVIDER_ROWS}
     for maker in makers().values():
-        found |= dict.fromkeys((maker.name, *maker.words), maker.provider)
-    return dict(sorted(found.items()))
+        providers |= dict.fromkeys((maker.name, *maker.words), maker.provider)
+    return dict(sorted(providers.items()))
 
 
 def _nobody() -> str:
@@ -58,10 +58,10 @@ def chosen(
     if base_url and not model:
         raise InputError(f"which model is at {base_url}? name it: --model openai/NAME --base-url {base_url}")
     if not model:
-        found = next((maker for maker in makers().values() if any(map(environment.get, maker.sdk.keys))), None)
-        if found is None:
+        maker = next((maker for maker in makers().values() if any(map(environment.get, maker.sdk.keys))), None)
+        if maker is None:
             raise InputError(_nobody())
-        return Choice(_usual(found.provider), SdkRunner())
+        return Choice(_usual(maker.provider), SdkRunner())
     return _named(model, base_url)
 
 
@@ -71,8 +71,8 @@ def suggested(beginning: str) -> list[str]:
     if not slash:
         return [DEMO_MODEL, *(f"{name}/" for name in _providers())]
     maker = maker_of(_providers().get(word, ""))
-    known = known_models().items() if maker else ()
-    return [f"{word}/{name}" for name, facts in known if maker and facts.provider == maker.name and ":" not in name]
+    models = known_models().items() if maker else ()
+    return [f"{word}/{name}" for name, facts in models if maker and facts.provider == maker.name and ":" not in name]
 
 
 def choice_for(aim: Target) -> Choice:
@@ -92,8 +92,8 @@ def _named(model: str, base_url: str) -> Choice:
         return choice_for(target("openai-chat", DEMO_MODEL))
     words = _providers()
     if not slash or not name or word not in words:
-        there = f"{', '.join(words)}; or {DEMO_MODEL}"
-        raise InputError(f"a model is named PROVIDER/MODEL, not {model!r}; providers are {there}")
+        names = f"{', '.join(words)}; or {DEMO_MODEL}"
+        raise InputError(f"a model is named PROVIDER/MODEL, not {model!r}; providers are {names}")
     if base_url and not base_url.startswith(("http://", "https://")):
         raise InputError(f"the URL of a server begins with http:// or https://, unlike {base_url!r}")
     imitated = makers()[word].imitated if base_url and word in makers() else ""

@@ -67,16 +67,16 @@ def completions(talk: Chat, line: str) -> list[tuple[str, str]]:
     if not space:
         return [(name, command.does) for name, command in COMMANDS.items() if name.startswith(word)]
     offers = COMMANDS[word].offers if word in COMMANDS else None
-    return [(one, "") for one in offers(talk, rest) if one.startswith(rest)] if offers is not None else []
+    return [(offer, "") for offer in offers(talk, rest) if offer.startswith(rest)] if offers is not None else []
 
 
 def _model(talk: Chat, rest: str) -> str:
     if not rest:
         return f"{_named(talk)}. `/model PROVIDER/MODEL` changes it, `/model PROVIDER/MODEL URL` the server, too."
     name, _, url = rest.partition(" ")
-    now = talk.session.target
-    same = now is not None and maker_of(now.provider) is maker_of(name.partition("/")[0])
-    choice = chosen(name, base_url=url.strip() or (now.base_url if now is not None and same else ""))
+    current = talk.session.target
+    same = current is not None and maker_of(current.provider) is maker_of(name.partition("/")[0])
+    choice = chosen(name, base_url=url.strip() or (current.base_url if current is not None and same else ""))
     losses = talk.session.switch(choice.target)
     talk.choose(choice)
     lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
@@ -91,23 +91,23 @@ def _named(talk: Chat) -> str:
 
 
 def _context(talk: Chat, _: str) -> str:
-    found = talk.session.window.breakdown()
-    rows = [f"| {share.kind}{share.name and f' of {share.name}'} | {share.tokens:,} |" for share in found.shares]
-    room = f"{found.tokens:,} of {found.marks.trigger:,} tokens. {_rest(found, talk.session.target)}"
+    breakdown = talk.session.window.breakdown()
+    rows = [f"| {share.kind}{share.name and f' of {share.name}'} | {share.tokens:,} |" for share in breakdown.shares]
+    room = f"{breakdown.tokens:,} of {breakdown.marks.trigger:,} tokens. {_rest(breakdown, talk.session.target)}"
     return "\n".join([room, "", "| what | tokens |", "| --- | ---: |", *rows])
 
 
-def _rest(found: Breakdown, target: Target | None) -> str:
+def _rest(breakdown: Breakdown, target: Target | None) -> str:
     """Why a request may not fill the whole window, or the whole budget."""
-    whole = found.budget.max_tokens
-    own = whole > 0 and (target is None or whole <= target.input_limit)
-    if not own:
-        whole = target.input_limit if target is not None else found.marks.limit
-    reasons = [] if own else ["room for the answer"]
-    reasons += [f"a margin, as counts are {found.certainty}"] if found.marks.limit < whole else []
-    reasons += ["room to grow before the limit"] if found.marks.trigger < found.marks.limit else []
+    whole = breakdown.budget.max_tokens
+    is_budget = whole > 0 and (target is None or whole <= target.input_limit)
+    if not is_budget:
+        whole = target.input_limit if target is not None else breakdown.marks.limit
+    reasons = [] if is_budget else ["room for the answer"]
+    reasons += [f"a margin, as counts are {breakdown.certainty}"] if breakdown.marks.limit < whole else []
+    reasons += ["room to grow before the limit"] if breakdown.marks.trigger < breakdown.marks.limit else []
     rest = f"; the rest is {', and '.join(reasons)}" if reasons else ""
-    return f"The {'budget' if own else 'window'} has {whole:,}{rest}."
+    return f"The {'budget' if is_budget else 'window'} has {whole:,}{rest}."
 
 
 def _compact(talk: Chat, rest: str) -> str:
@@ -121,7 +121,7 @@ def _clear(talk: Chat, _: str) -> str:
 
 def _rewind(talk: Chat, rest: str) -> str:
     log = talk.session.log
-    cleared = [n for n, one in active_decisions(log.of_kinds("decision")).items() if one.action == "clear"]
+    cleared = [n for n, decision in active_decisions(log.of_kinds("decision")).items() if decision.action == "clear"]
     if not rest and cleared and not [turn for turn in log.turns() if not turn.rewound and turn.first > max(cleared)]:
         return f"{talk.session.rewind(to=max(cleared) - 1)}"
     return f"{talk.session.rewind(turns=_number(rest, 1))}"
@@ -140,10 +140,10 @@ def _diff(talk: Chat, _: str) -> str:
     gone = Rewinds.of(talk.session.log.of_kinds("decision"))
     changes = net_changes([record for record in records if not gone.by(record.n)])
     patch = [
-        f"{change.path}: {found}\n"
-        if isinstance(found, str)
-        else b"".join(patch_lines(found)).decode("utf-8", "replace")
-        for change, found in differences(changes, talk.session.log.blob)
+        f"{change.path}: {difference}\n"
+        if isinstance(difference, str)
+        else b"".join(patch_lines(difference)).decode("utf-8", "replace")
+        for change, difference in differences(changes, talk.session.log.blob)
     ]
     return f"````diff\n{''.join(patch)}````" if patch else "No file changed in this session."
 
@@ -159,7 +159,7 @@ def _sessions(talk: Chat, _: str) -> str:
 
 def _recent(talk: Chat) -> list[SessionInfo]:
     """The sessions that were changed last, the newest first."""
-    return sorted(talk.store.sessions(), key=lambda one: one.updated, reverse=True)[:_LISTED]
+    return sorted(talk.store.sessions(), key=lambda info: info.updated, reverse=True)[:_LISTED]
 
 
 def _cell(text: str) -> str:
@@ -182,7 +182,7 @@ def _restore(talk: Chat, rest: str) -> str:
 
 def _marks(talk: Chat) -> dict[str, int]:
     """The records of the places that were marked, by name."""
-    notes = ((one.body, one.n) for one in talk.session.log.of_kinds("note"))
+    notes = ((record.body, record.n) for record in talk.session.log.of_kinds("note"))
     return {body.text: n for body, n in notes if isinstance(body, Note) and body.topic == _SAVED}
 
 
@@ -195,8 +195,8 @@ def _resume(talk: Chat, rest: str) -> str:
     talk.move_to(talk.open(rest))
     asked, answered = talk.last_words
     quote = "".join(f"> {line}\n" for line in folded(asked).splitlines())
-    said = "\n\n".join(filter(None, (quote, folded(answered)))) or "Nothing was said in it yet."
-    return f"This goes on in session `{rest}`, with {_named(talk)}. `/history` lists what was said.\n\n{said}"
+    exchange = "\n\n".join(filter(None, (quote, folded(answered)))) or "Nothing was said in it yet."
+    return f"This goes on in session `{rest}`, with {_named(talk)}. `/history` lists what was said.\n\n{exchange}"
 
 
 def _export(talk: Chat, rest: str) -> str:
@@ -211,25 +211,25 @@ def _export(talk: Chat, rest: str) -> str:
 
 
 def _why(talk: Chat, rest: str) -> str:
-    found = talk.session.explain()
+    explanation = talk.session.explain()
     if rest:
         n = _number(rest, 0)
-        if n not in found.accounts:
+        if n not in explanation.accounts:
             raise InputError(f"record {n} is no message of this session")
-        one = found.accounts[n]
-        by = f", by decision {', '.join(map(str, one.by))}" if one.by else ""
-        return f"Record {n} is {one.fate}{by}: {one.shown:,} of {one.tokens:,} tokens are sent."
-    rows = [f"| {r.n} | {r.decision.action} | {r.decision.why} |" for r in found.rulings if not r.ended_by]
+        account = explanation.accounts[n]
+        by = f", by decision {', '.join(map(str, account.by))}" if account.by else ""
+        return f"Record {n} is {account.fate}{by}: {account.shown:,} of {account.tokens:,} tokens are sent."
+    rows = [f"| {r.n} | {r.decision.action} | {r.decision.why} |" for r in explanation.rulings if not r.ended_by]
     if not rows:
         return "Everything is sent as it was said."
     return "\n".join(
-        [f"{found.saved:,} tokens saved.", "", "| record | decision | why |", "| ---: | --- | --- |", *rows]
+        [f"{explanation.saved:,} tokens saved.", "", "| record | decision | why |", "| ---: | --- | --- |", *rows]
     )
 
 
 def _history(talk: Chat, rest: str) -> str:
     lines = []
-    for shown in [one for one in talk.session.view() if one.records][-_number(rest, 20) :]:
+    for shown in [entry for entry in talk.session.view() if entry.records][-_number(rest, 20) :]:
         words = " ".join(_words(shown.message).split())
         cut = f"{words[:_WIDEST]}…" if len(words) > _WIDEST else words
         lines.append(f"- [{shown.records[0]}] {shown.message.role}: {cut}")
@@ -240,7 +240,9 @@ def _words(message: Message) -> str:
     """What a message says, or calls, or holds of results."""
     calls = [f"calls {gist(part)}" for part in message.parts if isinstance(part, ToolCall)]
     results = [part for part in message.parts if isinstance(part, ToolResult)]
-    told = [f"result of {one.name}: {''.join(p.text for p in one.parts if isinstance(p, Text))}" for one in results]
+    told = [
+        f"result of {result.name}: {''.join(p.text for p in result.parts if isinstance(p, Text))}" for result in results
+    ]
     return " ".join([text_of(message), *calls, *told])
 
 
@@ -253,7 +255,7 @@ def _continue(talk: Chat, _: str) -> str:
 
 
 def _help(_: Chat, __: str) -> str:
-    rows = [f"| /{name} {one.takes} | {one.does} |" for name, one in COMMANDS.items()]
+    rows = [f"| /{name} {command.takes} | {command.does} |" for name, command in COMMANDS.items()]
     keys = "Alt-Enter, or `\\` before Enter, makes a new line. Ctrl-C stops an answer, Ctrl-D ends. `@a.png` is sent."
     return "\n".join(["| command | what it does |", "| --- | --- |", *rows, "", keys])
 

@@ -79,7 +79,7 @@ class Chat:
     def last_words(self) -> tuple[str, str]:
         """What the user said last, and the last words of the model after it; "" for what there is none of."""
         answered = ""
-        for shown in reversed([one for one in self.session.view() if one.records]):
+        for shown in reversed([entry for entry in self.session.view() if entry.records]):
             if starts_turn(shown):
                 return text_of(shown.message), answered
             if shown.message.role == "assistant":
@@ -106,7 +106,7 @@ class Chat:
 
     def changed_since(self, record: int) -> list[NetChange]:
         """The files that changed in the records after this one."""
-        return net_changes(one for one in self.session.log.of_kinds("file_change") if one.n > record)
+        return net_changes(change for change in self.session.log.of_kinds("file_change") if change.n > record)
 
     def choose(self, choice: Choice) -> None:
         """Have another model answer."""
@@ -145,14 +145,14 @@ class Chat:
         if self.ask is None:
             self.unasked.add(question.call.name)
             return False  # without a reason, which would be taken for the user's words
-        said = (await self.ask(question)).strip()
-        word = said.lower()
+        answer = (await self.ask(question)).strip()
+        word = answer.lower()
         if word in ("a", "always") and question.call.name in TOOL_NAMES:
             self._allowed.add(question.call.name)
             return True
         if word in ("y", "yes"):
             return True
-        return False if word in ("", "n", "no") else said
+        return False if word in ("", "n", "no") else answer
 
     def _with_images(self, text: str) -> str | list[Text | Media]:
         """The text, with the images and PDF files that it names as `@path`."""

@@ -43,8 +43,8 @@ async def answer_once(
 def row(event: AgentEvent) -> dict[str, Any]:
     """An event as JSON: what it has, and of the result the text, how it ended, tokens and dollars."""
     if event.result is None:
-        made = msgspec.to_builtins(event)
-        return {key: value for key, value in made.items() if value not in (None, "")}
+        fields = msgspec.to_builtins(event)
+        return {key: value for key, value in fields.items() if value not in (None, "")}
     result = event.result
     usage = msgspec.to_builtins(result.usage)
     cost = None if result.cost.total is None else float(result.cost.total)

@@ -144,8 +144,8 @@ async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mar
     if isinstance(arguments, str):
         starting = asyncio.ensure_future(loop.subprocess_shell(_Listener, arguments, **options))
     else:
-        made = loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
-        starting = asyncio.ensure_future(made)
+        coroutine = loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
+        starting = asyncio.ensure_future(coroutine)
     try:
         transport, listener = await asyncio.shield(starting)
     except asyncio.CancelledError:  # it may be running already
@@ -176,10 +176,10 @@ def _end(pid: int, mark: str, begun: float) -> int:
     ended: set[int] = set()
     until = time.monotonic() + _LINGER
     while True:
-        new = {one for one, is_ours in seen.items() if is_ours} - ended
-        for one in new:
+        new = {process_id for process_id, is_ours in seen.items() if is_ours} - ended
+        for process_id in new:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(process_id, signal.SIGKILL)
         ended |= new
         # One that ended since the last look may have started others, which were not there then.
         is_sure = before is not None and seen.keys() <= before and None not in seen.values()
@@ -191,7 +191,7 @@ def _end(pid: int, mark: str, begun: float) -> int:
 def _processes(mark: str, begun: float) -> dict[int, bool | None]:
     """All processes, and whether they have the mark in their environment, on systems where that can be read; None for
     one that is just becoming another program, and has no environment yet."""
-    found: dict[int, bool | None] = {}
+    processes: dict[int, bool | None] = {}
     for place in Path("/proc").glob("[0-9]*") if mark else ():
         environment, is_ours = b"", None
         with suppress(OSError):  # while a process becomes another program, this may fail as well
@@ -199,8 +199,8 @@ def _processes(mark: str, begun: float) -> dict[int, bool | None]:
         with suppress(OSError):
             if environment or not _is_young(place, begun):
                 is_ours = f"{_MARK}={mark}".encode() in environment
-            found[int(place.name)] = is_ours
-    return found
+            processes[int(place.name)] = is_ours
+    return processes
 
 
 def _is_young(process: Path, begun: float) -> bool:

@@ -42,16 +42,16 @@ class Blocks:
 
     def feed(self, piece: str) -> list[str]:
         """Take the next piece; the blocks that it completes."""
-        found = []
+        blocks = []
         for line in piece.splitlines(keepends=True):
             self.rest += line
             self._line += line
             if line.endswith("\n"):
                 whole, self._line = self._line.strip(), ""
                 if self._ends(whole):
-                    found.append(self.rest)
+                    blocks.append(self.rest)
                     self.rest = ""
-        return [block for block in found if block.strip()]
+        return [block for block in blocks if block.strip()]
 
     def end(self) -> list[str]:
         """The last block, if there is one."""
@@ -89,8 +89,8 @@ def lines_of(*shown: RenderableType) -> str:
         highlight=False,
         legacy_windows=False,
     )
-    for one in shown:
-        console.print(one)
+    for renderable in shown:
+        console.print(renderable)
     return stream.getvalue()
 
 
@@ -118,9 +118,9 @@ def tool_line(event: AgentEvent) -> str:
         return note(f"• {gist(event.call)}", "cyan")
     if event.kind == "tool_result":
         lines = event.text.strip().splitlines()
-        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
+        remainder = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
         first = " ".join(lines[0].split())[:GIST] if lines else "nothing"
-        return note(f"  {event.outcome or 'ok'}: {first}{more}", "dim" if event.outcome == "ok" else "red")
+        return note(f"  {event.outcome or 'ok'}: {first}{remainder}", "dim" if event.outcome == "ok" else "red")
     return ""
 
 
@@ -150,10 +150,10 @@ def _on_line(text: str) -> str:
 
 def _counted_gap(gap: re.Match[str]) -> str:
     """A run of blanks, counted if it has many of one kind."""
-    found = [(gap[0].count(blank), noun, most) for blank, (noun, most) in _GAPS.items()]
-    if all(number < most for number, _, most in found):
+    counts = [(gap[0].count(blank), noun, most) for blank, (noun, most) in _GAPS.items()]
+    if all(number < most for number, _, most in counts):
         return gap[0]
-    told = f"[{', '.join(counted(number, noun) for number, noun, _ in found if number)}]"
+    told = f"[{', '.join(counted(number, noun) for number, noun, _ in counts if number)}]"
     return f"\n{told}\n" if "\n" in gap[0] else told
 
 
@@ -165,7 +165,7 @@ def changed_files(session: Session, changes: Sequence[NetChange]) -> str:
 
 def _counted(session: Session, changes: Iterable[NetChange]) -> list[str]:
     rows = []
-    for change, found in differences(changes, session.log.blob):
-        lines = "" if isinstance(found, str) or found.is_binary else f" +{found.additions} -{found.deletions}"
+    for change, diff in differences(changes, session.log.blob):
+        lines = "" if isinstance(diff, str) or diff.is_binary else f" +{diff.additions} -{diff.deletions}"
         rows.append(visible(f"{change.action} {change.path}{lines}", one_line=True))
     return rows

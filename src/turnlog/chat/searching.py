@@ -56,7 +56,7 @@ def is_binary(file: BufferedReader) -> bool:
 def named(place: str, root: str) -> str:
     r"""A path relative to `root`, with `/`, on one line: control characters, and bytes that are no text, as `\x..`."""
     text = os.fsencode(os.path.relpath(place, root).replace(os.sep, "/")).decode("utf-8", "backslashreplace")
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def is_within(place: str, root: str) -> bool:
@@ -70,8 +70,8 @@ def files_below(folder: str, root: str, left_out: Counter[str]) -> Iterator[str]
     waiting = [folder]
     while waiting:
         try:
-            with os.scandir(waiting.pop()) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(waiting.pop()) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError:
             left_out["folders that cannot be read"] += 1
             continue

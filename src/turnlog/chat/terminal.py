@@ -74,7 +74,7 @@ class _Terminal:
         self._busy = ""
         self._facts = ""
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        kept: History = InMemoryHistory() if history is None else _Typed(history, conversation)
+        typed_history: History = InMemoryHistory() if history is None else _Typed(history, conversation)
         self._prompt: PromptSession[str] = PromptSession(
             message=self._message,
             bottom_toolbar=self._toolbar,
@@ -83,7 +83,7 @@ class _Terminal:
             complete_while_typing=True,
             key_bindings=self._keys(),
             multiline=True,
-            history=kept,
+            history=typed_history,
             erase_when_done=True,
             color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
             input=input,
@@ -237,17 +237,17 @@ class _Terminal:
 
     def _message(self) -> FormattedText:
         """What stands before the line to type in: the block in the making, and a question."""
-        found: list[tuple[str, str]] = []
+        fragments: list[tuple[str, str]] = []
         width = columns() - 1
         if self._blocks.rest:
             lines = [piece for line in visible(self._blocks.rest).splitlines() for piece in _wrapped(line, width)]
-            found.append(("", "\n".join(lines[-_TAIL:]) + "\n"))
+            fragments.append(("", "\n".join(lines[-_TAIL:]) + "\n"))
         if self._question is not None:
-            found.append(("bold", visible(self._question[0], one_line=True) + "\n"))
-            found.append(("", "[y]es, [n]o, [a]lways, or why not: "))
+            fragments.append(("bold", visible(self._question[0], one_line=True) + "\n"))
+            fragments.append(("", "[y]es, [n]o, [a]lways, or why not: "))
         else:
-            found.append(("bold", "> "))
-        return FormattedText(found)
+            fragments.append(("bold", "> "))
+        return FormattedText(fragments)
 
     def _toolbar(self) -> str:
         waiting = f"{len(self._waiting)} waiting" if self._waiting else ""
@@ -376,4 +376,4 @@ class _Commands(Completer):
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    return [line[start : start + width] for start in range(0, len(line), width)] or [""]

@@ -52,11 +52,11 @@ class Workshop:
         if wrong := sorted({*allowed} - {*TOOL_NAMES, "all"}):
             raise InputError(f"there is no tool {wrong[0]!r} to allow; there are {', '.join(TOOL_NAMES)}, and all")
         reading = (self.read_file, self.list_folder, self.search)
-        made = []
+        tools = []
         for function in (*reading, self.edit_file, self.run_command):
             asks = "all" not in allowed and function.__name__ not in allowed
-            made.append(FunctionTool(function, needs_approval=asks, repeatable=function in reading))
-        return made
+            tools.append(FunctionTool(function, needs_approval=asks, repeatable=function in reading))
+        return tools
 
     def read_file(self, path: str, first: int = 1, last: int = 0, skip: int = 0) -> str:
         """Read a text file, with line numbers.
@@ -82,14 +82,14 @@ class Workshop:
         Args:
             path: The folder.
         """
-        found: list[str] = []
+        files: list[str] = []
         left_out: Counter[str] = Counter()
         for place in files_below(str(self._folder(path)), str(self._root), left_out):
-            if len(found) == _ENTRIES:
-                found.append(f"[more than {_ENTRIES} files; list a smaller folder]")
+            if len(files) == _ENTRIES:
+                files.append(f"[more than {_ENTRIES} files; list a smaller folder]")
                 break
-            found.append(named(place, str(self._root)))
-        return "\n".join([*(found or ["[no files]"]), *told(left_out)])
+            files.append(named(place, str(self._root)))
+        return "\n".join([*(files or ["[no files]"]), *told(left_out)])
 
     async def search(self, pattern: str, path: str = ".") -> str:
         """Search files for a regular expression. Each match is path:line: text. Folders of caches and dependencies are
@@ -110,8 +110,10 @@ class Workshop:
             hint = "[not everything was searched; a simpler pattern or a smaller folder takes less time]"
             raise subprocess.TimeoutExpired("search", _PATIENCE, output=f"{ran.output}{hint}")
         if ran.code:
-            said = ran.output.strip().rpartition("\n")[2]
-            raise InputError(f"pattern: {said}" if ran.code == WRONG else f"the search broke off: {said or ran.code}")
+            reason = ran.output.strip().rpartition("\n")[2]
+            raise InputError(
+                f"pattern: {reason}" if ran.code == WRONG else f"the search broke off: {reason or ran.code}"
+            )
         return ran.output.removesuffix("\n")
 
     def edit_file(self, path: str, old: str, new: str) -> str:
@@ -234,9 +236,9 @@ def _numbered(text: io.TextIOWrapper, first: int, last: int, skip: int) -> str:
         line, column = (line + 1, 0) if piece[:taken].endswith("\n") else (line, column + taken)
     numbered = "".join(shown).replace("\r\n", "\n").removesuffix("\n")
     if piece and (taken < len(piece) or text.read(1)):
-        more = f"{size - read:,} more bytes" if size > read else "more"
+        remaining = f"{size - read:,} more bytes" if size > read else "more"
         where = f"first={line}, skip={column}" if column else f"first={line}"
-        return f"{numbered}\n[{more}; read on with {where}]"
+        return f"{numbered}\n[{remaining}; read on with {where}]"
     lines = line if column else line - 1
     return numbered or (f"[the file has {lines:,} lines]" if lines else "[the file is empty]")
 
