@@ -133,7 +133,7 @@ def test_a_request_body_is_no_format_that_comes_near(shared: Path) -> None:
 def test_messages_of_another_shape_in_the_envelope_of_claude_code_are_refused() -> None:
     """The envelope alone does not make a conversation."""
     lines = [claude(1, "user"), claude(2, "assistant", {"said": "hello you"}), claude(3, "tool_result", "text")]
-    with pytest.raises(ImportFailed, match=r"comes near to the format claude-code, but 3 of 3 .* line 1: "):
+    with pytest.raises(ImportFailed, match=r"resembles the format claude-code, but 3 of 3 .* line 1: "):
         read_file(jsonl(lines))
     known = [claude_answer(n, f"m{n}", {"type": "text", "text": "hi"}) for n in range(4, 9)]
     (session,) = read_file(jsonl([*lines, *known]))

@@ -54,14 +54,14 @@ IMPORTERS: tuple[Importer, ...] = (
     swe_agent.IMPORTER,
     bodies.IMPORTER,
 )
-"""All importers. If two are equally sure of a file, the earlier one reads it."""
+"""All importers. If two give a file the same score, the earlier one reads it."""
 
 _HEAD = 1 << 16
 """The number of bytes by which an importer recognises its format."""
 
 
 def detect(origin: str | Path | bytes) -> Importer:
-    """The importer that is surest of this transcript.
+    """The importer that gives this transcript the highest score.
 
     Raises ImportFailed, with a description of the file, if no importer recognises it.
     """
@@ -97,7 +97,7 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
-        f"{origin_name(source)}: not imported: it comes near to the format {importer.name}, but {len(lost)} of "
+        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {len(lost)} of "
         f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
         "wrote itself, or export the session in another format"
     )

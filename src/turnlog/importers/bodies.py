@@ -46,8 +46,7 @@ _URLS = ("url", "endpoint")
 def is_body(value: Any) -> bool:
     """Whether a JSON value looks like a request body.
 
-    A file may hold any JSON: an `input` that is only text, or one value, is taken for a body if a model is named with
-    it.
+    Because a file may hold any JSON, an `input` without messages counts only if the value also names a model.
     """
     if not isinstance(value, dict):
         return False
@@ -62,8 +61,8 @@ def is_body(value: Any) -> bool:
 
 
 def wrapped(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The request bodies inside a wrapper: its key for each, the body, and the URL that the request went to ("" if the
-    wrapper does not say)."""
+    """The request bodies inside a wrapper: the wrapper's key, the body, and the URL of the request, "" if the wrapper
+    has none."""
     url = next(filter(None, (word(value.get(key)) for key in _URLS)), "")
     for key in WRAPPERS:
         if is_body(value.get(key)):
@@ -76,8 +75,8 @@ _ID_KEYS = ("session_id", "conversation_id", "id")
 
 class _Conversation(Struct, frozen=True):
     """A request body, its place in the file, and the JSON around it. `begins` is the part that stays the same when the
-    file grows: the body, or for a bare list the messages up to the first of the user. A session without an id is named
-    by its hash."""
+    file grows: the body, or for a bare list the messages up to the first one of the user. The hash of `begins` is the
+    id of a session without one."""
 
     place: str
     line: int
@@ -96,8 +95,7 @@ class _Conversation(Struct, frozen=True):
 
 
 def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by a key of a conversation in any JSON, with a low score; importers of other formats are surer of
-    their own."""
+    """Any JSON with a key of a conversation gets a low score; importers of other formats give theirs a higher one."""
     plain = head.lstrip(b"\0 \t\r\n")
     return 20 if plain[:1] in (b"{", b"[") and _marks().search(head) else 0
 
@@ -123,7 +121,7 @@ IMPORTER = Importer("bodies", _sniff, _read)
 
 
 def _marks() -> re.Pattern[bytes]:
-    """Matches a key of a conversation or of a message."""
+    """The pattern for a key of a conversation or of a message."""
     keys = "|".join(map(re.escape, dict.fromkeys(row.conversation for row in PROVIDER_ROWS.values())))
     return re.compile(rb'"(%s|role|traj)"\s*:|"type"\s*:\s*"user_input"' % keys.encode())
 
@@ -177,7 +175,7 @@ def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _
 
 
 def _to_first_prompt(messages: list[Any]) -> list[Any]:
-    """The messages up to the first of the user."""
+    """The messages up to and including the first one of the user."""
     prompts = (i for i, message in enumerate(messages) if within(message, "role") == "user")
     return messages[: next(prompts, 0) + 1]
 
@@ -231,7 +229,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 
 def _report_answers(conversation: _Conversation, log: Drafting) -> None:
-    """Report an answer, and a second conversation, beside or in a body: only the conversation is read."""
+    """Report answers and second conversations, beside a body or in it, because they are not read."""
     conversation_key = PROVIDERS[conversation.api].conversation
     settings = PROVIDERS[conversation.api].settings
     beside = {key: conversation.around[key] for key in ANSWERS & conversation.around.keys()}

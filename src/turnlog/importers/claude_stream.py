@@ -63,7 +63,7 @@ IMPORTER = Importer("claude-stream-json", _sniff, _read)
 
 
 def _records(file: Transcript) -> list[Line]:
-    """The records of the lines, or of a recording, where positions count from 1."""
+    """The records of the lines, or of a recording; positions in a recording count from 1."""
     # A recording extends over many lines; in a stream, the first line already is a record.
     recorded = _RECORDING.search(file.data[:_HEAD])
     messages = within(file.document_or_rest("messages"), "messages") if recorded else None
@@ -144,7 +144,7 @@ def _as_session_file(lines: Iterable[Line]) -> list[ClaudeRecord]:
 
 
 def _report_results(lines: Iterable[Line], log: Drafting) -> None:
-    """Report the answer of a run that printed no message (`--output-format json`): it is in the result alone."""
+    """Report the answer of a run that printed only its result (`--output-format json`) and no message."""
     if any(isinstance(draft.body, PartialAnswer) for draft in log.drafts) or log.messages:
         return
     for line in lines:
@@ -170,12 +170,12 @@ def _streamed(lines: Iterable[Line], log: Drafting) -> None:
             _cut_answer(assembler, begun, whole, log)
             assembler, begun = PROVIDER.assembler(), line.number
         if assembler is None:
-            log.warn(line.number, "a piece of an answer whose beginning is missing left out")
+            log.warn(line.number, "left out: a piece of an answer without its beginning")
             continue
         try:
             assembler.feed(event)
         except FormatError as error:
-            log.warn(line.number, f"a piece of an answer left out: {error}")
+            log.warn(line.number, f"left out: a piece of an answer: {error}")
     _cut_answer(assembler, begun, whole, log)
 
 

@@ -65,7 +65,7 @@ def _read(origin: Origin) -> list[Imported]:
         facts, value = value, {"sessionId": value["session_id"], "messages": []}
         beside = _messages_of(facts, path) if path else None
         if beside is None:
-            file.warn(0, "the session's facts only: no messages file beside it")
+            file.warn(0, "only the session's facts were read: no messages file is beside them")
         else:
             files.append(file.name)
             warnings, file = file.warnings, Transcript(beside)
@@ -106,7 +106,7 @@ def _facts_of(beside: Path, value: Mapping[str, Any], file: Transcript) -> Mappi
     try:
         fields = mapping(facts.document())
     except (ValueError, ImportFailed) as error:
-        facts.warn(0, f"left out, the session's facts cannot be read ({error})")
+        facts.warn(0, f"left out: the session's facts cannot be read ({error})")
         file.warnings += facts.warnings
         return {}
     return fields if fields.get("session_id") == value.get("sessionId") else {}

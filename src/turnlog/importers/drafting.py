@@ -101,8 +101,8 @@ class Drafting:
     def left_unread(
         self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool, of: str = "a message"
     ) -> None:
-        """Report those of `values`, which stand beside the content of a message (or what `of` says) and become a note,
-        that hold content themselves. `is_empty`: the message has no other content."""
+        """Report the keys of `values` that hold content. `values` stand beside the content of a message (or of what
+        `of` names) and become a note. `is_empty`: there is no other content."""
         if keys := unread_keys(values, is_empty=is_empty):
             where = "" if line or not place else f"{place}: "
             self.warn(line, f"{where}not read: {named(keys)} of {of}", "entry" if is_empty else "part")
@@ -126,7 +126,7 @@ class Drafting:
             self.add(PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model))
 
     def opened(self, said: Any, sources: Mapping[str, str]) -> None:
-        """Record where the session was opened, once, if the transcript's word for it is a key of `sources`."""
+        """Record once where the session was opened, if `sources` has a name for the transcript's word `said`."""
         source = sources.get(said) if isinstance(said, str) else None
         if source and not self._is_opened:
             self._is_opened = True

@@ -1,4 +1,4 @@
-"""Recognise formats that come near to one that is read, and say why they are not read.
+"""Recognise formats that resemble a supported one, and say why they are not read.
 
 Such a file has keys of a conversation, but its content is in places that no importer looks at. Read as the nearest
 format, it would become messages without content. The formats are those of their programs' own public sources.
@@ -22,14 +22,14 @@ _ITEMS = 50
 
 class Foreign(Struct, frozen=True):
     """A format that is not read. `marks` are paths that its values have together (`a.b[].c`, or `type=word` for the
-    value of a key that names a kind); `near` is the format that comes near, and what is different."""
+    value of a key that names a kind); `near` is the nearest supported format, and the difference."""
 
     name: str
     near: str
     marks: frozenset[str]
 
     def is_most_of(self, paths: Sequence[Set[str]]) -> bool:
-        """Whether these are values of the format, not of several formats: a quarter of them have one of its marks."""
+        """Whether these values have this one format: at least a quarter of them have one of its marks."""
         return 4 * sum(not self.marks.isdisjoint(each) for each in paths) >= len(paths)
 
 
@@ -114,7 +114,7 @@ _FORMATS = (
 
 
 def foreign(values: Iterable[Any]) -> str:
-    """What a file with these JSON values is, and which format comes near; "" if it is none of the formats known."""
+    """The format of a file with these JSON values, and the nearest supported one; "" if the format is unknown."""
     paths = [set(_paths(value, "", _DEPTH)) for value in islice(values, _ITEMS)]
     together = set().union(*paths)
     nearest = next((each for each in _FORMATS if each.marks <= together and each.is_most_of(paths)), None)

@@ -7,17 +7,17 @@ from typing import Any
 
 
 def word(value: Any) -> str:
-    """A text; "" for anything else."""
+    """The value if it is text; "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """An object; an empty object for anything else."""
+    """The value if it is an object; an empty object for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """A list; an empty list for anything else."""
+    """The value if it is a list; an empty list for anything else."""
     return value if isinstance(value, list) else []
 
 

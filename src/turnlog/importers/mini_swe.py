@@ -89,7 +89,7 @@ def _message(wire: Any, source: str, log: Drafting) -> None:
     """Draft a message: from the response if it contains the same message, else from the trajectory."""
     if not _is_message(wire):
         if within(wire, "role") != _EXIT:
-            log.left_unread(0, source, mapping(wire), is_empty=True, of="a message that is none of Chat Completions")
+            log.left_unread(0, source, mapping(wire), is_empty=True, of="a message that is not of Chat Completions")
         log.note(str(mapping(wire).get("role", "unknown")), wire, source)
         return
     extra = wire.get("extra")

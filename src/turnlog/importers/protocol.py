@@ -24,8 +24,7 @@ Origin = Path | bytes
 
 
 Lost = Literal["entry", "part", "nothing"]
-"""What is not imported: a whole message or line because it is not understood, anything else, or nothing that was
-said."""
+"""What is not imported: a whole message or line (`entry`), part of one (`part`), or nothing of the conversation."""
 
 
 class Damage(Struct, frozen=True):
@@ -68,8 +67,8 @@ class Importer(Struct, frozen=True):
     name: str
 
     sniff: Callable[[bytes, Path | None], int]
-    """How sure the importer is that the transcript has its format, from 0 (not at all) to 100, judged by the first
-    bytes: without a byte order mark, UTF-16 converted to UTF-8, for a folder none. Must not raise."""
+    """How sure the importer is that the transcript has its format, from 0 (not at all) to 100. It gets the first bytes,
+    in UTF-8 and without a byte order mark; none for a folder. Must not raise."""
 
     read: Callable[[Origin], list[Imported]]
     """Every session in the transcript, the main one first. Damage becomes a warning, and everything readable is kept.

@@ -71,7 +71,7 @@ IMPORTER = Importer("tarko-events", _sniff, _read)
 
 
 def _events(file: Transcript) -> list[Line]:
-    """The events of an array, where positions count from 1, or of lines."""
+    """The events of lines, or of an array; positions in an array count from 1."""
     listed = file.data.lstrip(b"\0 \t\r\n").startswith(b"[")
     value = file.document_or_rest("") if listed else file.document_or_none()
     events = value.get("events") if isinstance(value, dict) else value

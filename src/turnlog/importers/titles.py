@@ -13,7 +13,7 @@ from ..view.types import starts_turn
 from .repeats import result_text
 
 _BEGINNING = 8
-"""The records in which a session's first words are looked for."""
+"""The number of first records that are searched for a session's first words."""
 
 
 def title_from(message: Message | str) -> str:

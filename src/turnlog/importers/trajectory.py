@@ -63,7 +63,7 @@ IMPORTER = Importer(_FORMAT, _sniff, _read)
 
 
 def _found(file: Transcript) -> tuple[Trajectory, list[Any]]:
-    """The trajectory in a file, as far as it can be read. Of a file that is cut off, the turns before the damage."""
+    """The readable part of the trajectory in a file: if the file is cut off, the turns before the damage."""
     try:
         fields, problems = read(file.data)
     except ValueError as error:
@@ -106,8 +106,8 @@ def _draft(trajectory: Trajectory, log: Drafting) -> None:
 
 
 def _draft_turn(number: int, turn: Turn, before: Media | None, log: Drafting) -> Media | None:
-    """Draft a step; returns the image that the model saw last. An answer repeats the image that it is about: it is not
-    shown again."""
+    """Draft a step; returns the image that the model saw last. If a final answer repeats that image, it is not shown
+    again."""
     image = _media(turn.image, log)
     again = image is not None and image == before and _is_answer(turn.response.action)
     log.add(MessageRecord(said(turn.response), source=f"turns[{number - 1}]"))

@@ -23,7 +23,7 @@ _GAP = re.compile(r"[\s,\0]*")
 
 
 class Line(Struct, frozen=True):
-    """A JSON value and its line, from 1; 0 for a value of a document."""
+    """A JSON value and the number of its line, from 1; 0 for a value inside a document."""
 
     number: int
     value: Any
@@ -120,9 +120,8 @@ class Transcript:
             ) from error
 
     def document_or_rest(self, key: str) -> Any:
-        """The single JSON value of the file. If it is damaged: the items before the damage, of the list at `key` (as
-        `{key: [...]}`), or of the document itself, which is a list, if `key` is empty. None if there are no such
-        items."""
+        """The single JSON value of the file. If it is damaged, the items before the damage of the list at `key`, as
+        `{key: [...]}`; with an empty `key`, of the list that is the document itself. None if there are none."""
         try:
             return self.document()
         except ValueError as error:

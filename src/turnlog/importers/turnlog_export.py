@@ -137,7 +137,7 @@ class _Export:
 
 
 def _id_of(name: str) -> str:
-    """The id as it was, if a session can have it."""
+    """The id, changed only if no session can have it."""
     try:
         return check_session_id(name)
     except SessionIdError:

@@ -1,7 +1,7 @@
-"""What a message holds that could not be read.
+"""The content of a message that could not be read.
 
-Parsers accept unknown keys and blocks: they go back to their provider as they came, but nobody sees their content. In
-a transcript of another program this content is what was said.
+Parsers accept unknown keys and blocks, which are sent back to their provider unchanged but shown to nobody. In a
+transcript of another program they may contain what was said.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ANSWERS = frozenset(
 """Keys under which programs that record requests keep the answer, beside the request or in it."""
 
 _POINTERS = ("type", "id", "name")
-"""A block that has only keys that end in these points to something, and has no content."""
+"""A block whose keys all end in one of these points to something and has no content."""
 
 
 def unread(message: Message) -> list[str]:
-    """What of a message could not be read, in the words of a warning."""
+    """The unread content of a message, each piece described for a warning."""
     descriptions = list(_in_parts(message.parts))
     if not message.parts and message.form is not None and message.form.shape == "absent":
         return [f"{named(list(extra_keys(message.form))) or 'nothing'} in place of the content of a message"]
@@ -49,7 +49,7 @@ def unread(message: Message) -> list[str]:
 
 
 def _unknown_role(message: Message) -> str:
-    """The role of a message that was taken for the user's because no one knows it; "" if it is the user's."""
+    """The unknown role of a message that was taken for the user's; "" if the role is known."""
     given = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
     role = given.get("role") if isinstance(given, dict) else None
     has_results = any(isinstance(part, ToolResult) for part in message.parts)
@@ -59,7 +59,7 @@ def _unknown_role(message: Message) -> str:
 
 
 def is_hollow(message: Message) -> bool:
-    """Whether nothing of a message could be read, although something is there."""
+    """Whether a message has content, but none that could be read."""
     return bool(unread(message)) and bool(unreadable(message, _is_known) or _is_blank(message))
 
 
@@ -101,8 +101,9 @@ def _keys(form: Form | None, *, is_empty: bool) -> list[str]:
 
 
 def unread_keys(values: Mapping[str, Any], *, is_empty: bool) -> list[str]:
-    """The keys among `values`, which no importer reads, that hold content: by their name or, if nothing else of the
-    message or part does (`is_empty`), by a text of several words or by a key for content inside."""
+    """The keys of `values` that hold content; no importer reads them. A key holds content if its name says so or, where
+    the message or part has no other content (`is_empty`), if its value has a text of several words or such a name
+    inside."""
     return [
         key
         for key, value in values.items()
@@ -133,5 +134,5 @@ def _is_pointer(data: Any) -> bool:
 
 
 def named(keys: list[str]) -> str:
-    """Keys in the words of a warning."""
+    """The keys as a warning lists them."""
     return ", ".join(f"`{key}`" for key in keys)

@@ -100,7 +100,7 @@ class _Run:
             name = taken if _PLACEHOLDER in url else reference[1] if reference else ""
             shown = self._screenshot(name) if name else part
             if shown is None:
-                self.log.warn(0, f"[{index}]: {name} is not beside the file; the message is without its image")
+                self.log.warn(0, f"[{index}]: {name} is not beside the file; its message has no image")
                 self.log.note("missing_image", {"message": index, "name": name})
             else:
                 parts.append(shown)

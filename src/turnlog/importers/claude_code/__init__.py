@@ -32,7 +32,7 @@ _FORMAT = "claude-code-jsonl"
 _KEYS = re.compile(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
 _PARTS = re.compile(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
-"""Messages of qwen-code, in the same envelope."""
+"""Matches messages of qwen-code, which have the same envelope."""
 _SESSION = re.compile(rb'"sessionId"\s*:')
 
 
@@ -93,7 +93,7 @@ def _session_of(entries: list[ClaudeRecord], stem: str) -> str:
 
 
 def _by_chain(entries: list[ClaudeRecord]) -> tuple[list[ClaudeRecord], dict[str, list[ClaudeRecord]]]:
-    """The main chain, and sidechains by agent: its id, or the uuid of the chain's first record."""
+    """The main chain, and the sidechains by the agent's id, or else by the uuid of their first record."""
     main: list[ClaudeRecord] = []
     chains: dict[str, list[ClaudeRecord]] = {}
     root_of: dict[str, str] = {}

@@ -42,8 +42,8 @@ def judged(result: ToolResult, extra: Any) -> ToolResult:
 
 
 def after_results(message: Message, extra: Any, texts: Sequence[str], log: Drafting) -> None:
-    """Record what is known of the tool runs whose results are in `message`. `extra` is the record's `toolUseResult`: a
-    note keeps what is not in `texts`, the texts of the call and its result."""
+    """Record what is known of the tool runs whose results are in `message`. `extra` is the record's `toolUseResult`; a
+    note keeps what `texts`, the texts of the call and its result, do not contain."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
         text = result_text(result.parts)
@@ -387,8 +387,8 @@ class _Conversation:
             self.log.close_turn("completed")
 
     def _queued(self, step: ClaudeStep, attachment: Mapping[str, Any]) -> None:
-        """What was said while the model worked, and was given to it with the next results: by the user, or by a program
-        (a finished task, another agent)."""
+        """Draft a message that was queued while the model worked and sent with the next results. The user wrote it, or
+        a program (a finished task, another agent)."""
         body = {"messages": [{"role": "user", "content": attachment.get("prompt")}]}
         message = next(iter(parse(PROVIDER, body, self.log)), None)
         if message is None or not message.parts:
@@ -415,8 +415,8 @@ def _is_meta(step: ClaudeStep, attachment: Mapping[str, Any]) -> bool:
 
 
 def _is_placeholder(step: ClaudeStep) -> bool:
-    """Whether the usage of an answer is that from its beginning: no record says how the answer ended, and the output
-    never grew. Claude Code writes such records while it streams, with outputs of 1 to 20 tokens."""
+    """Whether an answer's usage was written when the answer began: no record says how it ended, and the output never
+    grew. Claude Code writes such records while it streams, with outputs of 1 to 20 tokens."""
     wires = [message_of(entry.record) for entry in step.entries]
     outputs = [within(wire, "usage", "output_tokens") for wire in wires]
     return not any(wire.get("stop_reason") for wire in wires) and all(output == outputs[0] for output in outputs)

@@ -41,7 +41,7 @@ class ClaudeStep(Struct, frozen=True):
 
     @property
     def blocks(self) -> list[tuple[ClaudeRecord, Any]]:
-        """The content blocks with their records; a call that a later record repeats stands once, as it was last."""
+        """The content blocks with their records. A call that later records repeat appears once, in its last version."""
         blocks: list[tuple[ClaudeRecord, Any]] = []
         for entry in self.entries:
             others = list(enumerate(blocks))
@@ -118,7 +118,7 @@ def _is_call(block: Any) -> bool:
 
 
 def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
-    """The calls that this record has no result of."""
+    """The calls without a result in this record."""
     answered = {block.get("tool_use_id") for block in objects(message_of(record).get("content"))}
     return [call for call in calls if call.get("id") not in answered]
 

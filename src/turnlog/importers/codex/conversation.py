@@ -136,8 +136,8 @@ _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
 """Items that Codex stores but never sends."""
 
 _BURST = timedelta(milliseconds=250)
-"""The longest gap between two lines of a copied history, which Codex writes at once. Between a prompt and the usage of
-its answer lies a request to the model."""
+"""The longest gap between two lines of a copied history, which Codex writes at once. The gap between a prompt and the
+usage of its answer is longer: it contains a request to the model."""
 
 _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
 """Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. For a subagent,
@@ -321,8 +321,8 @@ class _Rollout:
 
 _EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD = 400
-"""Codex writes how a command ended into this many first characters of its result. The command's output follows and may
-contain any text."""
+"""The number of first characters of a result in which Codex says how the command ended. The command's output follows
+and may contain any text."""
 
 
 def _copied_lines(entries: list[RolloutLine]) -> int:
@@ -374,7 +374,7 @@ def _is_applied(result: ToolResult) -> bool:
 
 
 def _is_prompt(message: Message) -> bool:
-    """Whether the user wrote this message, rather than Codex as the user."""
+    """Whether the user wrote this message; Codex writes others in the user's role."""
     if message.role != "user" or any(isinstance(part, ToolResult) for part in message.parts):
         return False
     return not is_preface(message)

@@ -34,7 +34,7 @@ _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the project hash in the header; a file whose beginning is missing by its answers or patches."""
+    """Recognised by the project hash in the header, or by its answers or patches if the beginning is missing."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0
     if _HEADER.search(head) and _SESSION.search(head):

@@ -139,7 +139,7 @@ class SdkEvents:
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if texts else {}, texts)
 
     def _report_unread_call(self, event: Mapping[str, Any], line: Line) -> None:
-        """Report arguments in another place than those of calls and actions."""
+        """Report a call whose arguments are neither in its `tool_call` nor in its action."""
         fields = mapping(event.get("tool_call"))
         function = mapping(fields.get("function")) or fields
         if not isinstance(function.get("arguments"), str) and "action" not in event:

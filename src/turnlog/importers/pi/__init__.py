@@ -42,7 +42,7 @@ _ENDS = {"stop": "completed", "length": "completed", "aborted": "cancelled", "er
 
 
 def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by its header line; a file without a header line by pi's keys in every message."""
+    """Recognised by its header line or, if it has none, by pi's keys in every message."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0
     if _HEADER.search(head) and _OWN.search(head):

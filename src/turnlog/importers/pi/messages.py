@@ -94,7 +94,7 @@ def _is_content(content: Any) -> bool:
 
 
 def _call_id(value: Any) -> str:
-    """For OpenAI's Responses pi writes `call_id|item_id`."""
+    """The id of a call; pi writes `call_id|item_id` for OpenAI's Responses."""
     return word(value).partition("|")[0]
 
 

@@ -47,7 +47,7 @@ def closes_left_open(body: Body) -> bool:
 
 
 def can_follow(own: Record, last: int) -> bool:
-    """Whether an own record means the same after other records than before, if the records up to number `last` stay."""
+    """Whether an own record keeps its meaning when the records after number `last` that precede it are replaced."""
     body = own.body
     return not isinstance(body, Decision) or (body.action == "pin" and body.last <= last)
 

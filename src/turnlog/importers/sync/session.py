@@ -121,7 +121,7 @@ class _Newer(Struct, dict=True, frozen=True):
         return False
 
     def _echoes(self, record: Record | Draft) -> bool:
-        """Whether this is a note that repeats a message before it that is contained now."""
+        """Whether this note repeats the text of a message that is contained."""
         body = record.body
         if not isinstance(body, Note) or body.text or not isinstance(body.data, dict):
             return False
@@ -167,9 +167,9 @@ def _summaries(message: Message) -> list[str]:
 
 
 def _is_update(old: Body, new: Body) -> bool:
-    """Whether `new` is a later version of `old`: the usage of an answer grows while it is written; a note gets more
-    data, or loses what a message contains by then; and references to record numbers differ after a record that an older
-    turnlog did not make from the transcript."""
+    """Whether `new` is a later version of `old`. The usage of an answer grows while the answer is written. A note gains
+    data, or loses what a message contains by then. References to record numbers differ if an older turnlog made fewer
+    records from the transcript."""
     if unnumbered(old) == unnumbered(new):
         return True
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
@@ -228,10 +228,10 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 
 class _Overlap(Struct, frozen=True):
-    """The part of an imported session that the stored session already has: the first `shared` records, with `own`
-    records of turnlog among them; then `others`, and the own records `behind` them. `times` are the times of the shared
-    records: those of the transcript, or of their import for messages without a time. `exposed`: some of the shared
-    records contain secrets where the imported ones have marks."""
+    """What a stored session has of an imported one: the first `shared` records, with turnlog's `own` records among
+    them. After these come `others`, and the own records `behind` them. `times` are the times of the shared records:
+    those of the transcript, or of their import for messages without a time. `exposed`: some of the shared records
+    contain secrets where the imported ones have marks."""
 
     shared: int
     own: OwnRecords
@@ -369,7 +369,7 @@ def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redact
 
 
 def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
-    """The record as it would be if it were imported today."""
+    """The record with marks in place of all secrets that are known today."""
     renamed: dict[str, Cleaned] = {}
     for name in blob_names(record):
         with suppress(BlobMissing):
@@ -484,8 +484,8 @@ def _spare_id(session_id: str) -> str:
 
 def _is_same(record: Record, draft: Draft, *, timed: bool) -> bool:
     """Whether the record equals the draft. With `timed=False` the draft is among the first of a transcript and has the
-    transcript's first time, which records without a time get as well: a record imported when the transcript had no time
-    yet has the clock time of that import."""
+    transcript's first time, so a later time of the record is accepted: if the transcript had no time yet when it was
+    imported, the record has the clock time of that import."""
     if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):
         return False
     # Equal values, or equal bytes: NaN is not equal to itself, and records of an unknown kind are compared by bytes.
