@@ -121,7 +121,7 @@ def test_sessions_without_a_title_are_asked_about_by_their_words(tmp_path: Path)
         (
             ("gc", "--max-sessions", "1"),
             "y\n",
-            ["What is the weather of s2?", "s1 stays: it is protected from gc", "2 sessions would go, about"],
+            ["What is the weather of s2?", "s1 stays: it is protected from gc", "2 sessions would be deleted, about"],
         ),
     ):
         with at_terminal(tmp_path, *words, "--store", "log.db") as screen:

@@ -56,7 +56,7 @@ def test_each_option_deletes_what_it_is_about(
     assert [row.split()[0] for row in rows[1:]] == gone
     assert all(why in row for row in rows[1:])
     assert "Year 0" in rows[1]
-    assert f"{len(gone)} sessions {'would go, about' if dry else 'deleted,'}" in ended.err
+    assert f"{len(gone)} sessions {'would be deleted, about' if dry else 'deleted,'}" in ended.err
     assert left(six) == [name for name in ("s0", "s1", "s2", "s3", "s4", "s5") if dry or name not in gone]
 
 
@@ -139,8 +139,8 @@ def test_a_limit_that_cannot_be_kept_is_said(six: Command) -> None:
     six("keep", "s0", "s1", "s2")
     ended = six("gc", "--max-sessions", "1", "--max-disk", "1kB", "--yes")
     assert ended.code == 0
-    assert "max_sessions is still passed" in ended.err
-    assert "max_disk is still passed" in ended.err
+    assert "max_sessions is still exceeded" in ended.err
+    assert "max_disk is still exceeded" in ended.err
 
 
 # -- config ------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_config_says_where_the_files_are(turnlog: Command, tmp_path: Path, monke
     named = tmp_path / "mine.toml"
     monkeypatch.setenv("TURNLOG_CONFIG", str(named))
     ended = turnlog("config", "--path")
-    assert (ended.out, ended.err) == (f"{named}\n", f"{named} is not there yet\n")
+    assert (ended.out, ended.err) == (f"{named}\n", f"{named} does not exist yet\n")
     named.write_text("")
     (tmp_path / "turnlog.toml").write_text("")
     assert turnlog("config", "--path").out == f"{named}\n{tmp_path}/turnlog.toml\n"

@@ -15,8 +15,8 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the arguments of this process) and return its exit code. Never raises.
 
-    Modules are loaded inside this function because loading takes most of the time of a short command: an interruption
-    (Ctrl-C) while they load is then reported in a sentence.
+    Modules are loaded inside this function, so that Ctrl-C while they load is reported in a sentence: loading takes
+    most of the time of a short command.
     """
     try:
         code: int = import_module(f"{__name__}.entry").main(argv)

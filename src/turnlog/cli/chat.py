@@ -31,9 +31,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, store, "chat", "talk with a model, which has tools for this folder")
     who = parser.add_mutually_exclusive_group()
-    who.add_argument(
-        "--model", metavar="PROVIDER/MODEL", default="", help="the model (default: by the keys that are set)"
-    )
+    who.add_argument("--model", metavar="PROVIDER/MODEL", default="", help="the model (default: one whose key is set)")
     who.add_argument("--program", metavar="PROGRAM", choices=tuple(PROGRAMS), help=f"a program: {', '.join(PROGRAMS)}")
     text = "another server that speaks the provider's API, such as http://127.0.0.1:8080/v1"
     parser.add_argument("--base-url", metavar="URL", default="", help=text)
@@ -74,7 +72,7 @@ def _chat(arguments: Namespace) -> int:
 
 
 def _remove_empty(store: Store, session_id: str) -> None:
-    """Delete a session that was begun just now if nothing was said in it."""
+    """Delete a session that this command created if it has no messages."""
     with suppress(StoreError):  # somebody else deleted it, or writes to it
         info = store.info(session_id)
         if not info.messages:
@@ -82,7 +80,7 @@ def _remove_empty(store: Store, session_id: str) -> None:
 
 
 def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session, Choice]:
-    """The session, and the model: the one that is named, else the session's own, else one that there is a key for."""
+    """The session and the model: the model that the options name, else the session's, else one whose key is set."""
     with ExitStack() as opened:  # what is closed if there is no model
         session = _there(arguments.session, start)
         if session is not None:
@@ -99,12 +97,12 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
         session = start(arguments.session, target=choice.target)
     if session.target != choice.target:
         for loss in session.switch(choice.target):
-            say(f"the new model is not shown: {loss.detail}")
+            say(f"lost with the new model: {loss.detail}")
     return session, choice
 
 
 def _there(session_id: str, start: Callable[..., Session]) -> Session | None:
-    """The session with that id, opened; None if it is not there, or has no name yet."""
+    """The session with that id, opened; None if the id is empty or the store has no such session."""
     if not session_id:
         return None
     try:
@@ -114,7 +112,7 @@ def _there(session_id: str, start: Callable[..., Session]) -> Session | None:
 
 
 async def _once(talk: Chat, prompt: str, arguments: Namespace) -> int:
-    """One answer; 0 if it came to its end, else 1."""
+    """Print one answer; returns 0 if it is complete, else 1."""
     told = out_json if arguments.json else None
     printed = _Printed()
     try:
@@ -127,25 +125,25 @@ async def _once(talk: Chat, prompt: str, arguments: Namespace) -> int:
     if names := ",".join(sorted(talk.unasked)):
         say(f"not run, as nobody could be asked: {names}; `--allow {names}` allows it")
     if stop != "end":
-        say(f"it ended: {stop}")
+        say(f"the answer ended: {stop}")
     return 0 if stop == "end" else 1
 
 
 class _Printed:
-    """An answer as it comes, and what tools do meanwhile, on lines of their own."""
+    """Prints an answer as it arrives, and what tools do meanwhile on separate lines."""
 
     def __init__(self) -> None:
         self._watched = is_terminal(sys.stdout)
         self._ended = True
 
     def tell(self, piece: str) -> None:
-        """Print a piece of the answer: as it is for a program that reads it, with controls visible on a terminal."""
+        """Print a piece of the answer: escaped on a terminal, unchanged for a program that reads it."""
         out_bytes([(visible(piece) if self._watched else piece).encode("utf-8", "replace")])
         flush()
         self._ended = piece.endswith("\n") if piece else self._ended
 
     def say(self, text: str) -> None:
-        """Print a message. On a terminal it does not go on in the answer's last line."""
+        """Print a message. On a terminal it begins on a new line."""
         if self._watched and not self._ended:
             out()
             self._ended = True
@@ -164,12 +162,12 @@ async def _in_terminal(talk: Chat) -> int:
     finally:
         await talk.aclose()
     if talk.store.info(talk.session.id).messages:
-        say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` goes on with it")
+        say(f"`turnlog chat --session {shlex.quote(talk.session.id)}` continues this chat")
     return 0
 
 
 def _history() -> Path | None:
-    """The file of what was typed, beside the user's own store; None if there is no place for it."""
+    """The file for typed lines, beside the user's own store; None if its folder cannot be made."""
     place = default_path().parent / "chat-history"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def _paths(as_json: bool) -> int:
         else:
             out_line(str(path))
             if not exists:
-                say(f"{path} is not there yet")
+                say(f"{path} does not exist yet")
     return 0
 
 

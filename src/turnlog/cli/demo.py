@@ -38,17 +38,18 @@ from .terminal import out, shorten
 _TOOL_MODULE = "turnlog.cli.demo_tool"  # run as a program, so given by name
 
 PUBLISH = "Run the tests and publish the fix."
-"""What the user says before the process is killed, and again to the process that goes on."""
+"""What the user says before the process is killed, and again to the process that continues."""
 
 
 class Bash:
-    """The tool of the demo: it pretends to run commands. With `hang` it says what it begins, and never ends."""
+    """The tool of the demo, which pretends to run commands. With `hang` it prints the command and waits to be
+    killed."""
 
     def __init__(self, *, hang: bool = False) -> None:
         self._hang = hang
 
     def tool(self) -> FunctionTool:
-        """As a tool of an agent."""
+        """The tool as an agent takes it."""
         return FunctionTool(self.run, name="Bash", needs_approval=True)
 
     def run(self, command: str) -> str:

@@ -174,7 +174,7 @@ def _box(rows: list[tuple[str, str, str]], total: str) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that a text takes."""
+    """The number of terminal columns that a text takes."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

@@ -15,7 +15,7 @@ _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
 def room() -> int:
-    """Columns to draw in: the width of the terminal, at least 28 and at most 110."""
+    """The number of columns to draw in: the width of the terminal, at least 28 and at most 110."""
     return max(28, min(110, shutil.get_terminal_size((80, 24)).columns))
 
 
@@ -82,7 +82,7 @@ def clipped(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """Columns that a text takes: two for a wide East Asian character, zero for a combining character."""
+    """The number of columns that a text takes: two for a wide East Asian character, zero for a combining character."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

@@ -1,4 +1,4 @@
-"""From a command line to a command, and from its result or error to an exit code."""
+"""Find and run the command of a command line, and turn its result or error into an exit code."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _command(argv: Sequence[str]) -> str | None:
-    """The command in a command line, as far as it can be found without a parser."""
+    """The command in a command line; None if only a parser can find it."""
     words = iter(argv)
     for word in words:
         if word in ("--store", "--key"):

@@ -76,7 +76,7 @@ def _gc(arguments: Namespace) -> int:
 
 
 def _old_size(text: str) -> int:
-    """The size that `--max-size` gives."""
+    """The size in `--max-size`, the old name of `--max-disk`."""
     try:
         size: int = checked(read_size, SIZES)(old_max_size(text, "--max-size", "--max-disk"))
     except InputError as error:
@@ -113,7 +113,7 @@ def _table(collected: Collected, store: Store) -> list[str]:
 
 def _account(collected: Collected) -> list[str]:
     lines = [f"{each.session} stays: {each.why}" for each in collected.spared]
-    verb = "would go" if collected.dry_run else "deleted"
+    verb = "would be deleted" if collected.dry_run else "deleted"
     freed, left = size_text(max(collected.before - collected.after, 0)), size_text(collected.after)
     about = "about " if collected.dry_run else ""
     lines.append(f"{counted(len(collected.gone), 'session')} {verb}, {about}{freed} freed, {about}{left} left")
@@ -130,7 +130,7 @@ def _account(collected: Collected) -> list[str]:
         lines.append(
             f"kept {counted(collected.swept.recent, 'blob')} put less than an hour ago, which a later `gc` removes"
         )
-    lines += [f"{name} is still passed: what is left may not go" for name in collected.over]
+    lines += [f"{name} is still exceeded: the remaining sessions may not be deleted" for name in collected.over]
     return lines
 
 

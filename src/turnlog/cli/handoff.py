@@ -28,7 +28,7 @@ from .stores import settings_of
 from .terminal import is_terminal, out, out_bytes, out_json, say
 
 _LONGEST = 120_000
-"""Bytes of a prompt that is given on a command line: Linux takes 131,071 (`MAX_ARG_STRLEN`)."""
+"""The most bytes of a prompt on a command line; Linux allows 131,071 (`MAX_ARG_STRLEN`)."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def _handoff(arguments: Namespace) -> int:
 
 
 def _print(prompt: str) -> None:
-    """The prompt: as it is for a program that reads it, with controls visible on a terminal."""
+    """Print the prompt: escaped on a terminal, unchanged for a program that reads it."""
     if is_terminal(sys.stdout):
         out(visible(prompt))
     else:
@@ -86,7 +86,7 @@ def _save(transfer: Handoff, place: Path) -> None:
 
 
 def _start(transfer: Handoff) -> int:
-    """Run the program in this terminal until it ends; its exit code."""
+    """Run the program in this terminal until it ends; returns its exit code."""
     if shutil.which(transfer.to) is None:
         raise RunnerNotFound(transfer.to, PROGRAMS[transfer.to].install)
     with tempfile.TemporaryDirectory(prefix="turnlog-") as folder:

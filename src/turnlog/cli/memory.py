@@ -58,7 +58,8 @@ def _memory(arguments: Namespace) -> int:
 
 
 def _chosen(memory: Memory, text: str | None, kind: str | None) -> Sequence[Entity]:
-    """The entities of this kind that contain `text`, the last mentioned first; if none does, what it refers to."""
+    """The entities of this kind that contain `text`, the last mentioned first; if none does, those that it refers
+    to."""
     entities = [entity for entity in memory.entities if kind in (None, entity.kind)]
     if text is None:
         return entities

@@ -20,7 +20,7 @@ from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
 _GONE = ("left out", "rewound", "summarised")
-"""What `explain` reports for messages that no request shows."""
+"""The fates of messages that no request shows."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`salvage`: make a session of what can be read of a damaged one."""
+"""`salvage`: make a new session from the readable records of a damaged one."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def key_of(arguments: Namespace) -> KeySource | None:
 
 
 def key_at(where: KeySource, *, new: bool = False) -> KeySource:
-    """The key at a place that `--key` names; asks for a passphrase for `ask`, and twice for a `new` one. Raises
-    InputError for `ask` if standard input is not a terminal."""
+    """The key at the place that `--key` names. For `ask`, the user types a passphrase, twice if it is `new`; raises
+    InputError if standard input is not a terminal."""
     if where != ASK:
         return where
     otherwise = "passphrase-file:PATH or passphrase-env:NAME"
@@ -58,8 +58,8 @@ def key_at(where: KeySource, *, new: bool = False) -> KeySource:
 
 
 def is_missing(arguments: Namespace) -> bool:
-    """Whether the store is a file or a folder that does not exist (yet). Raises StoreGone if the newest records of a
-    store are there without its file."""
+    """Whether the store is a file or a folder that does not exist (yet). Raises StoreGone if only the file with a
+    store's newest records is left."""
     path = local_path(place(arguments))
     if path is None or path.exists():
         return False
@@ -83,8 +83,7 @@ def opened(
     Without `write` the store is read-only, and the beginning of a session's id is enough. A missing store is created
     only with `make`, so that a mistyped name does not create one.
 
-    Reading goes on past damaged records, which are reported, if `past_damage` or, by default, if the command does
-    not write.
+    With `past_damage`, by default if the command does not write, damaged records are reported and reading continues.
     """
     if not make and is_missing(arguments):
         raise no_store(place(arguments))
@@ -113,8 +112,8 @@ def opened(
 
 @contextmanager
 def opened_session(arguments: Namespace, *, write: bool) -> Iterator[Session]:
-    """The session that a command names, open while it runs. Raises SessionBusy if it writes and another has the
-    session."""
+    """The session that a command names, open while it runs. Raises SessionBusy if it writes and the session is in
+    use."""
     with opened(arguments, write=write) as store:
         info = store.info(arguments.id)
         lease = store.lease(info.id, wait=WAIT) if write else ReadLease(info.id)

@@ -1,7 +1,7 @@
 """Output: data to stdout, messages to stderr, and no raw text of a transcript to either.
 
-What a command says stands in the order in which it was said, also where both streams lead to one screen or file. All
-questions are asked here, so nothing is asked before everything said until then is on the screen.
+Output keeps its order, even if both streams go to one screen or file. All questions are asked here, so that a question
+appears after everything printed before it.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class _Said(logging.Handler):
 
 @contextmanager
 def in_order() -> Iterator[None]:
-    """Print log records and warnings as messages meanwhile: Python itself would print them ahead of what stdout still
-    holds back."""
+    """While the block runs, print log records and warnings as messages. Python itself would print them before the text
+    that stdout still buffers."""
     before, logging.lastResort = logging.lastResort, _Said(logging.WARNING)
     try:
         with warnings.catch_warnings():
@@ -143,9 +143,9 @@ def agreed(question: str, command: str, otherwise: str) -> bool:
 
 
 def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = False) -> str:
-    """Ask for a text that is not shown while it is typed; `twice` for a new one, in which a slip of a finger would lock
-    everybody out. Raises InputError if standard input is not a terminal, and for two different answers; `option` is
-    what asks, `otherwise` what to use instead."""
+    """Ask for a text that is not shown while it is typed; `twice` for a new one, because a typing error would lock
+    everybody out. Raises InputError if standard input is not a terminal or the two answers differ. `option` is the
+    option that asks, `otherwise` what to use instead."""
     if not is_terminal(sys.stdin):
         raise InputError(
             f"{option}: standard input is not a terminal, so the {prompt} cannot be asked for; use {otherwise}"
@@ -154,7 +154,7 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
         flush()
     secret = getpass(f"{prompt}: ")
     if twice and getpass(f"{prompt} again: ") != secret:
-        raise InputError(f"{option}: these are two different texts; nothing was changed")
+        raise InputError(f"{option}: the two answers differ; nothing was changed")
     return secret
 
 

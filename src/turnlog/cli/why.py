@@ -57,7 +57,7 @@ def _why(arguments: Namespace) -> int:
 
 
 def _remark(record: Record) -> str:
-    """What a record says that the provider left out of a request."""
+    """What the provider left out of a request, according to a record."""
     return record.body.text if isinstance(record.body, Note) and record.body.topic == RESPONSE else ""
 
 
