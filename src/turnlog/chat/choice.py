@@ -19,7 +19,7 @@ _PAUSE = 0.02
 """Seconds between the words of the built-in model."""
 
 _OUTPUT = 8_000
-"""The most tokens of an answer, for providers that want to be told."""
+"""The most tokens of an answer, for providers that require a limit."""
 
 
 def _providers() -> dict[str, str]:
@@ -40,7 +40,7 @@ def _nobody() -> str:
 
 
 class Choice(Struct, frozen=True):
-    """A model to talk to. `brings_tools`: it is a program, which has its own."""
+    """A model to talk to. `brings_tools`: it is a program with tools of its own."""
 
     target: Target
     runner: Runner
@@ -50,8 +50,8 @@ class Choice(Struct, frozen=True):
 def chosen(
     model: str = "", program: str = "", *, base_url: str = "", environment: Mapping[str, str] = os.environ
 ) -> Choice:
-    """The model that `model` (PROVIDER/MODEL), `program` or else the keys in the environment name. Raises InputError,
-    which says in three lines what to do, if nothing names one; RunnerNotFound without the SDK of a local server."""
+    """The model that `model` (PROVIDER/MODEL) or `program` names, else one whose key is in the environment. Raises
+    InputError, with advice in three lines, if there is none; RunnerNotFound without the SDK for a local server."""
     if program:
         runner = ProgramRunner(program, model=model)
         return Choice(_usual(makers()[PROGRAMS[program].maker].provider), runner, brings_tools=True)
@@ -66,7 +66,8 @@ def chosen(
 
 
 def suggested(beginning: str) -> list[str]:
-    """Names of models, as `chosen` takes them, that begin so: the providers first, then the models of one."""
+    """Names of models, as `chosen` takes them, that begin with `beginning`: providers or, after a provider, its
+    models."""
     word, slash, _ = beginning.partition("/")
     if not slash:
         return [DEMO_MODEL, *(f"{name}/" for name in _providers())]
@@ -76,7 +77,7 @@ def suggested(beginning: str) -> list[str]:
 
 
 def choice_for(aim: Target) -> Choice:
-    """The model that a session has been talking to."""
+    """The choice for the target of a session: the target, and the runner that asks it."""
     if aim.model == DEMO_MODEL:
         return Choice(aim, ScriptedRunner(pause=_PAUSE))
     maker = provider(aim.provider).row.maker
@@ -105,7 +106,7 @@ def _usual(name: str) -> Target:
 
 
 def _limited(aim: Target) -> Target:
-    """The target with a limit on the answer, if its provider wants one."""
+    """The target with a limit on the answer, if its provider requires one."""
     speaker = provider(aim.provider)
     key = speaker.setting_paths.get("max_output_tokens", ("",))[0]
     return aim.with_settings(**{key: _OUTPUT}) if key in speaker.required_settings(aim) else aim

@@ -30,7 +30,7 @@ _LISTED, _SHOWN, _WIDEST = 20, 60, 100
 
 class Command(NamedTuple):
     """A command: what it takes, what it does, and the function that does it. `offers` are words that may follow it.
-    `waits`: it cannot be done while an answer comes."""
+    `waits`: it cannot run while an answer streams."""
 
     takes: str
     does: str
@@ -40,7 +40,7 @@ class Command(NamedTuple):
 
 
 def is_command(line: str) -> bool:
-    """Whether a line is meant as a command: a path such as `/usr/bin` is not."""
+    """Whether a line is a command; a path such as `/usr/bin` is not."""
     return line.startswith("/") and "/" not in line.split()[0][1:]
 
 
@@ -55,12 +55,12 @@ async def run_command(talk: Chat, line: str, *, answering: bool = False) -> str:
             raise InputError(f"there is no command /{word}; {which}")
         word = near[0]
     if answering and COMMANDS[word].waits:
-        raise InputError(f"/{word} has to wait until the answer has come; Ctrl-C stops it")
+        raise InputError(f"/{word} cannot run while an answer streams; Ctrl-C stops the answer")
     return await asyncio.to_thread(COMMANDS[word].run, talk, rest.strip())
 
 
 def completions(talk: Chat, line: str) -> list[tuple[str, str]]:
-    """What the last word of a line that is typed may become, and what it means: commands, or what a command takes."""
+    """The completions of the last word of a typed line, with their meanings: commands, or what a command takes."""
     word, space, rest = line[1:].partition(" ")
     if not line.startswith("/") or "\n" in line:
         return []
@@ -181,7 +181,7 @@ def _restore(talk: Chat, rest: str) -> str:
 
 
 def _marks(talk: Chat) -> dict[str, int]:
-    """The records of the places that were marked, by name."""
+    """The record numbers of the places that were saved, by name."""
     notes = ((record.body, record.n) for record in talk.session.log.of_kinds("note"))
     return {body.text: n for body, n in notes if isinstance(body, Note) and body.topic == _SAVED}
 
@@ -215,7 +215,7 @@ def _why(talk: Chat, rest: str) -> str:
     if rest:
         n = _number(rest, 0)
         if n not in explanation.accounts:
-            raise InputError(f"record {n} is no message of this session")
+            raise InputError(f"record {n} is not a message of this session")
         account = explanation.accounts[n]
         by = f", by decision {', '.join(map(str, account.by))}" if account.by else ""
         return f"Record {n} is {account.fate}{by}: {account.shown:,} of {account.tokens:,} tokens are sent."
@@ -237,7 +237,7 @@ def _history(talk: Chat, rest: str) -> str:
 
 
 def _words(message: Message) -> str:
-    """What a message says, or calls, or holds of results."""
+    """The text, calls and results of a message as one text."""
     calls = [f"calls {gist(part)}" for part in message.parts if isinstance(part, ToolCall)]
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     told = [
@@ -251,7 +251,7 @@ def _cost(talk: Chat, _: str) -> str:
 
 
 def _continue(talk: Chat, _: str) -> str:
-    raise InputError("/continue goes on with a turn that did not end; there is none")
+    raise InputError("/continue: there is no unfinished turn")
 
 
 def _help(_: Chat, __: str) -> str:
@@ -268,7 +268,7 @@ def _number(text: str, otherwise: int) -> int:
     if not text:
         return otherwise
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{text!r} is not a number from 1 on")
+        raise InputError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 

@@ -1,6 +1,6 @@
 """One conversation: what the user says, which tools may run, which session and model are in use.
 
-It shows nothing itself: events go to whoever says something, and commands return Markdown.
+This module displays nothing: `Chat.say` yields events, and commands return Markdown.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .searching import opened
 from .workshop import TOOL_NAMES, Workshop
 
 Answer = str
-"""What somebody says to a question: `yes`, `no`, `always`, or the reason why not."""
+"""The user's answer to a question: `yes`, `no`, `always`, or the reason why not."""
 
 _IMAGE = re.compile(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))\b", re.IGNORECASE)
 
 
 @contextmanager
 def busy_in_words(session_id: str) -> Iterator[None]:
-    """Says of a session that somebody else has what can be done about it here: the error of the library speaks of
-    arguments of its functions."""
+    """Reword the error of a session that is in use, to say what the user can do. The library's error names arguments of
+    its functions."""
     try:
         yield
     except SessionBusy as error:
@@ -50,8 +50,8 @@ def busy_in_words(session_id: str) -> Iterator[None]:
 
 class Chat:
     """A conversation in `session`, with the model of `choice`, in `folder`. `open_session` opens another session of the
-    same store; `allowed` are the tools that run without a question. `ask` is called with each question; without
-    it, no other tool runs, and `unasked` has the names of those that were to run."""
+    same store; `allowed` are the tools that run without a question. `ask` is called with each question; without it, no
+    other tool runs, and `unasked` has the names of those that the model called."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Chat:
         folder: Path,
         allowed: Collection[str] = (),
     ) -> None:
-        """Raises InputError for a tool in `allowed` that there is none of."""
+        """Raises InputError if `allowed` names a tool that does not exist."""
         self.store = store
         self.session = session
         self.choice = choice
@@ -77,7 +77,7 @@ class Chat:
 
     @property
     def last_words(self) -> tuple[str, str]:
-        """What the user said last, and the last words of the model after it; "" for what there is none of."""
+        """The user's last message, and the last text of the model after it; "" for what does not exist."""
         answered = ""
         for shown in reversed([entry for entry in self.session.view() if entry.records]):
             if starts_turn(shown):
@@ -88,12 +88,13 @@ class Chat:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the newest turn did not come to its end, so that `say(None)` goes on with it."""
+        """Whether the newest turn is unfinished, so that `say(None)` continues it."""
         return interrupted_turn(self.session) is not None
 
     async def say(self, text: str | None) -> AsyncGenerator[AgentEvent, None]:
-        """Say something, or with None go on with the last turn; gives the events of the answer. Closing the iterator
-        cancels it. Raises InputError for an image that cannot be read or is damaged, and what the runner raises."""
+        """Send a text to the model, or with None continue the last turn; yields the events of the answer. Closing the
+        iterator cancels it. Raises InputError for an image that cannot be read or is damaged, and the runner's
+        errors."""
         content = None if text is None else self._with_images(text)
         shop = Workshop(self.session, self.folder)
         stream = astream(self.session, content, self.choice.runner, tools=self._tools(shop), approve=self._approve)
@@ -109,7 +110,7 @@ class Chat:
         return net_changes(change for change in self.session.log.of_kinds("file_change") if change.n > record)
 
     def choose(self, choice: Choice) -> None:
-        """Have another model answer."""
+        """Let another model answer from now on."""
         self.choice = choice
         self._used.append(choice.runner)
 
@@ -119,7 +120,7 @@ class Chat:
             await runner.aclose()
 
     def move_to(self, session: Session) -> None:
-        """Go on in another session, with the model that it has been talking to, if it has one."""
+        """Continue in another session, with that session's model if it has one."""
         self.session.close()
         self.session = session
         if session.target is None:

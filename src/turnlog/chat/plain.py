@@ -24,8 +24,8 @@ async def answer_once(
     say: Callable[[str], object],
     tell_json: Callable[[Any], object] | None,
 ) -> str:
-    """Say one thing and tell the answer as it comes: the text with `tell` and what tools do with `say`, or every event
-    with `tell_json`. Returns how the answer ended, as `turnlog.agent.RunResult.stop`."""
+    """Send one text and report the answer as it arrives: its text to `tell` and its tool calls to `say`, or every event
+    to `tell_json`. Returns how the answer ended, as `turnlog.agent.RunResult.stop`."""
     stop = "interrupted"
     async with aclosing(talk.say(text)) as events:
         async for event in events:
@@ -41,7 +41,7 @@ async def answer_once(
 
 
 def row(event: AgentEvent) -> dict[str, Any]:
-    """An event as JSON: what it has, and of the result the text, how it ended, tokens and dollars."""
+    """An event as JSON: its fields or, for the result, the text, how it ended, tokens and dollars."""
     if event.result is None:
         fields = msgspec.to_builtins(event)
         return {key: value for key, value in fields.items() if value not in (None, "")}
@@ -59,7 +59,7 @@ def gist(call: ToolCall) -> str:
 
 
 def folded(text: str, most: int = 12) -> str:
-    """A text of at most so many lines: of a longer one, those in the middle are left out and counted."""
+    """A text of at most `most` lines; the lines in the middle of a longer one are left out and counted."""
     lines = text.splitlines()
     if len(lines) <= most:
         return text

@@ -1,7 +1,7 @@
-"""Run a command or a program: its output is kept up to a limit, and nothing that it started is left behind.
+"""Run a command or a program, keep its output up to a limit, and end everything that it started.
 
-It gets a process group of its own, which is ended with it. What a command moves into another group or session is found
-by a variable in its environment, where the system shows that (Linux).
+It gets a process group of its own, which is ended with it. Processes that a command moves into another group or session
+are found by a variable in their environment, on systems that show it (Linux).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST = 200_000
 """Bytes of an output that are kept: half of them from its beginning, half from its end."""
 
 _LINGER = 0.5
-"""Seconds that are waited for processes that cannot be ended, or that cannot be found for certain."""
+"""The seconds to wait for processes that cannot be ended, or cannot be found with certainty."""
 
 _MARK = "TURNLOG_COMMAND"
 _GUARDED = f"""exec 3<&0 </dev/null
@@ -38,7 +38,7 @@ exec 3<&- /bin/sh -c "$1"
 command with its process group."""
 
 _SECRET = re.compile(r"(?:KEYS?|TOKENS|SECRETS|PASSWORDS|CREDENTIALS?|(?<![A-Z])(?:AUTH|PAT))[0-9]*\Z")
-"""Ends of names that are those of secrets for variables, beside those that redaction knows."""
+"""Endings of the names of variables with secrets, in addition to those that redaction knows."""
 
 _HARMLESS = {"PWD", "OLDPWD", "SSH_AUTH_SOCK"}
 
@@ -53,8 +53,8 @@ class Ran(NamedTuple):
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables whose names do not say that they hold a key, a token or a password, as `OPENAI_API_KEY` and
-    `AWS_ACCESS_KEY_ID` do."""
+    """The environment without the variables whose names say that they hold a key, a token or a password, such as
+    `OPENAI_API_KEY`."""
     return {name: value for name, value in environment.items() if not _is_secret(name.upper())}
 
 
@@ -79,14 +79,14 @@ async def ran_program(arguments: Sequence[str], folder: Path, seconds: float) ->
 
 
 class Kept:
-    """The beginning and the end of an output: never more than `most` bytes, however long it is."""
+    """The beginning and the end of an output, together at most `most` bytes."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._half = most // 2
         self._first, self._last, self._size = bytearray(), bytearray(), 0
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of the output."""
         self._size += len(data)
         room = self._half - len(self._first)
         self._first += data[:room]
@@ -95,7 +95,7 @@ class Kept:
 
     @property
     def held(self) -> int:
-        """The bytes that are held now."""
+        """The number of bytes that are kept."""
         return len(self._first) + len(self._last)
 
     def text(self) -> str:
@@ -165,7 +165,8 @@ async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mar
 
 
 def _end(pid: int, mark: str, begun: float) -> int:
-    """End a process, its group, and all with this mark in their environment; returns how many of these there were."""
+    """End a process, its group, and all with this mark in their environment; returns the number of those with the
+    mark."""
     if os.name == "nt":
         with suppress(OSError):  # a system without it
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
@@ -189,8 +190,8 @@ def _end(pid: int, mark: str, begun: float) -> int:
 
 
 def _processes(mark: str, begun: float) -> dict[int, bool | None]:
-    """All processes, and whether they have the mark in their environment, on systems where that can be read; None for
-    one that is just becoming another program, and has no environment yet."""
+    """Whether each process has the mark in its environment, by process id, on systems where that can be read. None for
+    a process that is becoming another program and has no environment yet."""
     processes: dict[int, bool | None] = {}
     for place in Path("/proc").glob("[0-9]*") if mark else ():
         environment, is_ours = b"", None
@@ -204,7 +205,7 @@ def _processes(mark: str, begun: float) -> dict[int, bool | None]:
 
 
 def _is_young(process: Path, begun: float) -> bool:
-    """Whether a process, neither dead nor part of the system, was started since a command begun."""
+    """Whether a process was started since `begun`, and is neither dead nor part of the system."""
     fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
     started, memory = int(fields[19]), int(fields[20])  # fields 22 and 23 of proc_pid_stat(5)
     return memory > 0 and started >= begun

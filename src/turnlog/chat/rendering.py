@@ -41,7 +41,7 @@ class Blocks:
         self._fence = ""
 
     def feed(self, piece: str) -> list[str]:
-        """Take the next piece; the blocks that it completes."""
+        """Add the next piece; returns the blocks that it completes."""
         blocks = []
         for line in piece.splitlines(keepends=True):
             self.rest += line
@@ -77,7 +77,8 @@ def columns() -> int:
 
 
 def lines_of(*shown: RenderableType) -> str:
-    """What a terminal of this width is sent for these: without colours if `NO_COLOR` is set or it has none."""
+    """The text that shows these on a terminal of this width; without colours if `NO_COLOR` is set or the terminal has
+    none."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
     stream = io.StringIO()
     console = Console(
@@ -95,7 +96,7 @@ def lines_of(*shown: RenderableType) -> str:
 
 
 def markdown(text: str) -> str:
-    """Markdown as lines. Control characters of the text are shown, not obeyed."""
+    """Markdown as lines, with the control characters of the text escaped."""
     return lines_of(Markdown(visible(text), code_theme="ansi_dark", hyperlinks=False))
 
 
@@ -105,7 +106,7 @@ def note(text: str, style: str = "dim") -> str:
 
 
 def said(text: str, most: int = 12) -> str:
-    """What the user said as lines, a long text shortened."""
+    """The user's text as lines; a long text is shortened."""
     lines = folded(visible(text), most).splitlines() or [""]
     return lines_of(Text("\n".join(f"> {line}" for line in lines), style="bold"))
 
@@ -125,8 +126,8 @@ def tool_line(event: AgentEvent) -> str:
 
 
 def call_in_full(call: ToolCall) -> str:
-    """Everything that a call would do, for whoever is asked whether it may: nothing of it is cut. What cannot be seen
-    is escaped, and blanks that would push the rest off the screen are counted."""
+    """A call with all its arguments, for the user who is asked to approve it. Nothing is cut. Invisible characters are
+    escaped, and blanks that would push the rest off the screen are counted."""
     arguments = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.raw_arguments}
     shown: list[RenderableType] = [Text(_on_line(f"? {call.name}"), style="bold yellow")]
     signs = {"old": ("- ", "red"), "new": ("+ ", "green")} if call.name == "edit_file" else {}

@@ -1,4 +1,4 @@
-"""Files as the tools of a chat find and read them, and the program that searches them.
+"""Find and read files for the tools of a chat, and search them in a separate program.
 
 Python's regular expressions cannot be interrupted, so `Workshop.search` runs this file as a program, which can be
 ended. It imports nothing of turnlog, so that it starts at once. Its argument is JSON: `pattern`, `place` (a file or a
@@ -39,8 +39,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def opened(place: str) -> BufferedReader:
-    """A file, opened to be read. Raises OSError for anything else and says what it is: to read a pipe or a device may
-    take forever."""
+    """A file, opened for reading. Raises OSError, which says what it is, for anything else: reading a pipe or a device
+    may take forever."""
     mode = os.stat(place).st_mode
     if not stat.S_ISREG(mode):
         raise OSError(EINVAL, f"it is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file")
@@ -60,7 +60,7 @@ def named(place: str, root: str) -> str:
 
 
 def is_within(place: str, root: str) -> bool:
-    """Whether a path leads, through whatever links, to `root` or below it."""
+    """Whether a path, with its links followed, is `root` or below it."""
     real = os.path.realpath(place)
     return real == root or real.startswith(os.path.join(root, ""))
 
@@ -133,7 +133,8 @@ def _matches(pattern: re.Pattern[str], stream: BufferedReader, left_out: Counter
 
 
 def _around(text: str, start: int, column: int) -> str:
-    """A line, or of a long one the part around a match. `column` is how many characters of the line are before it."""
+    """A line, or the part of a long line around a match. `column` is the number of characters of the line before
+    `text`."""
     begin = max(0, start - _BEFORE) if len(text) > _SHOWN else 0
     before = f"[{column + begin:,} characters] " if column + begin else ""
     after = max(0, len(text) - begin - _SHOWN)

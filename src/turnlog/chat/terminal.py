@@ -1,7 +1,7 @@
-"""The chat in a terminal: a line to type in at the bottom, and above it what was said, as it comes.
+"""The chat in a terminal: an input line at the bottom, and above it the conversation as it arrives.
 
-Typing goes on while an answer streams: what is entered then is said next. Ctrl-C stops the answer, which is kept as far
-as it came.
+The user can type while an answer streams; what is entered then is sent next. Ctrl-C stops the answer, and what has
+arrived of it is kept.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from .plain import folded
 from .rendering import Blocks, call_in_full, changed_files, columns, markdown, note, said, tool_line
 
 _TAIL = 12
-"""Lines of the block in the making that are shown above the line to type in."""
+"""The most lines of the unfinished block that are shown above the input line."""
 
 _FOLDED = 20
 """A paste of more lines is shown in a few words until it is sent."""
 
 _REDRAWN, _WRITTEN = 0.02, 0.05
-"""Seconds between two redraws of the bottom at least, and between two writes above it."""
+"""The least seconds between two redraws of the bottom, and between two writes above it."""
 
 
 async def talk(
     conversation: Chat, *, history: Path | None = None, input: Input | None = None, output: Output | None = None
 ) -> None:
-    """Talk until the user ends it with Ctrl-D or /quit. `history` is a file of what was typed."""
+    """Talk until the user ends it with Ctrl-D or /quit. `history` is the file for typed lines."""
     await _Terminal(conversation, history, input, output).run()
 
 
 class _Typed(FileHistory):
-    """What was typed, in a file: with marks instead of secrets, as in the log."""
+    """The typed lines in a file, with marks instead of secrets, as in the log."""
 
     def __init__(self, place: Path, conversation: Chat) -> None:
         super().__init__(str(place))
@@ -114,12 +114,12 @@ class _Terminal:
             self._show(note("these were the last words; /history lists what was said before"))
         self._show(note(f"session {self._talk.session.id}; /help lists the commands, Ctrl-D ends"))
         if self._talk.goes_on:
-            self._show(note("the last turn did not come to its end; /continue goes on with it", "yellow"))
+            self._show(note("the last turn is unfinished; /continue goes on with it", "yellow"))
 
     # -- lines -----------------------------------------------------------------------------------
 
     async def _take(self, line: str) -> None:
-        """Do what a line says: answer a question, run a command, or say it to the model."""
+        """Act on a line: answer a question, run a command, or send it to the model."""
         if self._question is not None:
             asked, answer = self._question
             self._question = None
@@ -207,7 +207,7 @@ class _Terminal:
                 self._show(note(f"the answer broke off: {event.text}", "red"))
             case "done" if event.result is not None and event.result.stop not in ("end", "tool_calls"):
                 self._finish_block()
-                self._show(note(f"it ended: {event.result.stop}", "yellow"))
+                self._show(note(f"the answer ended: {event.result.stop}", "yellow"))
         self._redraw()
 
     def _finish_block(self) -> None:
@@ -215,7 +215,7 @@ class _Terminal:
             self._show(markdown(block))
 
     async def _asked(self, question: Question) -> str:
-        """Ask whether a call may run; what the user enters."""
+        """Ask whether a call may run; returns what the user enters."""
         again = f" ({question.reason})" if question.may_have_run else ""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._finish_block()
@@ -228,7 +228,7 @@ class _Terminal:
     # -- the screen ------------------------------------------------------------------------------
 
     def _show(self, lines: str) -> None:
-        """Lines above the line to type in."""
+        """Print lines above the input line."""
         if lines:
             self._out(lines)
 
@@ -236,7 +236,7 @@ class _Terminal:
         self._prompt.app.invalidate()
 
     def _message(self) -> FormattedText:
-        """What stands before the line to type in: the block in the making, and a question."""
+        """The text before the input line: the unfinished block, and a question."""
         fragments: list[tuple[str, str]] = []
         width = columns() - 1
         if self._blocks.rest:
@@ -256,7 +256,7 @@ class _Terminal:
         return " " + " | ".join(filter(None, parts))[: columns() - 2]
 
     async def _measure(self) -> None:
-        """Work out what the status line says."""
+        """Compute the text of the status line."""
         self._facts = await asyncio.to_thread(self._status)
         self._redraw()
 
@@ -306,7 +306,7 @@ class _Terminal:
         return keys
 
     def _folded(self, text: str) -> str:
-        """A paste as it stands in the line: a long one in a few words."""
+        """A paste as the input line shows it: a long one in a few words."""
         lines = text.count("\n") + 1
         if lines <= _FOLDED:
             return text
@@ -314,7 +314,7 @@ class _Terminal:
         return f"[paste {len(self._pastes)}: {lines:,} lines]"
 
     def _unfolded(self, line: str) -> str:
-        """A line with its pastes."""
+        """A line with its pastes in full."""
         for number, text in enumerate(self._pastes, 1):
             lines = text.count("\n") + 1
             line = line.replace(f"[paste {number}: {lines:,} lines]", text)
@@ -323,7 +323,7 @@ class _Terminal:
 
 
 class _Above:
-    """Writes lines above the line to type in, in order, and several at once: each write draws the bottom anew."""
+    """Writes lines above the input line, in order, and several at once, because each write redraws the bottom."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -354,7 +354,7 @@ class _Above:
 
 
 def _told(error: Exception) -> str:
-    """An error in words: turnlog's own as they are, others with their kind."""
+    """The text of an error, with its type if it is neither turnlog's nor the system's."""
     return str(error) if isinstance(error, (TurnlogError, OSError)) else described(error)
 
 

@@ -1,6 +1,6 @@
 """The tools of a chat: read, list, search, edit and run, in one folder.
 
-Edits and whatever a command changes are recorded in the session as changes of files.
+Edits, and the files that a command changes, are recorded in the session as changes of files.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Workshop:
         self._files = session.files(self._root)
 
     def close(self) -> None:
-        """Delete what was saved of files to find their changes."""
+        """Delete the saved contents by which changes of files are found."""
         self._files.close()
 
     def tools(self, allowed: Collection[str] = ()) -> list[FunctionTool]:
-        """The tools; those that are not `allowed` need approval. Raises InputError for a name that is none of them."""
+        """The tools; those that are not `allowed` need approval. Raises InputError for a name that no tool has."""
         if wrong := sorted({*allowed} - {*TOOL_NAMES, "all"}):
             raise InputError(f"there is no tool {wrong[0]!r} to allow; there are {', '.join(TOOL_NAMES)}, and all")
         reading = (self.read_file, self.list_folder, self.search)
@@ -72,7 +72,7 @@ class Workshop:
             raise InputError("skip must be 0 or more" if skip < 0 else f"last must be 0, or {first} or more")
         with self._opened(path) as file, _readable(path):
             if is_binary(file):
-                raise InputError(f"{_shown(path)} is no text: it has NUL characters; look at it with a command")
+                raise InputError(f"{_shown(path)} is not text: it has NUL characters; look at it with a command")
             with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
                 return _numbered(text, first, min(last or sys.maxsize, first + _LINES - 1), skip)
 
@@ -206,7 +206,8 @@ class Workshop:
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
-        """Record what changes in the folder meanwhile. The event loop does not wait for the disk."""
+        """Record the files that change in the folder while the block runs. The event loop does not wait for the
+        disk."""
         watch = self._files.watch()
         try:
             await recorded(watch.__enter__)
@@ -244,13 +245,13 @@ def _numbered(text: io.TextIOWrapper, first: int, last: int, skip: int) -> str:
 
 
 def _shown(path: str) -> str:
-    """A path in a message: short, and with characters that are no text as `\\x..`."""
+    """A path for a message: shortened, with characters that are no text as `\\x..`."""
     return clip(path.encode("utf-8", "backslashreplace").decode(), 200).replace("\0", "\\0") or "''"
 
 
 @contextmanager
 def _possible(path: str) -> Iterator[None]:
-    """Says in words what the system does not allow."""
+    """Turn an error of the system into an InputError that names the path."""
     try:
         yield
     except OSError as error:
@@ -263,12 +264,13 @@ def _readable(path: str) -> Iterator[None]:
         with _possible(path):
             yield
     except UnicodeDecodeError as error:
-        raise InputError(f"{_shown(path)} is no text in UTF-8: {error}") from error
+        raise InputError(f"{_shown(path)} is not text in UTF-8: {error}") from error
 
 
 @contextmanager
 def _startable(argument: str) -> Iterator[None]:
-    """Says in words why a program cannot be started with an argument: it is too long, or has a NUL."""
+    """Turn the failure to start a program into an InputError that names the argument, which is too long or has a
+    NUL."""
     try:
         yield
     except (OSError, ValueError) as error:
