@@ -171,7 +171,7 @@ def test_a_new_passphrase_is_asked_for_by_its_name_and_twice(tmp_path: Path) -> 
                 screen.types(f"{answer}\n")
             code, text = screen.ends()
         assert (code, {"alfa", "bravo", "bravu"} & {*text.split()}) == (ended, set())
-        assert ("two different texts" in text) == (ended == 2)
+        assert ("the two answers differ" in text) == (ended == 2)
     with closing(open_store(tmp_path / "log.db", key=Passphrase("bravo"), read_only=True)) as store:
         assert [info.id for info in store.sessions()] == ["s"]
 
