@@ -94,7 +94,7 @@ def told(left_out: Counter[str]) -> list[str]:
     return [f"[left out: {counted}]"] if counted else []
 
 
-def _found(pattern: re.Pattern[str], place: str, root: str) -> Iterator[str]:
+def _search(pattern: re.Pattern[str], place: str, root: str) -> Iterator[str]:
     """A line for each match, and then one for what was not searched."""
     left_out: Counter[str] = Counter()
     number = 0
@@ -151,7 +151,7 @@ def _main() -> int:
     except (re.error, OverflowError, RecursionError) as error:
         out.write(str(error).encode("utf-8", "backslashreplace"))
         return WRONG
-    for line in _found(pattern, asked["place"], asked["root"]):
+    for line in _search(pattern, asked["place"], asked["root"]):
         out.write(f"{line}\n".encode("utf-8", "backslashreplace"))
         out.flush()  # what was found is kept if time runs out
     return 0

@@ -206,9 +206,9 @@ class Drafting:
         """Record something outside the conversation."""
         return self.add(Note(topic=topic, text=text, data=data))
 
-    def note_rest(self, topic: str, values: Any, known: Sequence[str] = (), **about: Any) -> None:
-        """Record `values` as a note, without what the texts `known` already contain; `about` is added to the note."""
-        rest = without_repeats(values, known, self.blobs)
+    def note_rest(self, topic: str, values: Any, texts: Sequence[str] = (), **about: Any) -> None:
+        """Record `values` as a note, without what `texts` already contain; `about` is added to the note."""
+        rest = without_repeats(values, texts, self.blobs)
         if rest is not None:
             self.note(topic, {**about, **rest} if isinstance(rest, dict) else rest)
 

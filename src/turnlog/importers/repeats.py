@@ -21,19 +21,19 @@ def is_empty(value: Any) -> bool:
     return value is None or value is False or (isinstance(value, (str, list, dict)) and not value)
 
 
-def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
-    """`value` without long texts that a text of `known` contains, without empty values, and with hashes in place of the
+def without_repeats(value: Any, texts: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
+    """`value` without long texts that one of `texts` contains, without empty values, and with hashes in place of the
     base64 of known blobs. None if nothing remains."""
     if isinstance(value, str):
-        if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in known):
+        if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in texts):
             return None
         return _blob_reference(value, blobs)
     if isinstance(value, dict):
-        remaining = {key: without_repeats(item, known, blobs) for key, item in value.items()}
+        remaining = {key: without_repeats(item, texts, blobs) for key, item in value.items()}
         remaining = {key: item for key, item in remaining.items() if not is_empty(item)}
         return None if not remaining or remaining.keys() == {"type"} else remaining
     if isinstance(value, list):
-        return [remaining for item in value if (remaining := without_repeats(item, known, blobs)) is not None] or None
+        return [remaining for item in value if (remaining := without_repeats(item, texts, blobs)) is not None] or None
     return value
 
 

@@ -90,7 +90,7 @@ class _Run:
         self.steps = items(run.get("trajectory"))
         self.step = 0
         self.answered = False  # whether the agent said something beyond demonstrations
-        self.said = [json.dumps(wire, sort_keys=True) for wire in self.history]
+        self.history_json = [json.dumps(wire, sort_keys=True) for wire in self.history]
 
     def draft(self) -> str:
         """Draft all messages and steps; returns the title."""
@@ -182,7 +182,7 @@ class _Run:
         rest = dict(step)
         if isinstance(query, list):
             # Each step repeats its request: messages of the history are left out.
-            rest["query"] = [wire for wire in query if json.dumps(wire, sort_keys=True) not in self.said]
+            rest["query"] = [wire for wire in query if json.dumps(wire, sort_keys=True) not in self.history_json]
         calls = [part for part in message.parts if isinstance(part, ToolCall)] if message is not None else []
         seconds = rest.get("execution_time")
         if len(calls) == 1 and isinstance(seconds, float):

@@ -44,7 +44,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
 def _read(origin: Origin) -> list[Imported]:
     """The one session of the trajectory."""
     file = Transcript(origin)
-    trajectory, problems = _found(file)
+    trajectory, problems = _readable(file)
     for problem in problems:
         file.warn(0, f"left out: {problem}")
     if not (trajectory.question or trajectory.turns or trajectory.thumbnail):
@@ -62,7 +62,7 @@ def _read(origin: Origin) -> list[Imported]:
 IMPORTER = Importer(_FORMAT, _sniff, _read)
 
 
-def _found(file: Transcript) -> tuple[Trajectory, list[Any]]:
+def _readable(file: Transcript) -> tuple[Trajectory, list[Any]]:
     """The readable part of the trajectory in a file: if the file is cut off, the turns before the damage."""
     try:
         fields, problems = read(file.data)

@@ -309,7 +309,7 @@ class _Conversation:
         tool_extra = extra if len(results) == 1 else None
         message = self.log.with_results(message, lambda result: judged(result, tool_extra))
         self._remember(step, self.log.add(MessageRecord(message=message, source=step.source)))
-        texts = [text for result in results for text in self.steps.known.get(result.call_id, ())]
+        texts = [text for result in results for text in self.steps.texts_by_call.get(result.call_id, ())]
         after_results(message, extra, texts, self.log)
 
     def _open_turn(self, step: ClaudeStep, text: str) -> None:
@@ -375,7 +375,7 @@ class _Conversation:
             self.log.unreadable(step.line, f"the message of a record of type {kind!r}", record, "entry")
             return
         parent_call = str(record.get("parentToolUseID") or record.get("toolUseID") or "")
-        texts = self.steps.known.get(parent_call, [])
+        texts = self.steps.texts_by_call.get(parent_call, [])
         note = without(record, _ENVELOPE)
         data = note.get("data")
         if isinstance(data, dict):

@@ -124,12 +124,12 @@ def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
 
 
 class Steps:
-    """Iterates over the steps of a chain, in file order. `known` maps each call id to the texts of the call and its
-    result."""
+    """Iterates over the steps of a chain, in file order. `texts_by_call` maps each call id to the texts of the call and
+    its result."""
 
     def __init__(self, entries: list[ClaudeRecord]) -> None:
         self.entries = entries
-        self.known: dict[str, list[str]] = {}
+        self.texts_by_call: dict[str, list[str]] = {}
         self.uuids = {str(entry.record["uuid"]) for entry in entries if entry.record.get("uuid")}
         for entry in entries:
             self._learn(entry.record)
@@ -162,6 +162,8 @@ class Steps:
             if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_use":
-                self.known.setdefault(str(block.get("id")), []).extend(strings_in(block.get("input")))
+                self.texts_by_call.setdefault(str(block.get("id")), []).extend(strings_in(block.get("input")))
             elif block.get("type") == "tool_result":
-                self.known.setdefault(str(block.get("tool_use_id")), []).extend(strings_in(block.get("content")))
+                self.texts_by_call.setdefault(str(block.get("tool_use_id")), []).extend(
+                    strings_in(block.get("content"))
+                )

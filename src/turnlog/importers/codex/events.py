@@ -47,11 +47,11 @@ class CodexEvents:
     the beginning of the user's first message. `patched`: the calls whose file changes are in an event. `is_copy`: these
     lines are copies of another session's, which has their usage."""
 
-    def __init__(self, log: Drafting, known: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
+    def __init__(self, log: Drafting, texts_by_call: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
         self.patched = patched
-        self.known = known
-        self.said = {text.strip() for text in known.get("", ())}
+        self.texts_by_call = texts_by_call
+        self.item_texts = {text.strip() for text in texts_by_call.get("", ())}
         self.outcomes: dict[str, Outcome] = {}
         self.title = ""
         self.first_prompt = ""
@@ -94,7 +94,7 @@ class CodexEvents:
             self.first_prompt = title_from(word(text).rpartition(IDE_REQUEST)[2])
         self.log.echo(kind, _ECHOES[kind])
         stripped = text.strip() if isinstance(text, str) else None
-        if stripped is None or not (stripped in self.said or any(stripped in item for item in self.said)):
+        if stripped is None or not (stripped in self.item_texts or any(stripped in item for item in self.item_texts)):
             if stripped:
                 self.log.left_unread(
                     self.line, "", payload, is_empty=True, of=f"an event {kind!r}, which no item repeats"
@@ -102,7 +102,7 @@ class CodexEvents:
             self._noted(payload)
             return
         extras = {key: value for key, value in payload.items() if key not in _ECHO_EXTRAS and not is_empty(value)}
-        images = without_repeats(extras.pop("images", None), self.known.get("", ()), self.log.blobs)
+        images = without_repeats(extras.pop("images", None), self.texts_by_call.get("", ()), self.log.blobs)
         extras |= {"images": images} if images is not None else {}
         if extras:
             self.log.note(kind, extras)
@@ -130,7 +130,7 @@ class CodexEvents:
 
     def _completed(self, payload: _Payload) -> None:
         self._close(payload, "completed", "")
-        self.log.note_rest("task_complete", _rest(payload, "turn_id"), self.known.get("", ()))
+        self.log.note_rest("task_complete", _rest(payload, "turn_id"), self.texts_by_call.get("", ()))
 
     def _aborted(self, payload: _Payload) -> None:
         self._close(payload, "cancelled", str(payload.get("reason") or ""))
@@ -156,7 +156,7 @@ class CodexEvents:
 
     def _rest_of_call(self, payload: _Payload, call_id: str) -> None:
         """Note what neither the call nor its result contains."""
-        texts = [text for text in self.known.get(call_id, ()) if text]
+        texts = [text for text in self.texts_by_call.get(call_id, ()) if text]
         texts += _unpacked(texts)
         fields = {key: None if _is_cut_of(item, texts) else item for key, item in _rest(payload, "duration").items()}
         self.log.note_rest(str(payload.get("type")), fields, texts)

@@ -65,7 +65,7 @@ class OpenHandsEvents:
         self._newest: Message | None = None
         self._answers: dict[str, ImportedAnswer] = {}
         self._calls: dict[str, str] = {}
-        self._said: dict[str, list[str]] = {}
+        self._texts_by_call: dict[str, list[str]] = {}
         self._condensed: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -147,7 +147,7 @@ class OpenHandsEvents:
         self._calls[own_id] = call_id
         given = mapping(call.arguments)
         texts = texts_of(answer.message)
-        self._said[call_id] = texts
+        self._texts_by_call[call_id] = texts
         rest = {key: value for key, value in args.items() if key not in given or given[key] != value}
         self._rest(event, rest, texts)
 
@@ -186,11 +186,11 @@ class OpenHandsEvents:
             "tool_calls": [{"id": call_id, "type": "function", "function": function}],
         }
         self._calls[own_id] = call_id
-        self._said[call_id] = self._say(wire, own_id)
+        self._texts_by_call[call_id] = self._say(wire, own_id)
         rest = {} if isinstance(thought, str) else {"thought": thought}
         if metadata.get("model_response"):
             rest["model_response"] = metadata["model_response"]
-        self._rest(event, rest, self._said[call_id])
+        self._rest(event, rest, self._texts_by_call[call_id])
 
     def _observation(self, event: Mapping[str, Any], kind: str, own_id: str) -> None:
         metadata = mapping(event.get("tool_call_metadata"))
@@ -226,7 +226,7 @@ class OpenHandsEvents:
             self.log.add(Approval(call_id=call_id, state="denied", call_record=record, by="user"))
         message = self.log.with_results(message, lambda result: replace(result, outcome=outcome))
         self._shown(self.log.add(MessageRecord(message=message, source=self._source(own_id))), message, own_id)
-        texts = [*self._said.get(call_id, ()), *texts_of(message)]
+        texts = [*self._texts_by_call.get(call_id, ()), *texts_of(message)]
         rest = {} if isinstance(content, str) else {"content": content}
         self._rest(event, {**rest, **without(extras, ("screenshot" if shots else "",))}, texts)
 

@@ -51,7 +51,7 @@ class SdkEvents:
         self.sight = Sight(log)
         self._batches: dict[str, list[Mapping[str, Any]]] = {}
         self._drafted: dict[str, int] = {}
-        self._said: dict[str, list[str]] = {}
+        self._texts_by_call: dict[str, list[str]] = {}
         self._totals: dict[str, dict[str, int]] = {}
 
     def draft(self, lines: Sequence[Line]) -> None:
@@ -133,8 +133,8 @@ class SdkEvents:
             self._drafted[key] = self._say(message, line, event.get("llm_response_id"))
             for action in batch:
                 self._report_unread_call(action, line)
-                self._said[word(action.get("tool_call_id"))] = texts_of(message)
-        texts = self._said.get(word(event.get("tool_call_id")), [])
+                self._texts_by_call[word(action.get("tool_call_id"))] = texts_of(message)
+        texts = self._texts_by_call.get(word(event.get("tool_call_id")), [])
         # If the model's answer could not be read, all of the event is kept.
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if texts else {}, texts)
 
@@ -195,7 +195,7 @@ class SdkEvents:
                 message, lambda result: replace(result, outcome=outcome, name=result.name or name)
             )
             self._say(message, line)
-        texts = [*self._said.get(call_id, ()), *texts_of(message)]
+        texts = [*self._texts_by_call.get(call_id, ()), *texts_of(message)]
         self._rest(line, {"tool_name": None, "tool_call_id": None}, texts)
 
     def _condensation(self, line: Line) -> None:

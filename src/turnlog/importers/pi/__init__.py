@@ -197,10 +197,10 @@ class _Session:
         if not summary or not self.log.last:
             self.log.note("compaction", without(line.value, _PLACE))
             return
-        shown = [Message("user", (Text(summary),)), *self._kept(entry)]
+        shown = [Message("user", (Text(summary),)), *self._kept_messages(entry)]
         self.log.compacted(1, self.log.last, "pi compacted", without(entry, _PLACE), shown)
 
-    def _kept(self, entry: dict[str, Any]) -> list[Message]:
+    def _kept_messages(self, entry: dict[str, Any]) -> list[Message]:
         """The messages from the first kept entry to the compaction, on the compaction's branch."""
         path: list[str] = []
         entry_id = word(entry.get("parentId"))

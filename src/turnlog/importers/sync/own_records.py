@@ -46,9 +46,9 @@ def closes_left_open(body: Body) -> bool:
     return isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN)
 
 
-def can_follow(own: Record, last: int) -> bool:
+def can_follow(record: Record, last: int) -> bool:
     """Whether an own record keeps its meaning when the records after number `last` that precede it are replaced."""
-    body = own.body
+    body = record.body
     return not isinstance(body, Decision) or (body.action == "pin" and body.last <= last)
 
 

@@ -50,22 +50,22 @@ from .own_records import OwnRecords, can_be_renumbered, can_follow, closes_left_
 # of the store, so a record with the time of an imported message came from it.
 
 
-def says_more(imported: Imported, shared: int, kept: Sequence[Record], times: Iterable[str]) -> bool:
-    """Whether the transcript contains everything that the records `kept` contain, and all of them came from it.
+def says_more(imported: Imported, shared: int, records: Sequence[Record], times: Iterable[str]) -> bool:
+    """Whether the transcript contains everything that `records` contain, and all of them came from it.
 
-    The first `shared` of its drafts precede `kept`. `times` are the times of these drafts, or of their import; the last
-    records of a transcript can have the time of the record before them. Records that closed a turn because it was open
-    when the session was opened are ignored: the transcript has the real end of that turn.
+    The first `shared` of its drafts precede `records`. `times` are the times of these drafts, or of their import; the
+    last records of a transcript can have the time of the record before them. Records that closed a turn because it was
+    open when the session was opened are ignored: the transcript has the real end of that turn.
     """
-    times = {*times, *(record.time for record in kept if has_source(record))}
-    older = [record for record in kept if not closes_left_open(record.body)]
+    times = {*times, *(record.time for record in records if has_source(record))}
+    older = [record for record in records if not closes_left_open(record.body)]
     return _Newer(imported.drafts[shared:], imported.echoes, times).contains_all(older)
 
 
-def says_less(imported: Imported, shared: int, kept: Sequence[Record]) -> bool:
-    """Whether `kept` contains everything that the transcript contains after draft `shared`: then the transcript is an
+def says_less(imported: Imported, shared: int, records: Sequence[Record]) -> bool:
+    """Whether `records` contain everything that the transcript contains after draft `shared`: then the transcript is an
     older copy."""
-    return _Newer(kept, imported.echoes, ("",)).contains_all(imported.drafts[shared:])
+    return _Newer(records, imported.echoes, ("",)).contains_all(imported.drafts[shared:])
 
 
 def has_source(record: Record) -> bool:
