@@ -20,8 +20,10 @@ class _Providers(Mapping[str, Provider]):
     """Loads the folder of a provider at its first use: a session usually needs only one."""
 
     def __getitem__(self, name: str) -> Provider:
-        found: Provider = import_module(PROVIDER_ROWS[name].module or f".{name.replace('-', '_')}", __name__).PROVIDER
-        return found
+        provider: Provider = import_module(
+            PROVIDER_ROWS[name].module or f".{name.replace('-', '_')}", __name__
+        ).PROVIDER
+        return provider
 
     def __iter__(self) -> Iterator[str]:
         return iter(PROVIDER_ROWS)

@@ -46,20 +46,20 @@ may have been hit in part."""
 
 def claude_miss(message: Mapping[str, Any]) -> CacheMiss | None:
     """What a message of Anthropic's API says about its cache; None if nothing."""
-    found = message.get("diagnostics")
-    if not isinstance(found, Mapping) or "cache_miss_reason" not in found:
+    diagnostics = message.get("diagnostics")
+    if not isinstance(diagnostics, Mapping) or "cache_miss_reason" not in diagnostics:
         return None
-    reason = found["cache_miss_reason"]
+    reason = diagnostics["cache_miss_reason"]
     return _miss(reason.get("type") if isinstance(reason, Mapping) else reason or "", _CLAUDE)
 
 
 def openai_miss(response: Mapping[str, Any]) -> CacheMiss | None:
     """What a response of OpenAI says about its cache; None if nothing."""
-    found = response.get("prompt_cache_diagnostics")
-    if not isinstance(found, Mapping):
+    diagnostics = response.get("prompt_cache_diagnostics")
+    if not isinstance(diagnostics, Mapping):
         return None
-    kind = found.get("type")
-    return _miss("" if kind == "cache_hit" else found.get("reason") if kind == "cache_miss" else kind, _OPENAI)
+    kind = diagnostics.get("type")
+    return _miss("" if kind == "cache_hit" else diagnostics.get("reason") if kind == "cache_miss" else kind, _OPENAI)
 
 
 def _miss(reason: Any, means: Mapping[str, frozenset[str]]) -> CacheMiss | None:

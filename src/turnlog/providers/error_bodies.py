@@ -106,6 +106,8 @@ def _says(error: Mapping[str, Any]) -> str:
         if isinstance(told, str) and told:
             return told
         if key == "detail" and isinstance(told, (list, Mapping)) and told:
-            inner = [_says(one) for one in (told if isinstance(told, list) else [told]) if isinstance(one, Mapping)]
+            inner = [
+                _says(entry) for entry in (told if isinstance(told, list) else [told]) if isinstance(entry, Mapping)
+            ]
             return "; ".join(filter(None, inner)) or brief(told)
     return ""

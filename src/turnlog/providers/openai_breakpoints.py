@@ -42,9 +42,9 @@ def marker(api: Format) -> Callable[[Object, CacheMarks], Object]:
             return request
         wire = list(wire)
         newest = _markable(wire, len(wire) - 1, api)
-        places = {_markable(wire, at, api) for at in marks.messages[:-1]} - {newest, -1}
-        for at in sorted(places)[-MAX_BREAKPOINTS:]:
-            wire[at] = _with_breakpoint(wire[at], api)
+        places = {_markable(wire, index, api) for index in marks.messages[:-1]} - {newest, -1}
+        for index in sorted(places)[-MAX_BREAKPOINTS:]:
+            wire[index] = _with_breakpoint(wire[index], api)
         return {**request, api.conversation: wire}
 
     return mark_cache
@@ -69,9 +69,9 @@ def _parts(message: Any, api: Format) -> Iterator[Mapping[str, Any]]:
             yield part
 
 
-def _markable(wire: list[Any], at: int, api: Format) -> int:
+def _markable(wire: list[Any], index: int, api: Format) -> int:
     """The index of the last message up to this one that can have a breakpoint, else -1."""
-    return next((i for i in range(min(at, len(wire) - 1), -1, -1) if next(_parts(wire[i], api), None)), -1)
+    return next((i for i in range(min(index, len(wire) - 1), -1, -1) if next(_parts(wire[i], api), None)), -1)
 
 
 def _with_breakpoint(message: Object, api: Format) -> Object:

@@ -62,10 +62,10 @@ def provider_of(body: Mapping[str, Any], url: str = "") -> str:
     for key in sorted((key for key in keys if key in body), key=lambda key: body[key] is None):
         candidates = [PROVIDERS[name] for name, row in PROVIDER_ROWS.items() if row.conversation == key]
         given = body[key]
-        accepting = [one for one in candidates if _accepts(given, one)]
+        accepting = [candidate for candidate in candidates if _accepts(given, candidate)]
         if accepting:
             messages = given if isinstance(given, list) else [given]
-            seen = _Request([one for one in messages if isinstance(one, Mapping)], body, url)
+            seen = _Request([message for message in messages if isinstance(message, Mapping)], body, url)
             return _most_likely(accepting, seen)
         wrong.append(_unreadable(key, given, candidates))
     raise InputError(f"not a request body: {'; '.join(wrong) or _without_conversation(keys, body)}")
@@ -73,9 +73,9 @@ def provider_of(body: Mapping[str, Any], url: str = "") -> str:
 
 def provider_of_messages(messages: Sequence[Any]) -> str:
     """The name of the provider in whose format a list of messages without a body is."""
-    found = [message for message in messages if isinstance(message, Mapping)]
-    readers = [one for one in _providers() if any(_is_of(message, one) for message in found)]
-    return _most_likely(readers or _providers(), _Request(found, {}))
+    objects = [message for message in messages if isinstance(message, Mapping)]
+    readers = [provider for provider in _providers() if any(_is_of(message, provider) for message in objects)]
+    return _most_likely(readers or _providers(), _Request(objects, {}))
 
 
 def is_message(value: Any) -> bool:
@@ -83,7 +83,7 @@ def is_message(value: Any) -> bool:
 
     Content blocks without a type belong to another API (Bedrock Converse).
     """
-    return any(_is_of(value, one) for one in _providers())
+    return any(_is_of(value, provider) for provider in _providers())
 
 
 # -- what is a message ---------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
         return False
     if not role:
         return "" in signs.roles and bool(value.get(signs.content)) and _holds_content(value, speaker)
-    known = inside or role.lower() in {word for one in _providers() for word in one.signs.roles}
-    return known and _holds_content(value, speaker)
+    has_role = inside or role.lower() in {word for provider in _providers() for word in provider.signs.roles}
+    return has_role and _holds_content(value, speaker)
 
 
 def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
@@ -129,16 +129,16 @@ def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
     content = message[signs.content]
     blocks = content if isinstance(content, list) else [content] if isinstance(content, Mapping) else []
     if isinstance(signs.blocks, ObjectShape):
-        known = signs.blocks.keys.keys()
+        block_keys = signs.blocks.keys.keys()
         is_list = isinstance(content, (list, Mapping))
-        return is_list and all(isinstance(block, Mapping) and not known.isdisjoint(block) for block in blocks)
+        return is_list and all(isinstance(block, Mapping) and not block_keys.isdisjoint(block) for block in blocks)
     first = blocks[0] if blocks and isinstance(content, list) else None
     return not isinstance(first, Mapping) or isinstance(first.get("type"), str)
 
 
 def _unreadable(key: str, given: Any, candidates: Sequence[Provider]) -> str:
     """Why the conversation under a key is that of none of its providers."""
-    names = " or ".join(one.name for one in candidates)
+    names = " or ".join(candidate.name for candidate in candidates)
     if not isinstance(given, (list, Mapping)):
         return f"{key!r} must be a list, not {type(given).__name__}"
     first = given[0] if isinstance(given, list) else given
@@ -160,8 +160,8 @@ def _without_conversation(keys: Iterable[str], body: Mapping[str, Any]) -> str:
     inside = [key for key in _WRAPPERS if isinstance(body.get(key), Mapping) and not body[key].keys().isdisjoint(keys)]
     if inside:
         return f"the body is under {inside[0]!r}: give that"
-    found = f", only {', '.join(map(str, list(body)[:8]))}" if body else ""
-    return f"it has neither {' nor '.join(map(repr, keys))}{found}"
+    others = f", only {', '.join(map(str, list(body)[:8]))}" if body else ""
+    return f"it has neither {' nor '.join(map(repr, keys))}{others}"
 
 
 # -- weighing ------------------------------------------------------------------------------------
@@ -178,8 +178,8 @@ def _most_likely(candidates: Sequence[Provider], seen: _Request) -> str:
 def _best(candidates: Sequence[Provider], facts: Iterable[_Fact]) -> Sequence[Provider]:
     """The candidates for which most facts speak."""
     votes = Counter(name for fact in facts for name in fact)
-    most = max(votes[one.name] for one in candidates)
-    return [one for one in candidates if votes[one.name] == most]
+    most = max(votes[candidate.name] for candidate in candidates)
+    return [candidate for candidate in candidates if votes[candidate.name] == most]
 
 
 def _together(facts: Iterable[_Fact], candidates: Sequence[Provider]) -> _Fact:
@@ -189,23 +189,25 @@ def _together(facts: Iterable[_Fact], candidates: Sequence[Provider]) -> _Fact:
 
 
 def _roles_and_calls(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
-    known = frozenset(key for one in candidates for key in one.signs.call_keys)
+    call_keys = frozenset(key for candidate in candidates for key in candidate.signs.call_keys)
     for message in seen.messages:
-        facts = [frozenset(one.name for one in candidates if message.get(one.signs.content) is not None)]
+        facts = [
+            frozenset(candidate.name for candidate in candidates if message.get(candidate.signs.content) is not None)
+        ]
         role = message.get("role")
         if isinstance(role, str) and role:
-            facts.append(frozenset(one.name for one in candidates if role.lower() in one.signs.roles))
-        for key in known & message.keys():
+            facts.append(frozenset(candidate.name for candidate in candidates if role.lower() in candidate.signs.roles))
+        for key in call_keys & message.keys():
             if message[key] is not None:
-                facts.append(frozenset(one.name for one in candidates if key in one.signs.call_keys))
+                facts.append(frozenset(candidate.name for candidate in candidates if key in candidate.signs.call_keys))
         yield _together(facts, candidates)
 
 
 def _items_and_blocks(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
-    items = {one.name: one.signs.items for one in candidates if one.signs.items is not None}
-    loose = {one.name: one.signs.blocks for one in candidates if one.signs.loose_blocks}
-    blocks = {one.name: one.signs.blocks for one in candidates}
-    keys = {one.signs.content for one in candidates}
+    items = {candidate.name: candidate.signs.items for candidate in candidates if candidate.signs.items is not None}
+    loose = {candidate.name: candidate.signs.blocks for candidate in candidates if candidate.signs.loose_blocks}
+    blocks = {candidate.name: candidate.signs.blocks for candidate in candidates}
+    keys = {candidate.signs.content for candidate in candidates}
     for message in seen.messages:
         facts = [_knowing_item(message, items) or _knowing(message, loose, alone=True)]
         for content in map(message.get, keys):
@@ -214,41 +216,53 @@ def _items_and_blocks(candidates: Sequence[Provider], seen: _Request) -> Iterato
 
 
 def _tools(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
-    tables = {one.name: one.signs.tools for one in candidates if one.signs.tools is not None}
+    tables = {candidate.name: candidate.signs.tools for candidate in candidates if candidate.signs.tools is not None}
     tools = seen.body.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         yield _knowing(tool, tables)
-    yield frozenset(one.name for one in candidates if one.tool_choice(seen.body) is not None)
+    yield frozenset(candidate.name for candidate in candidates if candidate.tool_choice(seen.body) is not None)
 
 
 def _url(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
-    yield frozenset(one.name for one in candidates if one.signs.urls and re.search(one.signs.urls, seen.url))
+    yield frozenset(
+        candidate.name for candidate in candidates if candidate.signs.urls and re.search(candidate.signs.urls, seen.url)
+    )
 
 
 def _settings(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
     for key, value in seen.body.items():
         if value is not None:
-            yield frozenset(one.name for one in candidates if key in one.settings or key in one.signs.settings)
+            yield frozenset(
+                candidate.name
+                for candidate in candidates
+                if key in candidate.settings or key in candidate.signs.settings
+            )
     for key in {key for message in seen.messages for key, value in message.items() if value is not None}:
-        yield frozenset(one.name for one in candidates if key in one.signs.message_keys)
+        yield frozenset(candidate.name for candidate in candidates if key in candidate.signs.message_keys)
     first = seen.messages[0].get("role") if seen.messages else None
     if isinstance(first, str):
         role = first.lower()
-        yield frozenset(one.name for one in candidates if role in one.signs.roles - one.signs.later_roles)
+        yield frozenset(
+            candidate.name for candidate in candidates if role in candidate.signs.roles - candidate.signs.later_roles
+        )
 
 
 def _model(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
     model = seen.body.get("model")
     if isinstance(model, str):
         name = model.lower()
-        yield frozenset(one.name for one in candidates if one.signs.models and re.match(one.signs.models, name))
+        yield frozenset(
+            candidate.name
+            for candidate in candidates
+            if candidate.signs.models and re.match(candidate.signs.models, name)
+        )
 
 
 def _cache_marks(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
     contents = [message.get("content") for message in seen.messages]
     blocks = [block for content in contents if isinstance(content, list) for block in content]
-    keys = {key for one in (*seen.messages, *blocks) if isinstance(one, Mapping) for key in one}
-    yield frozenset(one.name for one in candidates if one.counted_key in keys)
+    keys = {key for value in (*seen.messages, *blocks) if isinstance(value, Mapping) for key in value}
+    yield frozenset(candidate.name for candidate in candidates if candidate.counted_key in keys)
 
 
 _EVIDENCE = (_roles_and_calls, _items_and_blocks, _tools, _url, _settings, _model, _cache_marks)
@@ -267,19 +281,19 @@ def _knowing(value: Any, tables: Mapping[str, Tagged | ObjectShape], *, alone: b
     its keys. `alone`: a type that only one of them knows is enough."""
     if not isinstance(value, Mapping):
         return frozenset()
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     for name, table in tables.items():
         if isinstance(table, ObjectShape):
             if "type" not in value and not table.keys.keys().isdisjoint(value):
-                found[name] = ANY
+                shapes[name] = ANY
             continue
         kind = value.get(table.tag, table.missing)
         shape = _shape_in(table, kind) if isinstance(kind, str) and kind else None
         if shape is not None:
-            found[name] = shape
-    if alone and len(found) == 1:
-        return frozenset(found)
-    fitting = {name: shape for name, shape in found.items() if _has_required(value, shape)}
+            shapes[name] = shape
+    if alone and len(shapes) == 1:
+        return frozenset(shapes)
+    fitting = {name: shape for name, shape in shapes.items() if _has_required(value, shape)}
     unmarked = value.keys() - {PROVIDERS[name].counted_key for name in tables}
     exact = [
         name for name, shape in fitting.items() if not isinstance(shape, ObjectShape) or unmarked <= shape.keys.keys()

@@ -25,12 +25,12 @@ def plain(value: Any, path: str) -> dict[str, Any]:
     """An SDK's object or a mapping as a dict of JSON values. Raises FormatError for anything else."""
     if isinstance(value, Mapping):
         return dict(value)
-    found = _dumped(value)
-    if found is None:
+    dumped = _dumped(value)
+    if dumped is None:
         what = advice(value)
         expected = f"expected an object of the SDK or a dict, got {type(value).__name__}"
         raise FormatError(f"{expected}: {what}" if what else expected, path=path)
-    return found
+    return dumped
 
 
 def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
@@ -53,19 +53,19 @@ def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
         if not callable(method):
             continue
         try:
-            found = _mapping(method())
+            dumped = _mapping(method())
         except (ValueError, AttributeError):  # an object of the SDK that holds what its type does not allow
             continue
-        if found is not None:
-            return found
+        if dumped is not None:
+            return dumped
     return None
 
 
 def _filled(set_values: Any, by_class: Any) -> Any:
     """The values that were set, and, at every depth, the values that the class adds."""
     if isinstance(set_values, dict) and isinstance(by_class, dict):
-        more = {key: value for key, value in by_class.items() if key not in set_values}
-        return {**{key: _filled(value, by_class.get(key)) for key, value in set_values.items()}, **more}
+        added = {key: value for key, value in by_class.items() if key not in set_values}
+        return {**{key: _filled(value, by_class.get(key)) for key, value in set_values.items()}, **added}
     if isinstance(set_values, list) and isinstance(by_class, list) and len(set_values) == len(by_class):
         return [_filled(*pair) for pair in zip(set_values, by_class, strict=True)]
     return set_values
@@ -121,8 +121,10 @@ def _is_plain(body: Mapping[str, Any]) -> bool:
 
 
 def _plain_keys(holder: Mapping[str, Any], path: str, depth: int) -> Mapping[str, Any]:
-    made = {key: _plain_value(item, f"{path}.{key}" if path else str(key), depth) for key, item in holder.items()}
-    return holder if all(made[key] is item for key, item in holder.items()) else made
+    plain_items = {
+        key: _plain_value(item, f"{path}.{key}" if path else str(key), depth) for key, item in holder.items()
+    }
+    return holder if all(plain_items[key] is item for key, item in holder.items()) else plain_items
 
 
 def _plain_value(value: Any, path: str, depth: int) -> Any:
@@ -134,8 +136,8 @@ def _plain_value(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         return _plain_keys(value, path, depth + 1)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        made = [_plain_value(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
-        return value if all(new is item for new, item in zip(made, value, strict=True)) else made
+        plain_items = [_plain_value(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+        return value if all(new is item for new, item in zip(plain_items, value, strict=True)) else plain_items
     dumped = _dumped(value, made_by_hand=True)
     if dumped is None:
         what = advice(value) or JSON_VALUES

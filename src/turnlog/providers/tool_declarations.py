@@ -62,7 +62,7 @@ def beside_choice(
 ) -> dict[tuple[str, ...], Any]:
     """Settings beside a tool choice that the common word for it does not include, by path: allowed tools, no parallel
     calls, search locations. The choice is the same without them."""
-    found: dict[tuple[str, ...], Any] = {}
+    extras: dict[tuple[str, ...], Any] = {}
     open_paths: list[tuple[str, ...]] = [(key,) for key in choice_keys]
     while open_paths:
         path = open_paths.pop()
@@ -73,8 +73,8 @@ def beside_choice(
             if source.tool_choice(_without(settings, (*path, key))) != choice:
                 open_paths.append((*path, key))
             else:
-                found[(*path, key)] = value
-    return found
+                extras[(*path, key)] = value
+    return extras
 
 
 def _at(settings: Any, path: Sequence[str]) -> Any:
@@ -99,18 +99,18 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
 
     Raises InputError for a dict that is not a declaration, and for a value that is not a list of declarations.
     """
-    found: list[Tool] = []
+    declared: list[Tool] = []
     readers = sorted(PROVIDERS.values(), key=lambda each: each.declares_rest)
     if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
         raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}")
     for i, tool in enumerate(tools):
         if isinstance(tool, Tool):
-            found.append(_with_known_output(tool))
+            declared.append(_with_known_output(tool))
             continue
         if not isinstance(tool, Mapping):
             raise InputError(f"tools[{i}] is {type(tool).__name__}: declare a tool by a dict or turnlog.Tool")
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
-            found.append(_plain(tool))
+            declared.append(_plain(tool))
             continue
         tool, on_demand = {key: value for key, value in tool.items() if key != ON_DEMAND}, tool.get(ON_DEMAND)
         reader = next((each for each in readers if each.declares(tool)), None)
@@ -120,8 +120,8 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
                 "schema), or the format that your provider documents"
             )
         read = reader.parse({reader.conversation: [], "tools": [tool]}).configuration.tools
-        found.extend(replace(one, on_demand=True) if on_demand is True else one for one in read)
-    return tuple(found)
+        declared.extend(replace(parsed, on_demand=True) if on_demand is True else parsed for parsed in read)
+    return tuple(declared)
 
 
 def _plain(tool: Mapping[str, Any]) -> Tool:

@@ -52,12 +52,12 @@ def mark_cache(request: Object, marks: CacheMarks) -> Object:
         front = {"system": [{"type": "text", "text": text, "cache_control": mark}]}
     elif isinstance(text, list) and text:
         front = {"system": [*text[:-1], {**text[-1], "cache_control": mark}]}
-    elif (at := _last_shown(request.get("tools") or [])) >= 0:
+    elif (index := _last_shown(request.get("tools") or [])) >= 0:
         tools = request["tools"]
-        front = {"tools": [*tools[:at], {**tools[at], "cache_control": mark}, *tools[at + 1 :]]}
+        front = {"tools": [*tools[:index], {**tools[index], "cache_control": mark}, *tools[index + 1 :]]}
     wire = list(request.get("messages") or [])
-    for at in [at for at in marks.messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
-        wire[at] = _with_mark(wire[at], mark)
+    for index in [index for index in marks.messages if 0 <= index < len(wire)][-(MAX_MARKS - bool(front)) :]:
+        wire[index] = _with_mark(wire[index], mark)
     return {**request, **front, "messages": wire}
 
 

@@ -19,29 +19,29 @@ from ..protocol import Compacted
 
 def compaction_request(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body that asks for a compaction of the same conversation: "cannot be combined with `context_management`"."""
-    kept = {key: value for key, value in body.items() if key not in ("context_management", "stream")}
-    return {**kept, "compaction": {"type": "summarize"}}
+    rest = {key: value for key, value in body.items() if key not in ("context_management", "stream")}
+    return {**rest, "compaction": {"type": "summarize"}}
 
 
 def compacted(parts: Sequence[Part]) -> Compacted | None:
     """What the last compaction block of an answer stands for; None if there is none, or if the compaction failed: its
     content is then null. The API ignores everything before that block."""
-    at = max((i for i, part in enumerate(parts) if is_compaction(part)), default=-1)
-    block = parts[at] if at >= 0 else None
+    index = max((i for i, part in enumerate(parts) if is_compaction(part)), default=-1)
+    block = parts[index] if index >= 0 else None
     summary = block.data.get("content") if isinstance(block, Opaque) and isinstance(block.data, Mapping) else None
     if block is None or not isinstance(summary, str) or not summary.strip():
         return None
-    return Compacted(window=(Message("assistant", (block,)),), summary=summary, through=at)
+    return Compacted(window=(Message("assistant", (block,)),), summary=summary, through=index)
 
 
 def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages that the model reads: the API ignores everything before the last block, except top-level system
     text."""
     for i, message in reversed([*enumerate(messages)]):
-        found = compacted(message.parts)
-        if found is not None:
-            head = [*takewhile(lambda one: one.role == "system", messages[:i])]
-            return [*head, replace(message, parts=message.parts[found.through :]), *messages[i + 1 :]]
+        compaction = compacted(message.parts)
+        if compaction is not None:
+            head = [*takewhile(lambda earlier: earlier.role == "system", messages[:i])]
+            return [*head, replace(message, parts=message.parts[compaction.through :]), *messages[i + 1 :]]
     return messages
 
 

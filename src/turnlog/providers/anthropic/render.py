@@ -67,13 +67,13 @@ def _last_results(view: Sequence[Shown]) -> frozenset[int]:
     """The indexes of the last message with results in each user turn. The API treats consecutive user messages as one
     turn, and requires its results before everything else."""
     last: set[int] = set()
-    found = False
+    has_results = False
     for i in reversed(range(len(view))):
         message = view[i].message
         if message.role == "assistant":
-            found = False
-        elif not found and any(isinstance(part, ToolResult) for part in message.parts):
-            found = True
+            has_results = False
+        elif not has_results and any(isinstance(part, ToolResult) for part in message.parts):
+            has_results = True
             last.add(i)
     return frozenset(last)
 

@@ -109,14 +109,14 @@ def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
     """A block of a response in the shape of requests: without nulls, defaults and response-only keys."""
-    kept = {key: value for key, value in block.items() if value is not None}
-    if not kept.get("citations", True):
-        del kept["citations"]
-    if kept.get("type") == "tool_use" and kept.get("caller") == {"type": "direct"}:
-        del kept["caller"]
-    if kept.get("type") in _CALLS:
-        kept.setdefault("input", {})  # some servers leave out an empty input
-    pruned: dict[str, Any] = prune(kept, BLOCK)
+    request_block = {key: value for key, value in block.items() if value is not None}
+    if not request_block.get("citations", True):
+        del request_block["citations"]
+    if request_block.get("type") == "tool_use" and request_block.get("caller") == {"type": "direct"}:
+        del request_block["caller"]
+    if request_block.get("type") in _CALLS:
+        request_block.setdefault("input", {})  # some servers leave out an empty input
+    pruned: dict[str, Any] = prune(request_block, BLOCK)
     return pruned
 
 
@@ -127,8 +127,8 @@ def usage_of(raw: Mapping[str, Any]) -> Usage:
     given = raw.get("iterations")
     iterations = [each for each in given if isinstance(each, Mapping)] if isinstance(given, Sequence) else []
     usage = sum((_billed(each) for each in iterations if each.get("type") == "compaction"), start=_billed(raw))
-    made = [_billed(each).input for each in iterations if each.get("type") in _MADE]
-    return replace(usage, window=made[-1]) if made and made[-1] != usage.input else usage
+    inputs = [_billed(each).input for each in iterations if each.get("type") in _MADE]
+    return replace(usage, window=inputs[-1]) if inputs and inputs[-1] != usage.input else usage
 
 
 def _billed(raw: Mapping[str, Any]) -> Usage:

@@ -180,10 +180,10 @@ def without_thinking(settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(management, Mapping) and isinstance(management.get("edits"), list):
         # "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive" (known
         # from use, not among the recorded refusals).
-        kept = [edit for edit in management["edits"] if not _clears_thinking(edit)]
-        if len(kept) != len(management["edits"]):
-            changed["context_management"] = {**management, "edits": kept}
-            if not kept:
+        other_edits = [edit for edit in management["edits"] if not _clears_thinking(edit)]
+        if len(other_edits) != len(management["edits"]):
+            changed["context_management"] = {**management, "edits": other_edits}
+            if not other_edits:
                 del changed["context_management"]
     return changed
 
@@ -228,9 +228,9 @@ def _thinking(request: Object, abilities: Abilities, edits: Edits) -> Object:
     rule = f'"thinking.type.{kind}" is not supported for this model.'
     if not taken:
         return edits.drop(request, "thinking", rule, reason=f"{_model(request)} does not take {kind!r}")
-    kept = {key: value for key, value in request["thinking"].items() if key != "budget_tokens"}
+    thinking = {key: value for key, value in request["thinking"].items() if key != "budget_tokens"}
     detail = f"{kind!r} became {taken!r}: {_model(request)} does not take it"
-    return edits.put(request, "thinking", {**kept, "type": taken}, rule, detail=detail)
+    return edits.put(request, "thinking", {**thinking, "type": taken}, rule, detail=detail)
 
 
 def _thinking_excludes(request: Object, edits: Edits) -> Object:

@@ -19,7 +19,7 @@ def mended(request: Object, edits: Edits) -> Object:
     given = request.get("tools")
     if not isinstance(given, list):
         return request
-    kept: list[Any] = []
+    tools: list[Any] = []
     names: list[str] = []
     for i, tool in enumerate(given):
         is_new = isinstance(tool, dict) and tool.get("name") not in names
@@ -30,8 +30,8 @@ def mended(request: Object, edits: Edits) -> Object:
             continue
         if isinstance(name, str):
             names.append(name)
-        kept.append(declared)
-    return request if unchanged(kept, given) else {**request, "tools": kept}
+        tools.append(declared)
+    return request if unchanged(tools, given) else {**request, "tools": tools}
 
 
 def from_calls(request: Object, edits: Edits) -> Object:

@@ -111,8 +111,8 @@ _RAN = record("type! stdout! stderr! return_code:int!", _OUTPUTS)
 _FOUND = record("encrypted_content! title! url! page_age?", {"type!": words("web_search_result")})
 
 
-def _answer(content: Shape, more: Mapping[str, Shape] | None = None) -> ObjectShape:
-    return record("type! tool_use_id!", {"content!": content, **MARKED, **(more or {})})
+def _answer(content: Shape, other_keys: Mapping[str, Shape] | None = None) -> ObjectShape:
+    return record("type! tool_use_id!", {"content!": content, **MARKED, **(other_keys or {})})
 
 
 _ANSWERS: Mapping[str, Shape] = {

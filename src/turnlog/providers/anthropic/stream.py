@@ -169,12 +169,14 @@ class StreamAssembler:
                 self._count(event.get("usage"))
             case "message_stop":
                 if not self._blocks and self._message.get("content"):  # it came whole, in `message_start`
-                    told = [delta for one in _events_of(self._message)[1:-1] for delta in self.feed(one)]
+                    told = [
+                        delta for inner_event in _events_of(self._message)[1:-1] for delta in self.feed(inner_event)
+                    ]
                 self._ended = True
                 for begun in self._blocks:
                     begun.end()
             case "message":  # a server that cannot stream
-                told = [delta for one in _events_of(event) for delta in self.feed(one)]
+                told = [delta for inner_event in _events_of(event) for delta in self.feed(inner_event)]
             case kind:
                 self._error = error_chunk(event, ANSWER_KEYS) or self._error
                 if kind is None and not self._error:
@@ -210,15 +212,15 @@ class StreamAssembler:
         complete = self._ended and not self._error
         blocks = sorted(self._blocks, key=lambda block: block.index)
         unanswered = set() if complete else _unanswered(blocks)
-        kept: list[dict[str, Any]] = []
+        content: list[dict[str, Any]] = []
         fragments: list[Part] = []
         for block in blocks:
             whole = block.block()
             if _is_sendable(block, whole, complete) and whole.get("id") not in unanswered:
-                kept.append(whole)
+                content.append(whole)
             elif whole.get("type") != "text":
                 fragments.append(block.fragment())
-        reply = read_reply({**self._message, "content": kept, "usage": self._usage})
+        reply = read_reply({**self._message, "content": content, "usage": self._usage})
         error = self._error or ("" if complete else "the stream ended before message_stop")
         return replace(reply, complete=complete, error=error, fragments=(*fragments, *reply.fragments))
 

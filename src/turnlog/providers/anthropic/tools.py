@@ -92,10 +92,10 @@ def _referred(data: Any) -> Iterator[str]:
 
 def _declared(tool: Tool) -> Tool:
     """A tool that is not in the prompt until a result refers to it."""
-    own = tool.form if tool.form is not None and tool.form.provider == NAME else Form(NAME)
-    delta = dict(own.delta or {})
+    form = tool.form if tool.form is not None and tool.form.provider == NAME else Form(NAME)
+    delta = dict(form.delta or {})
     delta["+"] = {**delta.get("+", {}), "defer_loading": True}
-    return replace(tool, form=replace(own, delta=delta), on_demand=False)
+    return replace(tool, form=replace(form, delta=delta), on_demand=False)
 
 
 def _found(tools: Sequence[Tool]) -> tuple[Opaque, ...]:
@@ -115,9 +115,9 @@ def tool_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence
     `declared`. None if blocks cannot say that."""
     if not declared:
         return None  # "Requests which include `tool_use` or `tool_result` blocks must define tools."
-    kept = [tool for tool in now if tool in before]
-    gone = [tool for tool in before if tool not in kept]
-    new = [tool for tool in now if tool not in kept]
+    remaining = [tool for tool in now if tool in before]
+    gone = [tool for tool in before if tool not in remaining]
+    new = [tool for tool in now if tool not in remaining]
     if not all(map(_is_plain, (*gone, *new))):
         return None
     removals = (_block(REMOVAL, _reference(tool)) for tool in gone)

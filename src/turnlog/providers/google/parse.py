@@ -47,10 +47,10 @@ class _Reader:
         return self.body.get(self.keys[key])
 
     def messages(self) -> list[Message]:
-        found = []
+        messages = []
         system = self.value("systemInstruction")
         if system is not None:
-            found.append(self.system(system))
+            messages.append(self.system(system))
             self.content_keys.add("systemInstruction")
         contents = self.value("contents")
         if isinstance(contents, dict):
@@ -60,8 +60,8 @@ class _Reader:
         for i, content in enumerate(contents):
             message = self.content(content, f"contents[{i}]", after_results)
             after_results = _only_results(message)
-            found.append(message)
-        return found
+            messages.append(message)
+        return messages
 
     def system(self, value: Any) -> Message:
         """The system instruction. The SDK also accepts a string or a list of strings; the form stores which it was."""
@@ -105,8 +105,7 @@ class _Reader:
             if others:
                 raise FormatError(f"expected parts, found only {', '.join(others)}", path=path)
             return (), "null" if "parts" in holder else "absent"
-        found = tuple(map(self.parts.read, parts))
-        return found, "" if parts else "empty"
+        return tuple(map(self.parts.read, parts)), "" if parts else "empty"
 
     def configuration(self) -> Configuration:
         tools = self.value("tools")

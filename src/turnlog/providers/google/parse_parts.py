@@ -65,25 +65,25 @@ class PartReader:
         if not data:
             return self._without_data(part, names)
         value = part[names[data[0]]]
-        found: Part | None = None
+        parsed: Part | None = None
         match data[0]:
             case "text":
-                found = self._text(part, value)
+                parsed = self._text(part, value)
             case "functionCall":
-                found = self._call(part, value)
+                parsed = self._call(part, value)
             case "functionResponse":
-                found = self._result(part, value)
+                parsed = self._result(part, value)
             case "inlineData" | "fileData":
-                found = self._media(part, value)
+                parsed = self._media(part, value)
             case _:
                 pass
-        return Opaque(NAME, data[0], part) if found is None else found
+        return Opaque(NAME, data[0], part) if parsed is None else parsed
 
     def _without_data(self, part: dict[str, Any], names: dict[str, str]) -> Part:
         signature = _signature(part)
         if signature and not self._step_over:
-            found = Reasoning(NAME, signature=signature)
-            return FORMS.formed(found, reasoning_part, part)
+            reasoning = Reasoning(NAME, signature=signature)
+            return FORMS.formed(reasoning, reasoning_part, part)
         kinds = [key for key in names if key != "thought"]
         if kinds:
             return Opaque(NAME, kinds[0], part)
@@ -94,8 +94,8 @@ class PartReader:
         signature = _signature(part)
         thought = part.get("thought") is True or (signature and not text)
         if thought and not self._step_over:
-            found = Reasoning(NAME, text=text, signature=signature)
-            return FORMS.formed(found, reasoning_part, part)
+            reasoning = Reasoning(NAME, text=text, signature=signature)
+            return FORMS.formed(reasoning, reasoning_part, part)
         return FORMS.formed(Text(text), text_part, part)
 
     def _call(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
@@ -123,13 +123,13 @@ class PartReader:
         nested = inner.get("parts")
         name, wire_id = string(inner, "name"), string(inner, "id")
         texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
-        found = tuple(map(self._nested, nested or ()))
+        nested_parts = tuple(map(self._nested, nested or ()))
         call_id = self._answered(wire_id, name)
-        shape = "nested" if found and not shape else shape
+        shape = "nested" if nested_parts and not shape else shape
         result = ToolResult(
             call_id=call_id,
             name=name,
-            parts=(*texts, *found),
+            parts=(*texts, *nested_parts),
             outcome=outcome,
         )
 

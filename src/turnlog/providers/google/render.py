@@ -186,9 +186,9 @@ class _Writer:
             )
         inner = entry.get("functionCall", entry.get("function_call"))
         sent = inner.get("id") if isinstance(inner, dict) else None
-        known = _Call(call.id, sent if isinstance(sent, str) else "", call.name)
-        self.calls.append(known)
-        self.waiting.append(known)
+        written_call = _Call(call.id, sent if isinstance(sent, str) else "", call.name)
+        self.calls.append(written_call)
+        self.waiting.append(written_call)
         return entry
 
     def _result(self, result: ToolResult) -> list[dict[str, Any]]:
@@ -234,9 +234,9 @@ class _Writer:
         if refusal:
             self.losses.add("media", refusal)
             return None
-        found = _DATA_URL.match(media.url)
-        if found:
-            entry = {"inlineData": {"mimeType": media.mime or found[1], "data": media.url[found.end() :]}}
+        match = _DATA_URL.match(media.url)
+        if match:
+            entry = {"inlineData": {"mimeType": media.mime or match[1], "data": media.url[match.end() :]}}
             return spelled(entry, media.form)
         return spelled(media_part(media, self.blob), media.form)
 

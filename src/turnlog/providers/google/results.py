@@ -65,8 +65,8 @@ def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
     if len(texts) == 1 and shape == "string" and outcome == "ok":
         return texts[0].text
     if len(texts) == 1 and shape in ("json", "value"):
-        found, value = _json(texts[0].text)
-        if found and isinstance(value, dict) == (shape == "json") and (outcome == "ok" or shape == "json"):
+        is_json, value = _json(texts[0].text)
+        if is_json and isinstance(value, dict) == (shape == "json") and (outcome == "ok" or shape == "json"):
             return value
     key = shape if shape in _WRAPPERS else "output"
     if outcome != "ok":

@@ -121,8 +121,8 @@ def _inline(inline: Object, path: str, edits: Edits) -> Object:
         again = encode_base64(raw)
         inline = edits.put(inline, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
     typed = isinstance(inline.get(key), str) and inline[key]
-    found = "" if typed or raw is None else image_type(raw)
-    return _set(inline, key, found, path, edits) if found else inline
+    mime = "" if typed or raw is None else image_type(raw)
+    return _set(inline, key, mime, path, edits) if mime else inline
 
 
 def _file(file: Object, path: str, edits: Edits) -> Object:
@@ -162,9 +162,9 @@ def with_matching_ids(body: Object, edits: Edits) -> Object:
     for model, group in groupby(enumerate(contents), key=lambda entry: _role(entry[1]) == "model"):
         turn = list(group)
         if model:
-            calls = [call for _, call in _found(turn, "functionCall")]
+            calls = [call for _, call in _entries(turn, "functionCall")]
         else:
-            changed |= _mismatched(calls, _found(turn, "functionResponse"))
+            changed |= _mismatched(calls, _entries(turn, "functionResponse"))
     for (i, j), call_id in changed.items():
         detail = (f"set to {call_id!r}" if call_id else "dropped") + ", as its call has it"
         rule = "functionResponse.id must be that of a functionCall"
@@ -177,16 +177,16 @@ def _role(content: Any) -> Any:
     return content.get("role") if isinstance(content, dict) else None
 
 
-def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
+def _entries(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
     """The calls or results of a turn, with their positions."""
-    found: list[tuple[_At, Object]] = []
+    entries: list[tuple[_At, Object]] = []
     for i, content in turn:
         parts = content.get("parts") if isinstance(content, dict) else None
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             inner = part.get(find(part, key)) if isinstance(part, dict) else None
             if isinstance(inner, dict):
-                found.append(((i, j), inner))
-    return found
+                entries.append(((i, j), inner))
+    return entries
 
 
 def _mismatched(calls: list[Object], results: list[tuple[_At, Object]]) -> dict[_At, str]:
@@ -257,24 +257,24 @@ def _system(body: Object, edits: Edits) -> Object:
 def _schemas(body: Object, edits: Edits) -> Object:
     """Move JSON schemas that a typed field does not accept to the field that accepts any."""
 
-    def declaration(one: Object, path: str) -> Object:
-        one = _untyped(one, "parameters", "parametersJsonSchema", path, edits)
-        return _untyped(one, "response", "responseJsonSchema", path, edits)
+    def declaration(function: Object, path: str) -> Object:
+        function = _untyped(function, "parameters", "parametersJsonSchema", path, edits)
+        return _untyped(function, "response", "responseJsonSchema", path, edits)
 
-    def tool(one: Object, path: str) -> Object:
-        return changed(one, find(one, "functionDeclarations"), path, declaration)
+    def tool(declared: Object, path: str) -> Object:
+        return changed(declared, find(declared, "functionDeclarations"), path, declaration)
 
-    def schema(one: Object, path: str) -> Object:
-        mended: Object = fit(one, TYPES["schema"], path, edits)
+    def schema(value: Object, path: str) -> Object:
+        mended: Object = fit(value, TYPES["schema"], path, edits)
         return mended
 
-    def text(one: Object, path: str) -> Object:
-        return changed(one, "schema", path, schema)
+    def text(format: Object, path: str) -> Object:
+        return changed(format, "schema", path, schema)
 
-    def generation(one: Object, path: str) -> Object:
-        key = find(one, "responseFormat")
-        one = changed(one, key, path, lambda format, where: changed(format, "text", where, text))
-        return _untyped(one, "responseSchema", "responseJsonSchema", path, edits)
+    def generation(config: Object, path: str) -> Object:
+        key = find(config, "responseFormat")
+        config = changed(config, key, path, lambda format, where: changed(format, "text", where, text))
+        return _untyped(config, "responseSchema", "responseJsonSchema", path, edits)
 
     body = changed(body, find(body, "tools"), "", tool)
     return changed(body, find(body, "generationConfig"), "", generation)
@@ -303,33 +303,33 @@ def _without_duplicates(body: Object, edits: Edits) -> Object:
     if not isinstance(tools, list):
         return body
     seen: set[str] = set()
-    kept: list[Any] = []
+    kept_tools: list[Any] = []
     for tool in tools:
         name = find(tool, "functionDeclarations")
         declared = tool.get(name)
         if not isinstance(declared, list):
-            kept.append(tool)
+            kept_tools.append(tool)
             continue
         fresh: list[Any] = []
-        for one in declared:
-            called = one.get("name")
+        for function in declared:
+            called = function.get("name")
             if called in seen:
                 rule = f"Duplicate function declaration found: {called}"
                 edits.add("tool", key, f"second declaration of {called!r} dropped", rule)
                 continue
-            fresh.append(one)
+            fresh.append(function)
             if called is not None:
                 seen.add(called)
         if fresh or not declared:
-            kept.append(tool if len(fresh) == len(declared) else {**tool, name: fresh})
-    return body if unchanged(kept, tools) else {**body, key: kept}
+            kept_tools.append(tool if len(fresh) == len(declared) else {**tool, name: fresh})
+    return body if unchanged(kept_tools, tools) else {**body, key: kept_tools}
 
 
 def _declared(body: Object) -> set[str]:
     """The names of the declared functions."""
     names: set[str] = set()
     for tool in _listed(body, "tools"):
-        names |= {one["name"] for one in _listed(tool, "functionDeclarations") if one.get("name")}
+        names |= {function["name"] for function in _listed(tool, "functionDeclarations") if function.get("name")}
     return names
 
 
@@ -349,10 +349,10 @@ def _calling(body: Object, edits: Edits) -> Object:
         rule = "Function calling config is set without function_declarations."
         config = edits.drop(config, inner, rule, path=key, reason="no function is declared")
     elif names and not names.issuperset(allowed):
-        kept, where = [name for name in allowed if name in names], f"{key}.{inner}"
+        declared, where = [name for name in allowed if name in names], f"{key}.{inner}"
         rule = "allowed_function_names: not declared in function_declarations"
-        if kept:
-            calling = edits.put(calling, allowed_key, kept, rule, path=where, detail="undeclared names dropped")
+        if declared:
+            calling = edits.put(calling, allowed_key, declared, rule, path=where, detail="undeclared names dropped")
         else:
             calling = edits.drop(calling, allowed_key, rule, path=where, reason="none is declared")
         config = {**config, inner: calling}

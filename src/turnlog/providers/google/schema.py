@@ -39,9 +39,9 @@ _TYPES = {
 
 def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> ObjectShape:
     """An object of proto3 JSON: each key may be missing or null."""
-    made = record(keys, nested, types=_TYPES)
-    shapes = {spelled: shape for key, shape in made.keys.items() for spelled in (snake(key), key)}
-    read = frozenset(spelled for key in made.read for spelled in (snake(key), key))
+    camel_shape = record(keys, nested, types=_TYPES)
+    shapes = {spelled: shape for key, shape in camel_shape.keys.items() for spelled in (snake(key), key)}
+    read = frozenset(spelled for key in camel_shape.read for spelled in (snake(key), key))
     return ObjectShape(shapes, nulls=frozenset(shapes), read=read)
 
 

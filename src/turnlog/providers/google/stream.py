@@ -210,9 +210,9 @@ class StreamAssembler:
                 self._sources.setdefault(key, []).append(sources)
         reason = enum_name(candidate.get("finishReason"), FINISH_REASONS)
         if reason in _UNREADABLE_CALL and reason != self._stop:
-            said = candidate.get("finishMessage") or ""
-            if said or not any(isinstance(part, ToolCall) for part in self._parts):
-                self._cut.append(ToolCall(id="", name="", raw=said, provider=NAME))
+            finish_message = candidate.get("finishMessage") or ""
+            if finish_message or not any(isinstance(part, ToolCall) for part in self._parts):
+                self._cut.append(ToolCall(id="", name="", raw=finish_message, provider=NAME))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self._stop = reason
 

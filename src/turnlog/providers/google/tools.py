@@ -52,16 +52,16 @@ def _calling(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
     """The tools of a body, whose types the schema has checked."""
-    found: list[Tool] = []
+    read: list[Tool] = []
     for entry in tools:
         first = True
         for key, value in entry.items() or [("", None)]:
             if _declares(key, value):
-                found += _functions(value, key, first, found)
+                read += _functions(value, key, first, read)
             else:
-                found.append(_hosted(key, entry, first))
+                read.append(_hosted(key, entry, first))
             first = False
-    return tuple(found)
+    return tuple(read)
 
 
 def _declares(key: str, value: Any) -> bool:

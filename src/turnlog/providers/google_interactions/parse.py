@@ -35,7 +35,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     if settings.get("system_instruction"):
         messages.append(Message("system", (Text(settings.pop("system_instruction")),)))
     shape = "absent" if "input" not in settings else ""
-    said, shape = _read_input(settings.pop("input", None), shape, blobs)
+    input_messages, shape = _read_input(settings.pop("input", None), shape, blobs)
     tools = settings.pop("tools") if settings.get("tools") else []
     configuration = Configuration(
         provider=NAME,
@@ -44,7 +44,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
         tools=read_tools(tools),
         form=FORMS.shaped(f"input={shape}" if shape else "", "" if "model" in body else "model=absent"),
     )
-    return Parsed(messages=(*messages, *said), configuration=configuration, blobs=blobs)
+    return Parsed(messages=(*messages, *input_messages), configuration=configuration, blobs=blobs)
 
 
 def _read_input(given: Any, shape: str, blobs: dict[str, bytes]) -> tuple[list[Message], str]:

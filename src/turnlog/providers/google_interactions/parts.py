@@ -30,8 +30,8 @@ _STORES = "file_search_store_names"
 def knows(part: Opaque) -> bool:
     """Whether an opaque part is a step that may be sent: of a tool that Google runs, or a thought with an image, with
     all required keys. Opaque contents may not be sent: they are contents that could not be read."""
-    known = part.kind in OWN_CALLS or part.kind in OWN_RESULTS or part.kind == "thought"
-    return known and not FORMS.says(part.form, "part") and fits(part.data, STEP)
+    is_step = part.kind in OWN_CALLS or part.kind in OWN_RESULTS or part.kind == "thought"
+    return is_step and not FORMS.says(part.form, "part") and fits(part.data, STEP)
 
 
 def unread_media(part: Opaque) -> str:

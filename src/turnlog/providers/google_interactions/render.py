@@ -53,13 +53,15 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     return Rendered(body=body, losses=tuple(writer.losses.made))
 
 
-def _put_input(body: dict[str, Any], steps: list[dict[str, Any]], said: list[Message], form: Form | None) -> None:
+def _put_input(body: dict[str, Any], steps: list[dict[str, Any]], messages: list[Message], form: Form | None) -> None:
     """Put the steps into the body, or the content of a single user message in the spelling of the body's form."""
     shape = FORMS.value(form, "input")
-    alone = len(steps) == 1 and len(said) == 1 and said[0].role == "user" and steps[0].keys() == {"type", "content"}
-    if alone and steps[0]["type"] == "user_input" and FORMS.own(said[0].form) is None:
+    alone = (
+        len(steps) == 1 and len(messages) == 1 and messages[0].role == "user" and steps[0].keys() == {"type", "content"}
+    )
+    if alone and steps[0]["type"] == "user_input" and FORMS.own(messages[0].form) is None:
         content = steps[0]["content"]
-        if shape == "string" and is_plain(said[0].parts):
+        if shape == "string" and is_plain(messages[0].parts):
             body["input"] = content[0]["text"]
             return
         if shape in ("content", "contents") and content:

@@ -119,7 +119,7 @@ def finished(body: Object, edits: Edits) -> Object:
 @sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API accepts it; each change is an edit. Sanitizing again changes nothing."""
-    body = changed(body, "response_format", "", lambda one, path: _format(one, path, edits))
+    body = changed(body, "response_format", "", lambda format, path: _format(format, path, edits))
     body = in_steps(body, edits)
     body = changed(body, "input", "", lambda step, path: mended(step, path, edits))
     body = fit(body, BODY, "", edits)
@@ -131,15 +131,15 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     return body
 
 
-def _format(one: Object, path: str, edits: Edits) -> Object:
+def _format(format: Object, path: str, edits: Edits) -> Object:
     """A format of the answer whose JSON schema has only references that lead somewhere; it may be such a schema by
     itself."""
 
-    def schema(found: Object, where: str) -> Object:
-        mended: Object = fit(found, TYPES["schema"], where, edits)
+    def schema(value: Object, where: str) -> Object:
+        mended: Object = fit(value, TYPES["schema"], where, edits)
         return mended
 
-    return changed(one, "schema", path, schema) if "schema" in one else schema(one, path)
+    return changed(format, "schema", path, schema) if "schema" in format else schema(format, path)
 
 
 def _unique_functions(body: Object, edits: Edits) -> Object:

@@ -51,16 +51,16 @@ def read_answer(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Pa
     for i, step in enumerate(steps):
         path = f"steps[{i}]"
         kind = _type(step, path)
-        said = kind == "model_output"
-        if said:
+        is_output = kind == "model_output"
+        if is_output:
             contents = read_parts(step.get("content") or (), f"{path}.content", blobs)
-            found: list[Part] = [_beginning(contents[0]), *contents[1:]] if spoke and contents else list(contents)
+            step_parts: list[Part] = [_beginning(contents[0]), *contents[1:]] if spoke and contents else list(contents)
         elif kind == "user_input":
             continue  # the user's input, repeated in the answer
         else:
-            found = [_read_part(step, path, blobs)]
-        parts += found
-        spoke = said if found else spoke
+            step_parts = [_read_part(step, path, blobs)]
+        parts += step_parts
+        spoke = is_output if step_parts else spoke
     return parts
 
 

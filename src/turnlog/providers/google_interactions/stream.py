@@ -61,8 +61,8 @@ def _contents(step: dict[str, Any], key: str = "content") -> list[Any]:
     """The contents of a step so far: a list that may be changed."""
     given = step.get(key)
     step[key] = list(given) if isinstance(given, list) else []
-    found: list[Any] = step[key]
-    return found
+    contents: list[Any] = step[key]
+    return contents
 
 
 def _add_text(step: dict[str, Any], delta: dict[str, Any]) -> None:
@@ -80,10 +80,10 @@ def _join(contents: list[Any], content: dict[str, Any]) -> None:
 
 
 def _add_annotations(step: dict[str, Any], delta: dict[str, Any]) -> None:
-    contents, found = _contents(step), delta.get("annotations") or []
+    contents, annotations = _contents(step), delta.get("annotations") or []
     last = contents[-1] if contents else None
-    if isinstance(last, dict) and last.get("type") == "text" and found:
-        contents[-1] = {**last, "annotations": [*(last.get("annotations") or ()), *found]}
+    if isinstance(last, dict) and last.get("type") == "text" and annotations:
+        contents[-1] = {**last, "annotations": [*(last.get("annotations") or ()), *annotations]}
 
 
 def _add_summary(step: dict[str, Any], delta: dict[str, Any]) -> None:
@@ -102,9 +102,9 @@ def _add_media(step: dict[str, Any], delta: dict[str, Any]) -> None:
     last = contents[-1] if contents else None
     content = {key: value for key, value in delta.items() if value is not None and key != "rate"}
     if delta.get("type") == "audio" and isinstance(last, dict) and last.get("type") == "audio":
-        before, more = decode_base64(string(last, "data")), decode_base64(string(delta, "data"))
-        if before and more and delta.get("mime_type") in (None, last.get("mime_type")):
-            contents[-1] = {**last, "data": encode_base64(before + more)}
+        before, added = decode_base64(string(last, "data")), decode_base64(string(delta, "data"))
+        if before and added and delta.get("mime_type") in (None, last.get("mime_type")):
+            contents[-1] = {**last, "data": encode_base64(before + added)}
             return
     contents.append(content)
 
@@ -203,12 +203,12 @@ def _told(delta: Mapping[str, Any]) -> list[Delta]:
     """The text that a delta adds."""
     kind = string(delta, "type")
     if kind == "text":
-        found = Delta("text", string(delta, "text"))
+        added = Delta("text", string(delta, "text"))
     elif kind == "thought_summary":
-        found = Delta("reasoning", string(inner(delta, "content"), "text"))
+        added = Delta("reasoning", string(inner(delta, "content"), "text"))
     else:
         return []
-    return [found] if found.text else []
+    return [added] if added.text else []
 
 
 def _first_arguments(step: Mapping[str, Any]) -> str:

@@ -49,10 +49,10 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     if tool_choice(settings) == choice:
         return settings
     name = choice.partition(":")[2]
-    said: Any = {"allowed_tools": {"mode": "any", "tools": [name]}}
+    wire_choice: Any = {"allowed_tools": {"mode": "any", "tools": [name]}}
     if not name:
-        said = {"none": "none", "required": "any"}.get(choice, "auto")
-    return {**settings, "generation_config": {**inner(settings, "generation_config"), "tool_choice": said}}
+        wire_choice = {"none": "none", "required": "any"}.get(choice, "auto")
+    return {**settings, "generation_config": {**inner(settings, "generation_config"), "tool_choice": wire_choice}}
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:

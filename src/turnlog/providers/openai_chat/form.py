@@ -34,13 +34,13 @@ def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
 
 def _additions(delta: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
     """`delta` without values for keys that `default` has, at every depth, except `type`."""
-    kept = dict(delta)
-    if "+" in kept:
-        kept["+"] = {key: value for key, value in kept["+"].items() if key not in default or key == "type"}
-    if "~" in kept:
-        kept["~"] = {
+    additions = dict(delta)
+    if "+" in additions:
+        additions["+"] = {key: value for key, value in additions["+"].items() if key not in default or key == "type"}
+    if "~" in additions:
+        additions["~"] = {
             key: _additions(inner, default[key])
-            for key, inner in kept["~"].items()
+            for key, inner in additions["~"].items()
             if isinstance(default.get(key), dict)
         }
-    return kept
+    return additions

@@ -57,21 +57,21 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
     box = part.get(str(kind))
     if kind == "image_url":
         url = box.get("url") if isinstance(box, Mapping) else box
-        found = _image(url, blobs, plain=not isinstance(box, Mapping))
+        media = _image(url, blobs, plain=not isinstance(box, Mapping))
     elif not isinstance(box, Mapping):
         return None
     elif kind == "input_audio":
-        found = _audio(box, blobs)
+        media = _audio(box, blobs)
     elif kind == "file":
-        found = _read_file(box, blobs)
+        media = _read_file(box, blobs)
     else:
         return None
-    if found is None:
+    if media is None:
         return None
-    default = media_wire(found, blobs.__getitem__)
+    default = media_wire(media, blobs.__getitem__)
     if default is None:
         return None
-    return msgspec.structs.replace(found, form=FORMS.made(default, part, FORMS.shape(found.form)))
+    return msgspec.structs.replace(media, form=FORMS.made(default, part, FORMS.shape(media.form)))
 
 
 def _image(url: Any, blobs: dict[str, bytes], *, plain: bool) -> Media | None:
@@ -120,10 +120,10 @@ def _file(media: Media, text: str | None, blob: BlobReader) -> dict[str, Any] | 
 
 def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) -> Media | None:
     """Media of a data URL, or of bare base64 (which some clients send as file data)."""
-    found = _DATA_URL.fullmatch(url)
-    mime, payload = (found[1].lower(), found[2]) if found else ("", url)
+    match = _DATA_URL.fullmatch(url)
+    mime, payload = (match[1].lower(), match[2]) if match else ("", url)
     data = decode_base64(payload)
-    if data is None or (found is None and is_data_url(url)):
+    if data is None or (match is None and is_data_url(url)):
         return None
     media = Media(kind=kind, mime=mime, sha256=keep(data, blobs), size=len(data))
     ours = f"data:{mime};base64,{encode_base64(data)}" if mime else ""
@@ -137,8 +137,8 @@ def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *
 
 
 def _declares(url: str, mime: str) -> bool:
-    found = _DATA_URL.fullmatch(url)
-    return found is not None and found[1].lower() == mime
+    match = _DATA_URL.fullmatch(url)
+    return match is not None and match[1].lower() == mime
 
 
 def _data_url(media: Media, otherwise: str, blob: BlobReader) -> str:

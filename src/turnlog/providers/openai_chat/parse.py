@@ -118,13 +118,13 @@ class MessageReader:
     def _result(self, wire: Mapping[str, Any], *, legacy: bool) -> ToolResult:
         parts, shape = self._content(wire)
         call_id = "" if legacy else string(wire, "tool_call_id")
-        said = string(wire, "name")
+        name = string(wire, "name")
         call = self._calls.get(call_id)
-        kind = "legacy" if legacy else "named" if said else ""
-        default = envelope("function" if legacy else "tool", tool_call_id=call_id, name=said)
+        kind = "legacy" if legacy else "named" if name else ""
+        default = envelope("function" if legacy else "tool", tool_call_id=call_id, name=name)
         return ToolResult(
             call_id,
-            said or (call.name if call and not legacy else ""),
+            name or (call.name if call and not legacy else ""),
             tuple(part for part in parts if isinstance(part, (Text, Media, Opaque))),
             kind=call.kind if call else "function",
             form=FORMS.made(default, without(wire, "content"), shape, kind),
@@ -189,11 +189,11 @@ def _tool_call(entry: Any) -> Part:
 def _by_id(parts: Iterable[Part]) -> dict[str, ToolCall]:
     """The calls of a message by id. If several tools are called under one id, the call has no name: only the order of
     the results shows which is whose."""
-    found: dict[str, ToolCall] = {}
+    calls: dict[str, ToolCall] = {}
     for call in (part for part in parts if isinstance(part, ToolCall)):
-        other = call.id in found and found[call.id].name != call.name
-        found[call.id] = msgspec.structs.replace(call, name="") if other else call
-    return found
+        other = call.id in calls and calls[call.id].name != call.name
+        calls[call.id] = msgspec.structs.replace(call, name="") if other else call
+    return calls
 
 
 def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:

@@ -197,8 +197,8 @@ class _Writer:
 
     def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
         """Append a message, unless no part of it remains."""
-        own = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
-        if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
+        has_own_reasoning = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
+        if not contents and message.parts and not has_own_reasoning and wire.keys() <= {"role", "name"}:
             return
         bare = bool(wire.keys() & {"tool_calls", "function_call", "refusal", "audio"})
         whole = _with_content(wire, contents, FORMS.words(message.form), bare=bare)

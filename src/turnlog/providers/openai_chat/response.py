@@ -84,18 +84,18 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
     """
     if not isinstance(wire, Mapping):
         raise FormatError("expected an object", path="choices[0].message")
-    said = {key: wire[key] for key in _ANSWER_KEYS if wire.get(key) not in (None, "", [])}
+    answer = {key: wire[key] for key in _ANSWER_KEYS if wire.get(key) not in (None, "", [])}
     rest = {
         key: value
         for key, value in wire.items()
         if key not in _ANSWER_KEYS and key != "role" and value not in (None, "", [], {})
     }
-    audio = said.pop("audio", None)
+    audio = answer.pop("audio", None)
     check_types(audio, SPOKEN, "choices[0].message.audio")
-    if isinstance(said.get("tool_calls"), list):
-        said["tool_calls"] = [_without_noise(call) for call in said["tool_calls"]]
+    if isinstance(answer.get("tool_calls"), list):
+        answer["tool_calls"] = [_without_noise(call) for call in answer["tool_calls"]]
     reader = MessageReader()
-    read = reader.message({"role": "assistant", "content": None, **said}, "choices[0].message")
+    read = reader.message({"role": "assistant", "content": None, **answer}, "choices[0].message")
     parts, fragments = _without_fragments(read.parts, finished=stop not in _CUT_SHORT)
     blobs = reader.blobs
     calls_from = next((i for i, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts))
@@ -109,9 +109,9 @@ def _without_noise(call: Any) -> Any:
     """A call in the shape of requests. Some servers leave a stream's `index` in whole answers, some omit the type."""
     if not isinstance(call, Mapping):
         return call
-    kept = {key: value for key, value in call.items() if key != "index" and value is not None}
-    kept.setdefault("type", "custom" if "custom" in kept else "function")
-    return kept
+    request_call = {key: value for key, value in call.items() if key != "index" and value is not None}
+    request_call.setdefault("type", "custom" if "custom" in request_call else "function")
+    return request_call
 
 
 def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list[Part], list[Part]]:
@@ -120,29 +120,29 @@ def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list
     Arguments that parse as an object are complete. Empty arguments are complete if another call follows.
     """
     newest = next((part for part in reversed(parts) if isinstance(part, ToolCall)), None)
-    kept: list[Part] = []
+    complete: list[Part] = []
     fragments: list[Part] = []
     for part in parts:
         if finished or not isinstance(part, ToolCall) or isinstance(part.arguments, dict):
-            kept.append(part)
+            complete.append(part)
         elif part is not newest and (part.kind == "custom" or not part.raw_arguments):
-            kept.append(part)
+            complete.append(part)
         else:
             fragments.append(msgspec.structs.replace(part, arguments=None, raw=part.raw_arguments, form=None))
-    return kept, fragments
+    return complete, fragments
 
 
 def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
     """A spoken answer: a reference to send back, its bytes as a blob, and its transcript."""
     if not isinstance(wire, Mapping):
         return []
-    kept = {key: value for key, value in wire.items() if key not in ("data", "transcript") and value is not None}
+    reference = {key: value for key, value in wire.items() if key not in ("data", "transcript") and value is not None}
     # A stream encodes each chunk of audio separately, so padding may be anywhere.
     pieces = [decode_base64(piece) for piece in _PADDED.findall(wire.get("data") or "")]
     data = b"".join(piece for piece in pieces if piece)
     if data:
-        kept["sha256"] = keep(data, blobs)
-    parts: list[Part] = [Opaque(NAME, "audio", kept)] if kept.get("id") else []
+        reference["sha256"] = keep(data, blobs)
+    parts: list[Part] = [Opaque(NAME, "audio", reference)] if reference.get("id") else []
     if isinstance(wire.get("transcript"), str) and wire["transcript"]:
         parts.append(Text(wire["transcript"], FORMS.shaped("transcript")))
     return parts

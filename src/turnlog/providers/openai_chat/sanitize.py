@@ -66,8 +66,8 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
     function = call.get("function")
     kind = "function" if isinstance(function, dict) else "custom"
     # For example `builtin_function`.
-    own = model_abilities(model).replays_reasoning and isinstance(call.get("type"), str)
-    if isinstance(call.get(kind), dict) and call.get("type") != kind and not own:
+    has_own_type = model_abilities(model).replays_reasoning and isinstance(call.get("type"), str)
+    if isinstance(call.get(kind), dict) and call.get("type") != kind and not has_own_type:
         call = edits.put(call, "type", kind, "Missing required parameter.", path=path, kind="call")
     if not isinstance(function, dict) or isinstance(function.get("arguments"), str):
         return call
@@ -100,19 +100,19 @@ def split(body: Object, edits: Edits) -> Object:
     if not isinstance(messages, list) or all(len(m.get("tool_calls") or ()) <= _MAX_CALLS for m in messages):
         return body
     out: list[Any] = []
-    at = 0
-    while at < len(messages):
-        message, path = messages[at], f"messages[{at}].tool_calls"
-        at += 1
+    index = 0
+    while index < len(messages):
+        message, path = messages[index], f"messages[{index}].tool_calls"
+        index += 1
         calls = message.get("tool_calls") or []
         if len(calls) <= _MAX_CALLS:
             out.append(message)
             continue
         edits.add("call", path, "spread over several messages", "Array too long.")
         answers = []
-        while at < len(messages) and messages[at].get("role") == "tool":
-            answers.append(messages[at])
-            at += 1
+        while index < len(messages) and messages[index].get("role") == "tool":
+            answers.append(messages[index])
+            index += 1
         for start in range(0, len(calls), _MAX_CALLS):
             some = calls[start : start + _MAX_CALLS]
             ids = {call.get("id") for call in some}
@@ -181,8 +181,8 @@ def _tools(body: Object, model: str, edits: Edits) -> Object:
 
 def _names(body: Object) -> set[str]:
     """The names of the declared tools."""
-    found = (tool.get("function") or tool.get("custom") for tool in body.get("tools") or ())
-    return {str(tool.get("name")) for tool in found if isinstance(tool, dict)}
+    declarations = (tool.get("function") or tool.get("custom") for tool in body.get("tools") or ())
+    return {str(tool.get("name")) for tool in declarations if isinstance(tool, dict)}
 
 
 def _limits(body: Object, model: str, edits: Edits) -> Object:

@@ -73,7 +73,7 @@ def _message(*, compatible: bool) -> Tagged:
         "function": record(f"*id! type! {extra}", {"*function!": _FUNCTION_CALL}),
         "custom": record(f"*id! type! {extra}", {"*custom!": _CUSTOM_CALL}),
     }
-    own = {**_REASONING, "reasoning_details": ANY} if compatible else {}
+    reasoning = {**_REASONING, "reasoning_details": ANY} if compatible else {}
     return Tagged(
         "role",
         {
@@ -87,7 +87,7 @@ def _message(*, compatible: bool) -> Tagged:
                     "*tool_calls": Many(Tagged("type", calls, missing="function", others=".*" if compatible else "")),
                     "*audio?": record("id!"),
                     "*function_call?": _FUNCTION_CALL,
-                    **own,
+                    **reasoning,
                 },
             ),
             "tool": record("role! *tool_call_id", {"*content?": Read(text, (OBJECT,))}),

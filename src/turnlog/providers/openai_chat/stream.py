@@ -101,13 +101,13 @@ class StreamAssembler:
         and distinguish them by id, or send each call whole."""
         index = entry.get("index")
         number = index if isinstance(index, (int, float, str)) else -1
-        at = self._slots.get(number)
+        position = self._slots.get(number)
         if index is None and not entry.get("id") and not _named(entry) and self._calls:
-            at = len(self._calls) - 1  # it does not begin a call, so it continues the last one
-        if at is None or _is_another(entry, self._calls[at]):
-            at = self._slots[number] = len(self._calls)
+            position = len(self._calls) - 1  # it does not begin a call, so it continues the last one
+        if position is None or _is_another(entry, self._calls[position]):
+            position = self._slots[number] = len(self._calls)
             self._calls.append({})
-        call = self._calls[at]
+        call = self._calls[position]
         for key, value in entry.items():
             # Later fragments may have `"id": ""`, or another id.
             if key == "index" or value is None or (call.get(key) and (value == "" or key == "id")):
@@ -123,12 +123,12 @@ class StreamAssembler:
 
 def _told(delta: Mapping[str, Any]) -> list[Delta]:
     """The text that a delta adds."""
-    found = [Delta("reasoning", delta[key]) for key in REASONING_FIELDS if isinstance(delta.get(key), str)]
+    added = [Delta("reasoning", delta[key]) for key in REASONING_FIELDS if isinstance(delta.get(key), str)]
     for value in (delta.get("content"), delta.get("refusal")):
         pieces = value if isinstance(value, list) else [{"type": "text", "text": value}]
         texts = (piece.get("text") for piece in pieces if isinstance(piece, Mapping) and piece.get("type") == "text")
-        found += [Delta("text", text) for text in texts if isinstance(text, str)]
-    return [one for one in found if one.text]
+        added += [Delta("text", text) for text in texts if isinstance(text, str)]
+    return [each for each in added if each.text]
 
 
 def _as_delta(message: Any) -> Any:

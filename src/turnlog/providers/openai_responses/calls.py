@@ -270,8 +270,8 @@ def _write_streams(texts: list[Text], result: ToolResult) -> list[dict[str, Any]
         elif FORMS.says(text.form, "stderr"):
             chunks.append({"stdout": "", "stderr": text.text, "outcome": usual})
         else:
-            known = FORMS.says(text.form, "stdout")
-            outcome = {"type": "exit", "exit_code": 0} if known else usual
+            is_stdout = FORMS.says(text.form, "stdout")
+            outcome = {"type": "exit", "exit_code": 0} if is_stdout else usual
             chunk = {"stdout": text.text, "stderr": "", "outcome": outcome}
-            chunks.append(spell(chunk, FORMS.delta(text.form) if known else None))
+            chunks.append(spell(chunk, FORMS.delta(text.form) if is_stdout else None))
     return chunks

@@ -34,8 +34,8 @@ def compaction_request(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def compacted(parts: Sequence[Part]) -> Compacted | None:
     """What the last compaction item of an answer stands for; None if there is none."""
-    at = max((i for i, part in enumerate(parts) if _is_whole(part)), default=-1)
-    return Compacted(window=(Message("assistant", (parts[at],)),), through=at) if at >= 0 else None
+    index = max((i for i, part in enumerate(parts) if _is_whole(part)), default=-1)
+    return Compacted(window=(Message("assistant", (parts[index],)),), through=index) if index >= 0 else None
 
 
 def new_window(messages: Sequence[Message]) -> Compacted | None:
@@ -47,15 +47,15 @@ def new_window(messages: Sequence[Message]) -> Compacted | None:
 
 def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages that the model reads: from the last item on, and those of the user and system text before it."""
-    at = max((i for i, message in enumerate(messages) if compacted(message.parts) is not None), default=0)
-    return [*(message for message in messages[:at] if message.role != "assistant"), *messages[at:]]
+    start = max((i for i, message in enumerate(messages) if compacted(message.parts) is not None), default=0)
+    return [*(message for message in messages[:start] if message.role != "assistant"), *messages[start:]]
 
 
 def takes_out(settings: Mapping[str, Any]) -> frozenset[str]:
     """The API summarises by itself if the setting `context_management` has a threshold."""
     entries = settings.get("context_management")
-    listed = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, Sequence) else []
-    compacts = any(one.get("type") == COMPACTION and one.get("compact_threshold") for one in listed)
+    listed = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, Sequence) else []
+    compacts = any(entry.get("type") == COMPACTION and entry.get("compact_threshold") for entry in listed)
     return frozenset({"summarise"}) if compacts else frozenset()
 
 

@@ -119,18 +119,18 @@ def links(items: list[Any]) -> list[tuple[str, ...]]:
     it sends an id. The words refer only to earlier items, so the items of a truncated answer have the same words as
     those of the whole answer.
     """
-    found: list[tuple[str, ...]] = []
+    words: list[tuple[str, ...]] = []
     after, word = "", ""
     for item in items:
         kind, item_id = item.get("type") or "message", item.get("id")
         if kind == "message" and item.get("role") != "assistant":
             after = ""
         linked = after and kind not in RESULTS and (word == "first" or isinstance(item_id, str))
-        found.append((f"{word}={after}",) if linked else ())
+        words.append((f"{word}={after}",) if linked else ())
         word = "after"
         if kind == "reasoning":
             after, word = item_id if _is_word(item_id) else "", "first"
-    return found
+    return words
 
 
 def _is_word(value: Any) -> bool:

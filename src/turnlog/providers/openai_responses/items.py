@@ -184,8 +184,8 @@ def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | 
         delta = (FORMS.delta(first.form) or {}).get("~", {}).get("item")
     elif delta and message.parts:
         # The content was null or absent when it was read, and has a value now.
-        kept = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
-        delta = {**delta, "+": kept, "-": [key for key in delta.get("-", ()) if key != "content"]}
+        additions = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
+        delta = {**delta, "+": additions, "-": [key for key in delta.get("-", ()) if key != "content"]}
     return spell(default, delta), lost
 
 

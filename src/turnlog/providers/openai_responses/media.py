@@ -88,11 +88,11 @@ def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
 def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, list[str]] | None:
     """The media and form words of a data URL, or of plain base64 (the older `file_data`); None for a file that is not
     base64."""
-    found = _DATA_URL.match(source)
-    header = found[1] if found else ";base64"
-    data = _decode(source[found.end() :] if found else source, header)
-    mime = header.split(";")[0].lower() if found else _mime_of(name)
-    words = [] if found else ["bare"]
+    match = _DATA_URL.match(source)
+    header = match[1] if match else ";base64"
+    data = _decode(source[match.end() :] if match else source, header)
+    mime = header.split(";")[0].lower() if match else _mime_of(name)
+    words = [] if match else ["bare"]
     if data is None and is_file:
         return None
     if data is None:  # not an image: checking the bytes will show that

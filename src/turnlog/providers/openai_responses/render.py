@@ -57,8 +57,8 @@ class RenderedItem(Struct):
     @property
     def id(self) -> str:
         """The item's id, "" if it has none that the provider could have assigned."""
-        found = self.item.get("id")
-        return found if isinstance(found, str) and self.type not in RESULTS and id_fits(self.item) else ""
+        item_id = self.item.get("id")
+        return item_id if isinstance(item_id, str) and self.type not in RESULTS and id_fits(self.item) else ""
 
     @property
     def type(self) -> str:
@@ -81,14 +81,14 @@ def without_refused_ids(
     before these entries. `stored`: the provider stores the response."""
     ids = frozenset(entry.id for entry in entries if entry.id)
     asks = ids | {_sent(entry.after) for entry in entries if entry.after}
-    kept = _without_duplicates(entries, losses, earlier)
-    known = -1
-    while known < len(losses):  # a removed item may have been the reasoning or the follower of another
-        known = len(losses)
-        kept = _without_loose_reasoning(kept, losses, stored)
-        kept = _without_missing_reasoning(kept, losses, earlier)
-    reasoning = {_sent(entry.id) for entry in kept if entry.type == "reasoning" and entry.id}
-    return RenderedItems(kept, ids | reasoning, asks)
+    remaining = _without_duplicates(entries, losses, earlier)
+    losses_before = -1
+    while losses_before < len(losses):  # a removed item may have been the reasoning or the follower of another
+        losses_before = len(losses)
+        remaining = _without_loose_reasoning(remaining, losses, stored)
+        remaining = _without_missing_reasoning(remaining, losses, earlier)
+    reasoning = {_sent(entry.id) for entry in remaining if entry.type == "reasoning" and entry.id}
+    return RenderedItems(remaining, ids | reasoning, asks)
 
 
 def _sent(reasoning_id: str) -> str:
@@ -101,29 +101,29 @@ def _without_duplicates(
 ) -> list[RenderedItem]:
     seen = set(earlier)
     shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to these adds nothing
-    kept: list[RenderedItem] = []
+    unique: list[RenderedItem] = []
     for entry in entries:
         again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
         if entry.id and not again:
             seen.add(entry.id)
         if not again or _drop_id(entry, "an item with this id comes earlier in the request", losses):
-            kept.append(entry)
-        elif kept:
-            kept[-1].open_end = True
-    return kept
+            unique.append(entry)
+        elif unique:
+            unique[-1].open_end = True
+    return unique
 
 
 def _without_loose_reasoning(entries: list[RenderedItem], losses: list[Loss], stored: bool) -> list[RenderedItem]:
     """Goes backwards, so that reasoning before removed reasoning is checked afterwards."""
-    kept: list[RenderedItem] = []
+    remaining: list[RenderedItem] = []
     gone = False
     for entry in reversed(entries):
         entry.open_end = entry.open_end or gone
-        follower = kept[-1] if kept and _is_models(kept[-1]) else None
+        follower = remaining[-1] if remaining and _is_models(remaining[-1]) else None
         gone = entry.type == "reasoning" and not _may_precede(entry, follower, losses, stored)
         if not gone:
-            kept.append(entry)
-    return kept[::-1]
+            remaining.append(entry)
+    return remaining[::-1]
 
 
 def _may_precede(entry: RenderedItem, follower: RenderedItem | None, losses: list[Loss], stored: bool) -> bool:
@@ -138,25 +138,27 @@ def _may_precede(entry: RenderedItem, follower: RenderedItem | None, losses: lis
                 )
             )
         return not entry.open_end
-    own = follower.first and follower.after == entry.id and not follower.renamed
+    belongs = follower.first and follower.after == entry.id and not follower.renamed
     nameless = stored and follower.type == "message" and not follower.id
-    return not entry.id or (own and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
+    return (
+        not entry.id or (belongs and not nameless) or _drop_id(entry, "the item that must follow it does not", losses)
+    )
 
 
 def _without_missing_reasoning(
     entries: list[RenderedItem], losses: list[Loss], earlier: Collection[str]
 ) -> list[RenderedItem]:
     present = set(earlier)
-    kept: list[RenderedItem] = []
+    remaining: list[RenderedItem] = []
     for entry in entries:
         if entry.type == "reasoning":
             present.add(_sent(entry.id))
         missing = entry.type != "reasoning" and entry.id and entry.after and _sent(entry.after) not in present
         if not missing or _drop_id(entry, f"its reasoning {entry.after} is not in this request", losses):
-            kept.append(entry)
-        elif kept:
-            kept[-1].open_end = True
-    return kept
+            remaining.append(entry)
+        elif remaining:
+            remaining[-1].open_end = True
+    return remaining
 
 
 def _is_models(entry: RenderedItem) -> bool:
@@ -206,8 +208,8 @@ def render(
     for shown in rest:
         writer.add(shown)
     stored = body.get("store") is not False
-    kept = without_refused_ids(writer.entries, writer.losses.made, earlier, stored=stored)
-    _put_input(body, [entry.item for entry in kept.entries], configuration.form)
+    items = without_refused_ids(writer.entries, writer.losses.made, earlier, stored=stored)
+    _put_input(body, [entry.item for entry in items.entries], configuration.form)
     tools = _write_tools(configuration, writer.losses)
     if tools:
         body["tools"] = tools
@@ -215,8 +217,8 @@ def render(
         body=body,
         losses=tuple(writer.losses.made),
         edits=tuple(writer.edits),
-        gives=kept.gives,
-        asks=kept.asks,
+        gives=items.gives,
+        asks=items.asks,
     )
 
 
@@ -329,10 +331,10 @@ class _Writer:
             self.losses.add("reasoning", f"{call.provider} signature of call {call.id!r} left out")
         kind = call_type(call, self._told)
         item = write_call(call, kind)
-        own = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
+        is_sendable = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
         if kind == "local_shell_call":  # its output refers to the call by this id
-            own = own and id_fits({"type": CALLS[kind].results[0], "id": call.id})
-        if CALLS[kind].action and not own:
+            is_sendable = is_sendable and id_fits({"type": CALLS[kind].results[0], "id": call.id})
+        if CALLS[kind].action and not is_sendable:
             self.losses.add("extra", f"{kind} {call.id} shown as a function call: it lacks what such items must have")
             kind = "function_call"
             item = write_call(call, kind)
@@ -349,13 +351,15 @@ class _Writer:
                 self._lose_part(strange)
             result = replace(result, parts=tuple(part for part in result.parts if part not in unreadable))
         kind = result_type(result, self._called.get(result.call_id, ""))
-        said = read_type(result)
-        if said not in ("", kind) and not any(said in c.results for c in CALLS.values() if c.kind == result.kind):
-            rule = f"No tool call found for {said} with call_id {result.call_id}."
+        given_type = read_type(result)
+        if given_type not in ("", kind) and not any(
+            given_type in c.results for c in CALLS.values() if c.kind == result.kind
+        ):
+            rule = f"No tool call found for {given_type} with call_id {result.call_id}."
             self.edits.append(
                 Edit(
                     "output",
-                    f"{said} of call {result.call_id} sent as {kind}, which its call requires",
+                    f"{given_type} of call {result.call_id} sent as {kind}, which its call requires",
                     shown.records,
                     rule,
                 )

@@ -59,7 +59,9 @@ def _read_window(whole: Mapping[str, Any]) -> Reply:
     window = read_items([_clean(item) for item in whole["output"]], blobs, "output")
     usage = whole.get("usage")
     return Reply(
-        message=Message("assistant", tuple(part for one in window for part in one.parts if is_compaction(part))),
+        message=Message(
+            "assistant", tuple(part for message in window for part in message.parts if is_compaction(part))
+        ),
         usage=_usage(usage) if isinstance(usage, dict) else None,
         raw_usage=usage,
         stop=COMPACTION,
@@ -104,8 +106,8 @@ def check_output(item: Any, path: str) -> dict[str, Any]:
     try:
         read_response({"output": [item]})
     except FormatError as error:
-        at = error.path.replace("output[0]", path, 1)
-        raise FormatError(str(error).removeprefix(f"{error.path}: "), path=at) from error
+        full_path = error.path.replace("output[0]", path, 1)
+        raise FormatError(str(error).removeprefix(f"{error.path}: "), path=full_path) from error
     return dict(item)
 
 

@@ -80,8 +80,8 @@ def finished(item: Object, path: str, model: str, edits: Edits) -> Object:
             if part["type"] not in allowed:
                 detail, rule = f"of type {part['type']!r} dropped", f"Invalid value: '{part['type']}'."
                 edits.add("part", f"{path}.content[{i}]", detail, rule)
-        kept = [part for part in content if part["type"] in allowed]
-        item = item if len(kept) == len(content) else {**item, "content": kept}
+        allowed_parts = [part for part in content if part["type"] in allowed]
+        item = item if len(allowed_parts) == len(content) else {**item, "content": allowed_parts}
     if kind == "reasoning" and content and not model_abilities(model).replays_reasoning:
         item = edits.drop(item, "content", "Array too long. Expected an array with maximum length 0.", path=path)
     if not id_fits(item) and (kind in ID_MAY_GO or kind.endswith("_call_output")):
@@ -113,7 +113,7 @@ def _flat(tool: Object, path: str, edits: Edits) -> Object:
 def _without_duplicate_tools(body: Object, edits: Edits) -> Object:
     """The request with only the first of several tools with the same name."""
     tools = body.get("tools") or []
-    kept: list[Any] = []
+    unique: list[Any] = []
     names: set[str] = set()
     for i, tool in enumerate(tools):
         name = tool.get("name") if tool["type"] in ("function", "custom") else None
@@ -121,8 +121,8 @@ def _without_duplicate_tools(body: Object, edits: Edits) -> Object:
             edits.add("tool", f"tools[{i}]", f"dropped: a second {name!r}", f"Duplicate function name '{name}'.")
             continue
         names |= {name} if name else set()
-        kept.append(tool)
-    return body if len(kept) == len(tools) else {**body, "tools": kept}
+        unique.append(tool)
+    return body if len(unique) == len(tools) else {**body, "tools": unique}
 
 
 def _settings(body: Object, target: Target, edits: Edits) -> Object:

@@ -122,24 +122,24 @@ class StreamAssembler:
     def _take_item(self, kind: str, event: dict[str, Any]) -> None:
         item = check_item(event.get("item"), "event.item")
         index = _index(event, "output_index")
-        at = self._moved.get(index, index)
+        number = self._moved.get(index, index)
         begins = kind == "response.output_item.added"
-        if at not in self._again and self._is_taken(at, item, begins):  # the server numbers all items alike
-            at = self._moved[index] = 1 + max((*self._done, *self._open))
-        self._again.discard(at)
+        if number not in self._again and self._is_taken(number, item, begins):  # the server numbers all items alike
+            number = self._moved[index] = 1 + max((*self._done, *self._open))
+        self._again.discard(number)
         if begins:
-            self._open[at] = _Open(item)
+            self._open[number] = _Open(item)
         else:
-            self._done[at] = check_output(item, "event.item")
-            self._open.pop(at, None)
+            self._done[number] = check_output(item, "event.item")
+            self._open.pop(number, None)
 
-    def _is_taken(self, at: int, item: dict[str, Any], begins: bool) -> bool:
+    def _is_taken(self, number: int, item: dict[str, Any], begins: bool) -> bool:
         """Whether another item has this number. An open item is closed by the next item with its number, whatever its
         id: some servers make a new id for each event."""
-        opened, there = self._open.get(at), self._done.get(at)
+        opened, done = self._open.get(number), self._done.get(number)
         if opened is not None:
             return begins and bool(opened.texts) and not _is_same(opened.item, item)
-        return there is not None and there != item and not _is_same(there, item)
+        return done is not None and done != item and not _is_same(done, item)
 
     def _take_text(
         self, event: dict[str, Any], place: str, index_key: str, text_key: str, *, append: bool
@@ -159,21 +159,21 @@ class StreamAssembler:
         ids = {_id(item) for item in whole.values()} - {None}
 
         def is_missing(index: int, item: dict[str, Any]) -> bool:
-            there = whole.get(index)  # the same item, or another if the server omitted some
-            return _id(item) not in ids and (there is None or None not in (_id(item), _id(there)))
+            listed = whole.get(index)  # the same item, or another if the server omitted some
+            return _id(item) not in ids and (listed is None or None not in (_id(item), _id(listed)))
 
-        found: list[tuple[int, dict[str, Any] | _Open]] = list(whole.items())
-        found += [(index, item) for index, item in self._done.items() if is_missing(index, item)]
-        found += [(index, opened) for index, opened in self._open.items() if is_missing(index, opened.item)]
+        entries: list[tuple[int, dict[str, Any] | _Open]] = list(whole.items())
+        entries += [(index, item) for index, item in self._done.items() if is_missing(index, item)]
+        entries += [(index, opened) for index, opened in self._open.items() if is_missing(index, opened.item)]
         items: list[dict[str, Any]] = []
         fragments: list[Part] = []
-        for _, one in sorted(found, key=lambda entry: entry[0]):
-            if isinstance(one, dict):
-                items.append(one)
-            elif one.item.get("type") == "message":
-                items.extend(_half_message(one))
+        for _, received in sorted(entries, key=lambda entry: entry[0]):
+            if isinstance(received, dict):
+                items.append(received)
+            elif received.item.get("type") == "message":
+                items.extend(_half_message(received))
             else:
-                fragments.append(_fragment(one))
+                fragments.append(_fragment(received))
         return items, tuple(fragments)
 
 
@@ -195,12 +195,12 @@ def _half_message(opened: _Open) -> list[dict[str, Any]]:
 
 
 def _id(item: Mapping[str, Any]) -> str | None:
-    found = item.get("id")
-    return found if isinstance(found, str) else None
+    item_id = item.get("id")
+    return item_id if isinstance(item_id, str) else None
 
 
-def _is_same(there: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
-    return _id(item) is not None and _id(item) == _id(there)
+def _is_same(other: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    return _id(item) is not None and _id(item) == _id(other)
 
 
 def _fragment(opened: _Open) -> Part:

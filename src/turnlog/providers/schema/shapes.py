@@ -198,8 +198,8 @@ _TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array
 def _type_check(shape: Value) -> Check:
     if shape.kind == "number":
         return lambda value: type(value) in _NUMBERS
-    found = _TYPES[shape.kind]
-    return lambda value: type(value) is found
+    expected = _TYPES[shape.kind]
+    return lambda value: type(value) is expected
 
 
 def _value_check(shape: Value) -> Check:
@@ -325,9 +325,9 @@ def record(
     shapes: dict[str, Shape] = {}
     marked: dict[str, list[str]] = {"*": [], "!": [], "?": []}
     for word, shape in [*((word, None) for word in keys.split()), *(nested or {}).items()]:
-        found = _KEY.fullmatch(word)
-        assert found, word
-        star, key, kind, marks = found.groups()
+        match = _KEY.fullmatch(word)
+        assert match, word
+        star, key, kind, marks = match.groups()
         shapes[key] = types[kind or "text"] if shape is None else shape
         for mark in (star or "") + marks:
             marked[mark].append(key)

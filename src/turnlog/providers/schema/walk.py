@@ -147,8 +147,8 @@ def fits(value: Any, shape: Shape) -> bool:
 
 def fitted(values: Any, shape: Shape) -> list[Any]:
     """The values of a list that could be sent, each as it would be; [] if `values` is no list."""
-    made = (fit(value, shape, "", Edits()) for value in values) if isinstance(values, list) else ()
-    return [value for value in made if value is not REFUSED]
+    fitted_values = (fit(value, shape, "", Edits()) for value in values) if isinstance(values, list) else ()
+    return [value for value in fitted_values if value is not REFUSED]
 
 
 def fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
@@ -193,21 +193,21 @@ def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
 
 def _fit_list(value: Any, shape: Many, path: str, edits: Edits) -> Any:
     takes = shape.of.takes
-    kept: list[Any] = []
+    items: list[Any] = []
     dropped = Edits()
     for i, item in enumerate(value):
         new = item if takes(item) else _fit(item, shape.of, f"{path}[{i}]", edits)
         if new is REFUSED:
             _drop(item, f"{path}[{i}]", dropped)
         else:
-            kept.append(new)
-    if shape.vanishes and value and not kept:
+            items.append(new)
+    if shape.vanishes and value and not items:
         return REFUSED
     edits.made += dropped.made
-    if len(kept) > shape.most:
+    if len(items) > shape.most:
         edits.add("setting", path, f"cut to the first {shape.most}", "Array too long.")
-        kept = kept[: shape.most]
-    return value if unchanged(kept, value) else kept
+        items = items[: shape.most]
+    return value if unchanged(items, value) else items
 
 
 def _bounded(value: Any, shape: Value, path: str, edits: Edits) -> Any:
@@ -226,27 +226,27 @@ def _bounded(value: Any, shape: Value, path: str, edits: Edits) -> Any:
 
 
 def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: Edits) -> Any:
-    kept: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, item in value.items():
-        full = len(kept) >= shape.most or len(key) > shape.longest
+        full = len(entries) >= shape.most or len(key) > shape.longest
         new = REFUSED if full else fit(item, shape.of, at(path, key), edits)
         if new is REFUSED:
             _drop(item, at(path, brief(key)), edits)
         else:
-            kept[key] = new
-    return value if _same_items(kept, value) else kept
+            entries[key] = new
+    return value if _same_items(entries, value) else entries
 
 
 def _fit_record(value: Mapping[str, Any], shape: ObjectShape, path: str, edits: Edits) -> Any:
     changes = Edits()
-    kept: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, item in value.items():
         inner = shape.keys.get(key)
         # The items of a list are checked one by one anyway, so it is not checked as a whole first.
         if inner is not None and (
             (item is None and key in shape.nulls) or (not isinstance(inner, Many) and inner.takes(item))
         ):
-            kept[key] = item
+            fields[key] = item
             continue
         where = at(path, key)
         if inner is None:
@@ -256,11 +256,11 @@ def _fit_record(value: Mapping[str, Any], shape: ObjectShape, path: str, edits: 
         if new is REFUSED:
             _drop(item, where, changes)
         else:
-            kept[key] = new
-    if not shape.must <= kept.keys() or (shape.needs and not any(kept.get(key) for key in shape.needs)):
+            fields[key] = new
+    if not shape.must <= fields.keys() or (shape.needs and not any(fields.get(key) for key in shape.needs)):
         return REFUSED
     edits.made += changes.made
-    return value if _same_items(kept, value) else kept
+    return value if _same_items(fields, value) else fields
 
 
 def _fit_schema(value: Any, shape: Schema, path: str, edits: Edits) -> Any:
@@ -273,8 +273,8 @@ def _fit_schema(value: Any, shape: Schema, path: str, edits: Edits) -> Any:
     return mended
 
 
-def _same_items(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
-    return len(kept) == len(value) and all(kept[key] is value[key] for key in kept)
+def _same_items(new: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    return len(new) == len(value) and all(new[key] is value[key] for key in new)
 
 
 def _drop(value: Any, path: str, edits: Edits) -> None:
@@ -300,5 +300,5 @@ def prune(value: Any, shape: Shape) -> Any:
         return prune(value, shape.shapes.get(shape.missing if tag is None else str(tag), ANY))
     if not isinstance(shape, ObjectShape) or not isinstance(value, dict):
         return value
-    kept = {key: prune(item, shape.keys[key]) for key, item in value.items() if key in shape.keys}
-    return value if _same_items(kept, value) else kept
+    fields = {key: prune(item, shape.keys[key]) for key, item in value.items() if key in shape.keys}
+    return value if _same_items(fields, value) else fields
