@@ -1,4 +1,4 @@
-"""From a view to a request: translate settings, repair, render, sanitize, join; sizes and cache marks.
+"""Build requests from views: translate settings, repair, render, sanitize, join, measure, set cache marks.
 
 `build` builds requests piece by piece (`pieces`) and reuses pieces in the next request. `standalone`, `count` and `fit`
 work on plain request bodies, without a session. `session`, `cli` and the importers import this package.

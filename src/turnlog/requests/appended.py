@@ -1,8 +1,8 @@
-"""Changes of tools and system text in mid-session, as messages at the places where they were made.
+"""Changes of tools and system text during a session, told by messages at the places where they were made.
 
 A change at the beginning of a request makes the provider read everything anew, and invalidates reasoning that is bound
-to it. Some models are told about changes by system messages within the conversation instead. At the next decision that
-leaves out or shortens messages, the changes before it move to the beginning, which changes then anyhow.
+to it. Some models are told about changes by system messages within the conversation instead. The next decision that
+leaves out or shortens messages changes the beginning anyway, so the changes before it move there.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..view.types import Shown
 from .translate import plan
 
 FOLD = "fold"
-"""The action of a decision that does nothing else than move changes to the beginning."""
+"""The action of a decision that only moves changes to the beginning."""
 
 _REPLACED = "[From here on, this replaces the system text at the beginning:]"
 
 
 class ChangeDelivery(Struct, frozen=True):
-    """Which changes requests for a target tell within the conversation. Without a target, none."""
+    """The kinds of change that requests for a target tell within the conversation; none without a target."""
 
     target: Target | None = None
     system: bool = False
@@ -36,17 +36,17 @@ class ChangeDelivery(Struct, frozen=True):
 
     @classmethod
     def of(cls, target: Target, rules: Rules) -> ChangeDelivery:
-        """Those that the rules of a target allow."""
+        """The kinds of change that a target's rules allow."""
         if not (rules.system_appended or rules.tools_appended):
             return cls()
         return cls(target, rules.system_appended, rules.tools_appended)
 
 
 class InlineChanges(Struct, frozen=True):
-    """The changes of a session as its requests tell them.
+    """The changes of a session that its requests tell within the conversation.
 
-    `tools` are those that a request declares at its beginning. `messages` tell the changes since, each with the number
-    of the record that made it; `decisions` are those of them that replaced system text.
+    `tools` are declared at the beginning of a request. `messages` tell the later changes, each with the number of the
+    record that made it; `decisions` are the numbers of those that replaced system text.
     """
 
     tools: tuple[Tool, ...]
@@ -55,9 +55,9 @@ class InlineChanges(Struct, frozen=True):
 
 
 def folded_until(decisions: Mapping[int, Decision], first_answer: int) -> int:
-    """The number of the last record whose changes are told at the beginning: nothing was thought or cached before the
-    `first_answer` that is shown, and a decision that made room changed the beginning. `decisions` are those in
-    force."""
+    """The number of the last record whose changes are told at the beginning of requests. Before the `first_answer` that
+    is shown nothing was cached or thought, and a decision in `decisions` (those in force) that made room changed the
+    beginning anyway."""
     return max((first_answer, *(n for n, decision in decisions.items() if action_of(decision.action).refreshes)))
 
 

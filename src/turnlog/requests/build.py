@@ -1,4 +1,4 @@
-"""From a view to a request, for any provider: repair, render, sanitize, join.
+"""Build the request for a view, for any provider: repair, render, sanitize, join.
 
 A view is divided into pieces (see `pieces`), which are built separately. If one piece depends on another (a late
 result, an id used twice, cache marks that are counted over the whole request), the view is built as a whole.
@@ -49,8 +49,8 @@ def build(
     fate: Fate | None = None,
     bindings: Mapping[int, Bound] | None = None,
 ) -> Request:
-    """The request for a view by a plan: valid for the plan's target, whatever the view contains. `fate` is what is
-    known of calls without a result; `bindings` as for `Builder`."""
+    """The request for a view by a plan. It is valid for the plan's target, whatever the view contains. `fate` tells
+    what is known about calls without a result; `bindings` as for `Builder`."""
     return Builder(plan, blob, bindings=bindings).request(conversation_of(view), fate or {})
 
 
@@ -81,7 +81,7 @@ class Builder:
 
     def repaired(self, conversation: Conversation, fate: Fate) -> RepairedView:
         """The repaired view that a request of a conversation shows. Some pieces of the conversation may be joined for
-        this. `fate` is what is known of calls without a result."""
+        this. `fate` tells what is known about calls without a result."""
         return self._repairs.view(conversation, fate)
 
     def measured(self, conversation: Conversation, fate: Fate) -> list[Item]:
@@ -96,7 +96,7 @@ class Builder:
 
     @property
     def certainty(self) -> Certainty:
-        """How far to trust the tokens of its requests."""
+        """How far to trust the token counts of these requests."""
         sizing = self._repairs.sizing
         return "estimated" if sizing is None else sizing.certainty_for(self.plan)
 
@@ -105,7 +105,7 @@ class Builder:
         return self._repairs.binding(repaired)
 
     def unanswered(self) -> Builder:
-        """A builder of the same requests, which may end with an answer, as nothing is to be answered."""
+        """A builder of the same requests, except that they may end with an answer: they ask for none."""
         rules = msgspec.structs.replace(self.plan.rules, last="any", strip_last=False)
         plan = msgspec.structs.replace(self.plan, rules=rules)
         repairs = self._repairs
@@ -150,21 +150,21 @@ class Builder:
         return rendered_run
 
     def _rendered_tail(self, piece: Piece, view: Sequence[Shown], earlier: Set[str]) -> RenderedPiece:
-        """The end of the request, rendered. The result is reused if the end is exactly the last piece."""
+        """The end of the request, rendered. The previous result is reused if the end is exactly the last piece."""
         if piece.repaired is None or not unchanged(view, piece.repaired.view):
             return render_piece(view, self.plan, self._blob, earlier)
         return self._rendered(piece, view, earlier)
 
     def _rendered(self, piece: Piece, view: Sequence[Shown], earlier: Set[str]) -> RenderedPiece:
-        """A piece, rendered behind others that give the words `earlier`. Its last result is reused if that is still
+        """A piece, rendered after pieces that give the words `earlier`. Its previous result is reused if still
         right."""
         if piece.rendered is None or not piece.rendered.serves(earlier):
             piece.rendered = render_piece(view, self.plan, self._blob, earlier)
         return piece.rendered
 
     def _framed(self, repaired: RepairedView, end: int) -> _Frame:
-        """A request of only the messages up to `end`. The frame of the last request is reused if these messages and the
-        tools are unchanged."""
+        """A request with only the messages up to `end`. The frame of the previous request is reused if these messages
+        and the tools are unchanged."""
         view, key = repaired.closed.view[:end], (repaired.tools, repaired.closed.thinking_off)
         remembered = self._frame
         if remembered is None or remembered[1] != key or not unchanged(remembered[0], view):
@@ -222,7 +222,7 @@ class Builder:
 
 
 class _Frame(Struct, frozen=True, dict=True):
-    """A request of the first messages, or of all messages: everything but the pieces after them. `gives` as in
+    """A request with the first messages, or with all: everything except the pieces after them. `gives` as in
     `LinkedRenderer`."""
 
     body: dict[str, Any]
@@ -233,7 +233,7 @@ class _Frame(Struct, frozen=True, dict=True):
 
     @cached_property
     def messages(self) -> RenderedPiece:
-        """Its messages. Their edits are among those of the frame."""
+        """The messages of the frame. Their edits are among the frame's edits."""
         messages = self.body.get(self.key, [])
         return RenderedPiece(messages, msgspec.json.encode(messages)[1:-1])
 
@@ -265,7 +265,7 @@ class _Rendered(Struct, frozen=True, gc=False):
 
 class _RenderedRun:
     """The rendered pieces of a run, and their JSON, with a comma before each piece. `given` are the words that the
-    frame before them gives (see `LinkedRenderer`), `gives` these and those of the pieces."""
+    frame before them gives (see `LinkedRenderer`), `gives` these words and those of the pieces."""
 
     def __init__(self, run: RepairedRun, given: frozenset[str]) -> None:
         self.run = run
@@ -285,8 +285,8 @@ class _RenderedRun:
 
 
 def _in_order(changes: Iterable[_Change]) -> tuple[_Change, ...]:
-    """The changes by the records concerned, then those without records by their place in the body. So the order does
-    not depend on which pieces were built separately."""
+    """The changes in order: by the records concerned, then, if they have no records, by their place in the body. This
+    order does not depend on which pieces were built separately."""
     return tuple(sorted(changes, key=lambda change: (not change.records, change.records, _place(change.path))))
 
 
@@ -302,8 +302,8 @@ def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:
 
 
 def _numbered(pieces: Sequence[RenderedPiece], key: str, told: Sequence[Edit]) -> list[Edit]:
-    """The edits of pieces, with paths that count messages over the whole conversation. An edit without a path is about
-    no piece: it is listed once, and not if it was `told` before."""
+    """The edits of pieces, with paths that count messages over the whole conversation. An edit without a path concerns
+    no piece: it is listed once, unless it is in `told`."""
     edits: list[Edit] = []
     before = 0
     for piece in pieces:

@@ -1,8 +1,8 @@
-"""Tools of another provider's conversation: which of them a request declares.
+"""Decide which tools of another provider's conversation a request declares.
 
 A provider may have tools that the model finds by search (deferred tools), and tools that are added or removed within
-the conversation. Another provider cannot read the items that say so. It is told of the outcome: tools that were found
-or added are declared like any other; those that were not found stay deferred, in its own form, if it has a tool search.
+the conversation. Another provider cannot read the items that say so, so its requests declare the outcome: tools that
+were found or added like any other tool, the remaining deferred tools as deferred if that provider has a tool search.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def native(to: Provider, target: Target) -> OnDemand | None:
 
 
 def disclosed(tools: Sequence[Tool], to: Provider, target: Target) -> tuple[Tool, ...]:
-    """The tools as requests to a target declare them: those on demand kept back."""
+    """The tools that requests to a target declare; tools on demand are held back."""
     if not any(tool.on_demand for tool in tools):
         return tuple(tools)
     native_form = native(to, target)
@@ -70,8 +70,7 @@ def is_deferred(tool: Tool, name: str) -> bool:
 
 
 def tools_in_prompt(tools: Sequence[Tool], to: Provider, found: Collection[str] = ()) -> Sequence[Tool]:
-    """The declarations that are in the prompt: without the deferred tools, or their schemas, that the model has not
-    `found`."""
+    """The declarations in the prompt. Deferred tools that are not in `found` are left out, or only their schemas."""
     if not to.deferred:
         return tools
     shown = (_shown(tool, to) if tool.name not in found or to.deferred == "schema" else tool for tool in tools)
@@ -118,7 +117,8 @@ _NAMED = 3
 def carried(
     tools: Sequence[Tool], messages: Iterable[Message], to: Provider, target: Target, rules: Rules, lost: list[Loss]
 ) -> tuple[Tool, ...]:
-    """The tools of a conversation as requests to `to` declare them. What they cannot express is added to `lost`."""
+    """The tools of a conversation as requests to `to` declare them. What the declarations cannot express is added to
+    `lost`."""
     declared = [opened for tool in tools for opened in _opened(tool, to)]
     found_names: set[str] = set()
     for news in _news(messages, to, rules):
@@ -145,8 +145,8 @@ def carried(
 
 
 def are_carried(tools: Iterable[Tool], to: str) -> bool:
-    """Whether some of these tools are deferred, or a provider's own, in the form of another provider than `to`: then
-    items of a conversation may say what became of them."""
+    """Whether any of these tools is hosted by a provider other than `to`, or deferred in the form of one. If so, items
+    of the conversation may say what became of it."""
     for tool in tools:
         if tool.kind == "hosted" and tool.provider not in ("", to):
             return True
@@ -156,7 +156,7 @@ def are_carried(tools: Iterable[Tool], to: str) -> bool:
 
 
 def _opened(tool: Tool, to: Provider) -> tuple[Tool, ...]:
-    """The tools in another provider's group of tools; else the tool itself."""
+    """The tools in another provider's group of tools; for any other tool, the tool itself."""
     if tool.kind != "hosted" or tool.provider in ("", to.name):
         return (tool,)
     try:
@@ -166,7 +166,7 @@ def _opened(tool: Tool, to: Provider) -> tuple[Tool, ...]:
 
 
 def _news(messages: Iterable[Message], to: Provider, rules: Rules) -> Iterator[ToolNews]:
-    """What items say about tools that the provider cannot read, oldest first."""
+    """What items that the provider cannot read say about tools, oldest first."""
     for message in messages:
         for part in message.parts:
             for inner in part.parts if isinstance(part, ToolResult) else (part,):
@@ -186,7 +186,8 @@ def _defers_elsewhere(tool: Tool, to: Provider) -> bool:
 
 
 def _own(tool: Tool, to: Provider, lost: list[Loss], *, waits: bool) -> Tool:
-    """A deferred tool of another provider without that word, or with it in the provider's own form."""
+    """A tool that another provider's form defers, without that form's mark; if it `waits`, deferred in the provider's
+    own form."""
     form, delta = tool.form, dict((tool.form and tool.form.delta) or {})
     delta["+"] = {key: value for key, value in delta.get("+", {}).items() if key != DEFER}
     left = None if form is None else replace(form, delta={key: value for key, value in delta.items() if value} or None)
@@ -204,7 +205,7 @@ def _searches(tool: Tool) -> bool:
 
 
 def found_as_text(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:
-    """The view in which results name the tools that they found in text, where they do so in another provider's form."""
+    """The view, in which results that name found tools in another provider's form name them in text."""
     out: list[Shown] = []
     for shown in view:
         parts = tuple(_as_text(part, to) if isinstance(part, ToolResult) else part for part in shown.message.parts)

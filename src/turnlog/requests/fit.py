@@ -61,9 +61,9 @@ class FitCounter(Protocol):
 
 class FitHistory(Struct, eq=False):
     """Messages, their sizes by one counter, and the decisions about them. `spare` tokens are left free, because whole
-    requests counted so much more than their messages. `bindings` are the bindings of answers among the first `bound`
-    messages; `last_binding` is the binding of an answer to the last request. `curation` keeps what was found out about
-    tool outputs."""
+    requests counted that many more than their messages. `bindings` are the bindings of answers among the first `bound`
+    messages; `last_binding` is the binding of an answer to the last request. `curation` caches how tool outputs were
+    curated."""
 
     seen: list[Message] = []
     sizes: list[int] = []
@@ -110,7 +110,7 @@ class FitHistory(Struct, eq=False):
         )
 
     def take(self, messages: Sequence[Message], counting: FitCounter) -> None:
-        """Replace the messages by the history as it is now. Sizes of unchanged messages are kept."""
+        """Replace the messages with the current ones. Sizes of unchanged messages are kept."""
         sized = len(self.seen) if self.counter == counting.id else 0
         for i, seen in enumerate(self.seen[:sized]):
             if seen.role == "system" and seen != messages[i]:  # the others are the same
@@ -140,7 +140,7 @@ _DECISIONS = 1_000_000_000
 _ATTEMPTS = 8
 
 _HISTORIES = 4
-"""How many histories are remembered: repeated tries of a turn, and conversations that alternate."""
+"""How many histories are remembered, for repeated tries of a turn and for conversations that alternate."""
 
 _COUNTER = (
     "counter: give a counter of turnlog.tokens, or a function that takes a list of the provider's messages and returns "
@@ -152,8 +152,8 @@ class Fitted(Struct, frozen=True, kw_only=True):
     """A request within its budget.
 
     `edits` are all changes: what was left out, masked, cut or summarised, and what the provider would have refused.
-    `tokens` is the size of the whole request. `marks` are at most 4 indices of messages in `body`: prompt-cache marks
-    are best put after these messages, as everything before them stays the same in later requests. `decisions` are the
+    `tokens` is the size of the whole request. `marks` are the indices of at most 4 messages in `body` after which
+    prompt-cache marks are best put: everything up to them stays the same in later requests. `decisions` are the
     decisions of this and of earlier calls.
     """
 
@@ -190,7 +190,7 @@ def fit(
     counter: Counter | CountBody | None = None,
     summarizer: Summarizer | Complete | None = None,
 ) -> Fitted:
-    """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
+    """A valid request body of at most `max_tokens` tokens (0: what the model takes).
 
     Stateless and deterministic: the same arguments give the same request. The arguments are those of `Fitter`. Raises
     BudgetError if the parts that cannot be left out are larger, FormatError if `body` is not a request of its provider,
@@ -311,7 +311,7 @@ class Fitter:
         return history
 
     def _decided(self, history: FitHistory, counting: _Counting, target: Target, rules: Rules) -> CompactionInput:
-        """The situation of a history after new decisions, which are added to it."""
+        """The situation of a history after new decisions, which are added to the history."""
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         curation = history.curation = history.curation or Curation(Rule.of(self._strategy), named=False)
         items = curation.items(

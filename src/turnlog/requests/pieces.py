@@ -33,7 +33,7 @@ from .translate import RequestPlan
 # A conversation as its next request shows it: its messages with their sizes, divided into pieces.
 
 _WINDOW = 64
-"""New pieces are joined in windows of so many records. Joined pieces are built faster, but more is built again if a
+"""New pieces are joined in windows of this many records. Joined pieces are built faster, but more is built again if a
 decision changes one of them. The ends of windows depend on record numbers only, so they stay the same after a cut."""
 
 
@@ -72,8 +72,8 @@ class Conversation:
 
 
 def _joined(pieces: Sequence[Piece], before: Mapping[int, Piece]) -> list[Piece]:
-    """The pieces, in which pieces of `before` replace those with the same messages and the others are joined. The last
-    piece stays separate, as it may grow."""
+    """The pieces, joined. Pieces of `before` replace those with the same messages. The last piece stays separate, as it
+    may grow."""
     joined: list[Piece] = []
     open_window = 0  # the window of the last joined piece, if that is new and may grow
     i = 0
@@ -96,7 +96,8 @@ def _joined(pieces: Sequence[Piece], before: Mapping[int, Piece]) -> list[Piece]
 
 
 def _same(known: Piece, pieces: Sequence[Piece], at: int) -> int:
-    """How many of the pieces from index `at` on the known piece contains; 0 if its messages are not exactly theirs."""
+    """The number of pieces, from index `at` on, whose messages are exactly those of the known piece; 0 if there are
+    none."""
     length, end = 0, at
     while end < len(pieces) and length < len(known.items):
         length += len(pieces[end].items)
@@ -108,17 +109,16 @@ def _same(known: Piece, pieces: Sequence[Piece], at: int) -> int:
 
 
 class RepairedPiece(Struct, frozen=True, gc=False):
-    """The result of repairing a piece for requests by `plan`: its first `length` messages, which are followed by a
-    message of the role `follows` (None: by nothing).
+    """The result of repairing the first `length` messages of a piece for requests by `plan`, before a message of the
+    role `follows` (None: before nothing).
 
     `view` are the repaired messages, and `sizes` their tokens if sizes are wanted. `callers` are the messages in `view`
     that call tools, `call_ids` the ids of these calls (`repeated`: some ids occur twice), `called` the names of the
     tools that are declared by name. `regular`: the piece begins and ends as it did before repair, which is all that its
-    neighbours depend on.
-    `strays` is that of `Repaired`; `open_end`: the piece cannot be repaired without the piece after it.
-    `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are those of
-    them that are shown without their reasoning.
-    `early` and `waiting` are those of `Repaired`; `opens_turn`: a user speaks in it. `has_word`: see `contains_word`.
+    neighbours depend on. `strays` is that of `Repaired`; `open_end`: the piece cannot be repaired without the piece
+    after it. `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are
+    those among them that are shown without it. `early` and `waiting` are those of `Repaired`; `opens_turn`: a user
+    speaks in it. `has_word`: see `contains_word`.
     """
 
     plan: RequestPlan
@@ -164,7 +164,7 @@ class RepairedPiece(Struct, frozen=True, gc=False):
 
 class RenderedPiece(Struct, frozen=True, gc=False):
     """The wire messages of a repaired piece, their JSON without brackets, and the changes made in them. `gives` and
-    `asks` as in `LinkedRenderer`; `met` are those of the words in `asks` that earlier pieces gave."""
+    `asks` as in `LinkedRenderer`; `met` are the words in `asks` that earlier pieces gave."""
 
     messages: list[Any]
     json: bytes
@@ -179,7 +179,7 @@ class RenderedPiece(Struct, frozen=True, gc=False):
         return self.asks & earlier == self.met
 
     def counts(self, plan: RequestPlan) -> bool:
-        """Whether it may contain something that is counted over a whole request."""
+        """Whether the piece may contain something that is counted over a whole request."""
         key = plan.provider.counted_key.encode()
         return bool(key) and key in self.json
 
@@ -193,12 +193,12 @@ class Piece(Struct):
 
     @property
     def start(self) -> int:
-        """The number of its first record."""
+        """The number of the first record."""
         return self.items[0].shown.records[0]
 
     @property
     def role(self) -> Role:
-        """The role of its first message: the repair of the piece before it depends on that."""
+        """The role of the first message. The repair of the piece before this one depends on it."""
         return self.items[0].shown.message.role
 
     def forget(self) -> None:
@@ -272,8 +272,8 @@ def _thinking(view: Sequence[Shown], plan: RequestPlan) -> frozenset[int]:
 
 
 def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:
-    """Whether the repaired view begins with the role that the items begin with, on which the repair of the piece before
-    relies. A first message that was a stray result may be gone, so that system text after it begins the request."""
+    """Whether the repaired view begins with the same role as the items: the repair of the piece before relies on that.
+    A first message that was a stray result may be gone, so that system text after it begins the request."""
     alike = bool(items and view) and items[0].message.role == view[0].message.role
     return alike and (not has_strays or set(items[0].records) <= set(view[0].records))
 

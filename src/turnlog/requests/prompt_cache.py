@@ -35,10 +35,10 @@ _REMEMBERED = 50
 
 
 _FEWEST = 5
-"""The number of pauses to judge by, and of requests between two changes of how long a cache is kept."""
+"""The fewest pauses to judge by, and the fewest requests between two changes of the cache's lifetime."""
 
 _SAVES = 0.9
-"""How long a cache is kept changes only if that would have cost less than this share."""
+"""The lifetime of a cache changes only if the other lifetime would have cost less than this share."""
 
 
 class Pause(Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class Pause(Struct, frozen=True, gc=False):
     tokens: int
 
     def cost(self, lifetime: int, read: float, write: float) -> float:
-        """What the input of the request costs if a cache is kept for so many seconds, in uncached input tokens."""
+        """The cost of the request's input, in uncached input tokens, if caches live for `lifetime` seconds."""
         if self.seconds > lifetime:
             return write * self.tokens
         return read * min(self.before, self.tokens) + write * max(0, self.tokens - self.before)
@@ -63,8 +63,8 @@ class Bill(Struct, frozen=True, gc=False):
     `n` is its record number, `asked` the time of its request (seconds since 1970, None if unknown), `input` the tokens
     of the request, `kept` those that were read from the cache or written to it, `counted` the tokens that were counted
     before it was sent (0: unknown). `step` is how many billed tokens a step of the cache has (0: unknown); `long`: what
-    is in the cache was written for an hour. `pauses` are those before the last requests. `configured`: the
-    configuration was changed since.
+    is in the cache was written for an hour. `pauses` are the pauses before the last requests. `configured`: the
+    configuration has changed since.
     """
 
     n: int
@@ -79,8 +79,8 @@ class Bill(Struct, frozen=True, gc=False):
 
 
 class Bills(Struct, frozen=True):
-    """The last bill of each model, and the time at which the next request is made: that of the newest message that is
-    no answer. Start with an empty one; `observe` returns the next."""
+    """The last bill of each model, and the time of the next request, which is the time of the newest message that is
+    not an answer. Start with `Bills()`; `observe` returns the next value."""
 
     last: Mapping[tuple[str, str], Bill] = {}
     asked: float | None = None
@@ -94,7 +94,7 @@ class Bills(Struct, frozen=True):
         return None if self.asked is None or bill.asked is None else self.asked - bill.asked
 
     def observe(self, record: Record, rules: CacheRules | None = None) -> Bills:
-        """What is known after one more record. `rules` are those of the model that a usage record names."""
+        """The bills after one more record. `rules` are those of the model that a usage record names."""
         match record.body:
             case MessageRecord(message=message) if message.role != "assistant":
                 return Bills(self.last, seconds_of(record.time))
@@ -144,15 +144,14 @@ def lifetime_of(rules: CacheRules, *, long: bool) -> int | None:
 
 
 def has_expired(rules: CacheRules, bill: Bill, age: float | None) -> bool:
-    """Whether what the request of a bill left in the cache is too old to be found."""
+    """Whether the cache entries of a bill's request are too old to be found."""
     lifetime = lifetime_of(rules, long=bill.long)
     return age is not None and lifetime is not None and age > lifetime
 
 
 def read_of(rules: CacheRules, bill: Bill, share: float, least: int) -> int:
-    """The billed tokens that a request reads from the cache as the request of a bill left it. `share` is the share of
-    that request's tokens that are in the cache and at the beginning of both; `least` is the smallest prefix that is
-    cached."""
+    """The billed tokens that a request reads from the cache entries of a bill's request. `share` is the share of that
+    earlier request that is cached and that both requests begin with; `least` is the smallest prefix that is cached."""
     if rules.mode == "marked" or (rules.breakpoints and bill.kept):
         left = bill.kept
     else:
@@ -165,13 +164,13 @@ def read_of(rules: CacheRules, bill: Bill, share: float, least: int) -> int:
 
 
 _ROUNDING = 0.005
-"""The part of a step that may be missing: steps are not known to the token."""
+"""The share of a step that may be missing, because sizes of steps are not known to the token."""
 
 
 def entry_at(view: Sequence[Shown], entries: Mapping[int, int], same: int, marks: Sequence[int], lookback: int) -> int:
-    """The tokens of the longest entry of a cache that a request finds. `entries` are the tokens of each entry by the
-    number of messages in it, `same` the messages that the request has in common with the last one, `marks` the numbers
-    of messages before its marks. A mark finds an entry that is fewer than `lookback` blocks before it (0: any)."""
+    """The tokens of the longest cache entry that a request finds. `entries` are the tokens of each entry by the number
+    of messages in it, `same` the messages that the request has in common with the last one, `marks` the numbers of
+    messages before its marks. A mark finds an entry that is fewer than `lookback` blocks before it (0: any)."""
     for end in sorted((end for end in entries if end <= same), reverse=True):
         mark = min((mark for mark in marks if mark >= end), default=None)
         if mark is not None:
@@ -182,9 +181,9 @@ def entry_at(view: Sequence[Shown], entries: Mapping[int, int], same: int, marks
 
 
 def keeps_long(rules: CacheRules, bills: Bills, bill: Bill, prices: CachePrices, since: int, *, long: bool) -> bool:
-    """Whether what is written to a cache should be kept for long, judged by the pauses before the last requests and the
-    next one. `long` is how it is now, `since` the record with which that began, 0 if it always was so. The answer
-    changes only if that clearly pays, and not for some requests after a change."""
+    """Whether cache entries should be kept for long, judged by the pauses before the last requests and the next one.
+    `long` tells whether they are now, `since` is the record that changed this (0: none did). The answer changes only if
+    that clearly pays, and not again for some requests."""
     usual, longer, age = rules.lifetime, rules.long_lifetime, bills.age(bill)
     if usual is None or longer is None or prices.write_long is None:
         return False
@@ -214,7 +213,7 @@ class LastRequest(Struct, frozen=True, eq=False):
 
 
 def use_of(now: LastRequest, before: LastRequest, decisions: Mapping[int, Decision]) -> CacheUse:
-    """How much of the request `before` the request `now` repeats at its beginning."""
+    """How much of the beginning of the request `before` the request `now` repeats."""
     tokens, previous = now.view.tokens, before.view.tokens
     later = {n: decision for n, decision in decisions.items() if n > before.last and decision.action in SHOWN_BY}
     changed, why = _front_changed(now, before)
@@ -252,7 +251,7 @@ def tokens_until(view: RepairedView, end: int) -> int:
 
 
 def _front_changed(now: LastRequest, before: LastRequest) -> tuple[str, str]:
-    """What differs in that which a request contains before the conversation, and how; empty if nothing does."""
+    """What differs in the part of two requests before the conversation, and how; empty if nothing does."""
     if now.plan is not before.plan:
         # Other parts of the configuration differ whenever a session changes to another model and back, but no request
         # contains them.
@@ -274,7 +273,7 @@ def _read_settings(plan: RequestPlan) -> tuple[object, ...]:
 
 
 def _gave_way(parted: Sequence[Shown]) -> str:
-    """The reason for the first difference of two views, if repair caused it; else ""."""
+    """The reason for the first difference between two views, if repair caused that difference; else ""."""
     if any(isinstance(part, ToolResult) and part.synthetic for shown in parted for part in shown.message.parts):
         return "a call has its result now"
     if any(shown.treatment == "synthetic" for shown in parted):
@@ -311,8 +310,8 @@ def has_breakpoints(target: Target) -> bool:
 
 
 class MarksWanted(Struct, frozen=True):
-    """What the session with the id `session` wants of prompt-cache marks: whether there are `marks`, and whether they
-    keep a prefix for `long`."""
+    """How the session with the id `session` uses prompt-cache marks: whether it wants `marks`, and whether these keep a
+    prefix for `long`."""
 
     session: str
     marks: bool
@@ -320,7 +319,7 @@ class MarksWanted(Struct, frozen=True):
 
 
 def cache_key(session_id: str) -> str:
-    """What a provider is told to know the requests of a session by: a hash, as the id may name a person."""
+    """The key by which a provider recognises the requests of a session: a hash, as the id may name a person."""
     return sha256(f"turnlog session {session_id}".encode()).hexdigest()[:32]
 
 
@@ -357,7 +356,7 @@ class MarkPlaces:
         return tuple(sorted(end - 1 for end in ends if 0 < end <= wire))
 
     def _wire_end(self, place: int, view: Sequence[Shown]) -> int:
-        """How many wire messages this beginning of a view becomes. Counted once while it does not change."""
+        """The number of wire messages that this beginning of a view becomes, counted once for the same beginning."""
         counted = self._counted.get(place)
         if counted is None or not unchanged(counted[0], view):
             counted = self._counted[place] = view, len(wire_messages(view, self._plan, self._blob)) if view else 0
@@ -367,10 +366,10 @@ class MarkPlaces:
 def marked_ends(view: Sequence[Shown], *, breakpoints: bool) -> list[int]:
     """The numbers of messages of a view after which marks are best placed, at most 4, in order.
 
-    They are: the system text; everything before the summary, which stays beyond the next decision; the previous request
-    (before the newest answer); and the whole. If cache entries end at `breakpoints`, the end of the previous request is
-    one already: the end of the summary takes its place, and without a summary, that of the first user message, which
-    every decision keeps.
+    Marks go after the system text; after everything before the summary, which outlasts the next decision; after the
+    previous request (before the newest answer); and after the whole. If cache entries end at `breakpoints`, one is
+    already at the end of the previous request: the mark there moves to the end of the summary or, without one, of the
+    first user message, which every decision keeps.
     """
     system = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
     summary = next((i for i, shown in enumerate(view) if shown.stands_in), 0)

@@ -1,4 +1,4 @@
-"""Whole views, repaired piece by piece, and measured."""
+"""Repair whole views piece by piece, and measure them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RepairedView(Struct, frozen=True, dict=True):
 
     `parts` are its repaired pieces, or a single piece for the whole view; `run` are the pieces between the first and
     the last (None if there is a single one). `closed` is the whole view with legal ends. `tools` are the tools that a
-    request declares, `declared` the edits of these. `system`: the view has system text.
+    request declares, `declared` the edits of these tools. `system`: the view has system text.
 
     `sizes` are the tokens of its messages, `around` the tokens of everything else in the request, and `fixed` the same
     without tools that were declared from calls. They are empty and 0 if sizes are not wanted.
@@ -57,7 +57,7 @@ class RepairedView(Struct, frozen=True, dict=True):
 
 
 class RepairedRun:
-    """Repaired pieces that are followed by another piece, and their sums. Each piece is added once."""
+    """Repaired pieces that another piece follows, and sums over them. Each piece is added once."""
 
     def __init__(self, plan: RequestPlan) -> None:
         self.plan = plan
@@ -89,7 +89,7 @@ class RepairedRun:
         return not self.repaired or self.follows == pieces[len(self.repaired)].role
 
     def add(self, piece: RepairedPiece, follows: Role) -> None:
-        """Add the next piece, which a piece of role `follows` comes behind."""
+        """Add the next piece; `follows` is the role of the piece after it."""
         # Not `piece.follows`: that is None for a piece that was repaired as the last one and serves in the middle too.
         self.follows = follows
         index = len(self.repaired)
@@ -141,9 +141,9 @@ class Repairs:
         self._last: RepairedView | None = None
 
     def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
-        """The view of a conversation, repaired. Some pieces of the conversation may be joined for this. `fate` is what
-        is known of calls without a result. Reasoning is left out if it is bound to other content than what is before it
-        now."""
+        """The view of a conversation, repaired. Some pieces of the conversation may be joined for this. `fate` tells
+        what is known about calls without a result. Reasoning is left out if the content before it is not the content
+        that it is bound to."""
         if self.bindings is None:
             return self._view(conversation, fate)
         unbound: frozenset[int] = frozenset()  # digests do not depend on reasoning; if one did, this ends the loop
@@ -157,7 +157,8 @@ class Repairs:
             self._unbound = unbound
 
     def _forget_others(self, pieces: Sequence[Piece]) -> None:
-        """Have pieces repaired again if they show reasoning that has to be left out now, or the other way round."""
+        """Discard the results of pieces that show reasoning that now has to be left out, or leave out reasoning that
+        may now be shown."""
         for piece in pieces:
             repaired = piece.repaired
             if repaired is not None and repaired.thinking and repaired.left_out != repaired.thinking & self._unbound:
@@ -172,7 +173,7 @@ class Repairs:
         return standing(view, digests, bindings, thinking, self._reads, also), digests[-1]
 
     def _reads(self, model: str) -> bool:
-        """Whether the target's model accepts reasoning made by `model` (empty: by itself)."""
+        """Whether the target's model accepts reasoning made by `model` (empty: by the target's model)."""
         target = self.plan.target
         return not model or reads_thinking(target.model, model, target.abilities)
 
@@ -230,7 +231,7 @@ class Repairs:
         return [*closed_sizes, *sizing.repaired(closed.view[len(closed_sizes) :], (), rules)]
 
     def _tokens_around(self, tools: Sequence[Tool], found: Collection[str], *, system: bool) -> int:
-        """The tokens of a request beside its messages; counted once for the same tools."""
+        """The tokens of a request outside its messages, counted once for the same tools."""
         key = system, tuple((tool.name, tool.kind, tool.name in found) for tool in tools)
         if key not in self._around and self.sizing is not None:
             self._around[key] = self.sizing.around(self.plan, tools, system=system, found=found)
@@ -250,8 +251,8 @@ class Repairs:
         """The messages of a view, each with the tokens that it adds to a request.
 
         Content that repair added counts with the message that made it necessary. A tool that was declared from calls
-        counts with the newest of these calls, as it is declared as long as that call is shown. Content that no message
-        made necessary counts with the last one.
+        counts with the newest of these calls, as it is declared while that call is shown. Content that no message made
+        necessary counts with the last message.
         """
         place = {item.shown.records[0]: i for i, item in reversed([*enumerate(items)])}
         sizes, at_once = [0] * len(items), set[int]()
@@ -270,8 +271,8 @@ class Repairs:
         ]
 
     def _shares(self, items: Sequence[Item], shown: Shown, tokens: int) -> list[int]:
-        """The share of each item in the tokens of a message that was joined from several. It is the item's own size,
-        or, if its calls made synthetic results necessary, the size of these, plus an equal part of the rest."""
+        """The share of each item in the tokens of a message that was joined from several items: the item's own size (or
+        that of the synthetic results that its calls made necessary), plus an equal part of the rest."""
         if len(items) < 2 or self.sizing is None:
             return [tokens] * len(items)
         message = shown.message
@@ -309,7 +310,7 @@ class Repairs:
         return remembered[1]
 
     def _repaired(self, piece: Piece, fate: Fate, follows: Role | None) -> RepairedPiece:
-        """A piece, repaired before a message of that role. Its last result is reused if that is still right."""
+        """A piece, repaired before a message of the role `follows`. Its previous result is reused if still right."""
         if piece.repaired is None or not piece.repaired.serves(piece.items, follows, self.plan):
             piece.forget()  # first, as Ctrl-C may come before the next line ends
             piece.repaired = repair_piece(
@@ -319,8 +320,8 @@ class Repairs:
 
     def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[RepairedRun, RepairedPiece]:
         """All pieces but the last, and the last, repaired. A piece that has results without a call is joined with the
-        pieces before it, twice as many each time; only if none of them has the call, a piece after it may claim such a
-        result. A piece whose end was left out is joined with the answer after it."""
+        pieces before it, twice as many each time. Only if none of them has the call may a later piece claim the result.
+        A piece whose end was left out is joined with the answer after it."""
         reach = 1
         while True:
             run = self._run_of(pieces, fate)

@@ -100,11 +100,11 @@ class Request:
         return b"".join(self._fragments) or msgspec.json.encode(self._made)
 
     def after(self, edits: tuple[Edit, ...]) -> Request:
-        """The same request, with earlier edits put before its own."""
+        """The same request, with earlier edits listed before its own."""
         return self._with(lambda: self._made, lambda: (*edits, *self.edits), self._fragments)
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
-        """A copy whose body is what `change` returns for this one's; `change` must not modify its argument."""
+        """A copy with the body that `change` returns for this request's body; `change` must not modify its argument."""
         return self._with(lambda: change(self._made), lambda: self.edits)
 
     def _with(

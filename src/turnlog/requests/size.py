@@ -40,7 +40,7 @@ from .carried import tools_in_prompt
 from .translate import RequestPlan
 
 _REMEMBERED = 20_000
-"""Most remembered sizes of records that do not have a count of this counter."""
+"""The most sizes to remember of records that have no count by this counter."""
 
 
 class Sizing:
@@ -76,7 +76,7 @@ class Sizing:
         return (count_at_once if self.joins_results else count_message)(message, self.counter, self._blob).tokens
 
     def count(self, message: Message, earlier: Iterable[Message]) -> Count:
-        """The count to be recorded with the next message; `earlier` are the messages before it, newest first."""
+        """The count to record with the next message; `earlier` are the messages before it, newest first."""
         if self.joins_results and _answers_several(message, earlier):
             return count_at_once(message, self.counter, self._blob)
         return count_message(message, self.counter, self._blob)
@@ -152,7 +152,7 @@ class Sizing:
         """Tokens of a request by a plan except its messages: those of the tools (of deferred tools only if they were
         `found`), of settings, such as a schema that the answer must match, and of the framing, which depends on whether
         there is `system` text. Thinking is always counted, although a request may be sent without it until a tool loop
-        ends: so the size does not depend on which messages are shown."""
+        ends, so that the size does not depend on the messages shown."""
         declared = tools_in_prompt(as_declared(tools, plan.rules), plan.provider, found)
         tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
         tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
@@ -165,14 +165,14 @@ class Sizing:
 
 
 class Sizings:
-    """Sizes by any counter. What one counter sized is remembered."""
+    """The `Sizing` of each counter; each remembers what it has measured."""
 
     def __init__(self, blob: BlobReader) -> None:
         self._blob = blob
         self._made: dict[str, Sizing] = {}
 
     def __call__(self, counter: Counter) -> Sizing:
-        """Sizes by this counter."""
+        """The `Sizing` of this counter."""
         return self._made.setdefault(counter.id, Sizing(counter, self._blob))
 
 
@@ -288,13 +288,13 @@ def _is_free(setting: tuple[str, Any]) -> bool:
 
 
 def given_choice(plan: RequestPlan) -> Choice:
-    """The tool choice of requests by a plan; `auto` if no tools are given, because a choice does not apply to tools
-    that are declared only because they were called."""
+    """The tool choice of requests by a plan; `auto` if no tools are given, because a choice does not cover tools that
+    are declared only because they were called."""
     return choice_of(plan.local.settings, plan.provider) if plan.local.tools else "auto"
 
 
 def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:
-    """The tool choice in a request's settings, in the words of counters."""
+    """The tool choice in a request's settings, in the words that counters use."""
     words = speaker.tool_choice(settings) or "auto"
     if words.startswith("tool:"):
         return "named"

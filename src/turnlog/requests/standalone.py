@@ -107,7 +107,7 @@ _JOINED = {
     "assistant": "answers joined into one message with the calls before them",
     "user": "results of parallel calls put into one message",
 }
-"""What is said of joined messages, by their role."""
+"""The detail of the edit that joins messages, by their role."""
 
 
 def _unlisted(parsed: Parsed, prepared: Request) -> tuple[Edit, ...]:
@@ -168,9 +168,9 @@ def given_bindings(view: Sequence[Shown], ways: RequestPlan) -> dict[int, Bindin
 
 @contextmanager
 def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A context for code that reads a body as JSON: gives the body with SDK objects converted to dicts. Raises
-    FormatError, which says what and where, for any other value that is not JSON; for keys that are not strings, only if
-    the code fails because of them."""
+    """A context manager for code that reads a body as JSON. It yields the body with SDK objects converted to dicts. It
+    raises FormatError, which says what and where, for any other value that is not JSON; for keys that are not strings,
+    only if the code fails because of them."""
     if not isinstance(body, Mapping):
         raise FormatError(f"a request body must be a dict, not {type(body).__name__}")
     plain = plain_body(body)

@@ -1,4 +1,4 @@
-"""Tools and settings in the terms of the target: what is decided about a request before its conversation is built."""
+"""Translate tools and settings into the target's terms, before a request's conversation is built."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_many_as_taken(tools: Sequence[Tool], choice: str, rules: Rules, losses: l
 
 
 class RequestPlan(Struct, frozen=True, eq=False):
-    """How requests for a target are made: everything about a request but its conversation.
+    """How requests for a target are made: everything except the conversation.
 
     `local` is the configuration in the provider's terms, `losses` what cannot be expressed in these terms. `complete`:
     turnlog builds the whole request; otherwise it repairs a request that the caller gave.
@@ -57,7 +57,7 @@ class RequestPlan(Struct, frozen=True, eq=False):
 
     @property
     def taken_out(self) -> frozenset[str]:
-        """The steps of strategies that the provider takes by itself, as the settings ask it to."""
+        """The steps of strategies that the provider performs itself, because the settings ask for it."""
         return self.provider.takes_out(self.local.settings)
 
 
