@@ -1,4 +1,4 @@
-"""The view that a model is shown: pure functions from records to messages.
+"""Pure functions that turn records into the view, the messages that a model is shown.
 
 Nothing here reads a clock or a disk, or knows a provider by name: rules are passed in as data (`rules`). `providers`
 and the packages above it import this package.

@@ -1,4 +1,4 @@
-"""Reasoning that is bound to the content before it: which reasoning a view may still show.
+"""Decide which reasoning a view may still show: some is bound to the content before it.
 
 Some models seal their reasoning together with everything that they were sent before it: tools, system text, messages.
 If the reasoning is sent again after other content, the provider refuses it. Each recorded answer has a `Binding`, which
@@ -7,11 +7,11 @@ says what its reasoning is bound to; this module compares it with the content th
 The rule, from the Messages API's pages about preserved thinking and prefix checks (read in November 2026): reasoning is
 accepted if the tools, the system text and all messages before it are the same as when it was made, and if the earlier
 reasoning shown is the same as well; the oldest of this earlier reasoning may be left out, but none in between. A model
-reads its own reasoning and that of some others; reasoning that it cannot read is not there for it.
+reads its own reasoning and that of some other models, and ignores reasoning that it cannot read.
 
-A compaction that the provider made on request stands for the messages that it replaces: reasoning in messages after
-them that was written before they were replaced stays valid, as long as these messages are the same, the first of them
-has another role than the last one replaced, and tools and system text are the same (see `resumed`).
+A compaction that the provider made on request stands for the messages that it replaces. Reasoning that was written
+after these messages, but before they were replaced, stays valid while the messages with it, the tools and the system
+text are the same, and the first of these messages has another role than the last one replaced (see `resumed`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _VERSION = b"2"
 _DIGEST_BYTES = 12
 
 Bound = Binding | Prefix
-"""What reasoning is bound to, by the record of the answer; what a compaction stands for, by its decision."""
+"""What reasoning is bound to, for the record of an answer; what a compaction stands for, for the record of its
+decision."""
 
 
 def beginning(tools: Iterable[Tool]) -> bytes:
@@ -119,8 +120,8 @@ def without_reasoning(shown: Shown, provider: str) -> Shown:
 def compacted(
     view: Sequence[Shown], tools: Iterable[Tool], model: str, window: Sequence[Message]
 ) -> tuple[Prefix, Binding]:
-    """What a compaction of a view stands for, and the binding of a model's reasoning after it, if `window` is shown
-    instead of everything but the leading system text."""
+    """What a compaction of a view stands for, and the binding of a model's reasoning after it, if `window` replaces
+    everything except the leading system text."""
     head = [*takewhile(lambda shown: shown.message.role == "system", view)]
     begin, role = beginning(tools), view[-1].message.role if view else ""
     whole = Prefixes().of(begin, view)[-1]
@@ -129,8 +130,8 @@ def compacted(
 
 
 def resumed(view: Sequence[Shown], digests: Sequence[bytes], bindings: Mapping[int, Bound]) -> dict[int, str]:
-    """For messages after a compaction that were recorded before it: the digest of the content before each, as it was
-    before the compaction replaced a part of it; by record number."""
+    """For each message after a compaction that was recorded before it, by record number: the digest of the content
+    before the message, as it was before the compaction replaced a part of it."""
     earlier_digests: dict[int, str] = {}
     summary_index = max((i for i, shown in enumerate(view) if shown.treatment == "summarised"), default=-1)
     n = view[summary_index].records[0] if summary_index >= 0 else 0
@@ -159,8 +160,8 @@ def standing(
     also: Mapping[int, str] | None = None,
 ) -> list[int]:
     """The records of a view whose reasoning may be shown, oldest first. `held` are the records that contain reasoning,
-    `reads` says whether the model reads that of another model, `also` is what `resumed` returns. Reasoning without a
-    binding may not be shown, as it is not known what it is bound to."""
+    `reads` tells whether the model reads the reasoning of another model, `also` is what `resumed` returns. Reasoning
+    without a binding may not be shown, as it is not known what it is bound to."""
     allowed: list[int] = []
     wanted, first = None, 0
     for n, digest in reversed([*_answers(view, digests, held)]):

@@ -1,4 +1,4 @@
-"""The tokens of a conversation, divided by kind."""
+"""Divide the tokens of a conversation by kind."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Breakdown(Struct, frozen=True):
 
     `shares`: the tokens of each kind. `marks`: limit, trigger and goal of `budget` in counted tokens; if counts are
     estimates, a margin has been subtracted. `certainty` and `counter`: how far to trust the counts, as in
-    `turnlog.count`. `curated`: the tokens that curation saved, by what the tool outputs are (`kind` of
-    `turnlog.curate`), the largest first.
+    `turnlog.count`. `curated`: the tokens that curation saved, by kind of tool output (`kind` of `turnlog.curate`), the
+    largest first.
     """
 
     provider: str
@@ -70,8 +70,9 @@ def shares_of(
     """The tokens of a conversation as it is sent, by kind, the largest tools first; and how far to trust them.
 
     `declared`: the tokens of the tools' declarations. `around`: the tokens of the framing. `sizes`: the tokens of each
-    message within the request. If that differs from the message counted by itself, the difference is added to the kind
-    of the message."""
+    message within the request. If this differs from the size of the message by itself, the difference is added to the
+    message's kind.
+    """
     tally = declared + around
     sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}

@@ -45,8 +45,8 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
     it cannot be about), `unknown` (written by a newer turnlog). With `strict` also findings that may be temporary or
     harmless: calls and turns that are open at the end, `outcome` (the result and the record of the tool's end differ),
     `approval` (a call ran although it was not allowed to), `time` (the clock went back). Transcripts of other programs
-    seldom say how turns and calls ended: only with `strict` are turns and calls of theirs named that are open although
-    the conversation went on.
+    seldom say how turns and calls ended: their turns and calls that are open although the conversation went on are
+    named only with `strict`.
     """
     records = list(records)
     calls = calls_of(records)
@@ -64,8 +64,8 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
 
 
 def from_transcripts(records: Sequence[Record]) -> set[int]:
-    """The records that were imported from transcripts of other programs: messages that name their source, and the other
-    records beside them; a turn belongs to the message behind it."""
+    """The records that were imported from transcripts of other programs: messages that name their source, and the
+    records that belong to them; a turn belongs to the message after it."""
     imported: set[int] = set()
     for ordered in (records, records[::-1]):
         is_imported = False

@@ -64,7 +64,7 @@ class Late(Struct, frozen=True):
 
     @classmethod
     def of(cls, decisions: Mapping[int, Decision]) -> Late:
-        """Those of the decisions in force, which are given by record number, oldest first."""
+        """The late entries of the decisions in force, which are given by record number, oldest first."""
         for n, decision in reversed([*decisions.items()]):
             detail = decision.detail
             if LATE in detail:
@@ -77,7 +77,7 @@ class Late(Struct, frozen=True):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """What is left out, as edits."""
+        """The edits that tell what is left out."""
         detail = "parts of the system prompt left out that newer ones replaced"
         return tuple(Edit("late", detail, (first,), through=last) for first, last in self.ranges)
 
@@ -98,7 +98,7 @@ _P = TypeVar("_P")
 
 
 class Hiding(Struct, frozen=True):
-    """One decision that hides the records `first` to `last`, apart from `kept` ranges and system text."""
+    """A decision that hides the records `first` to `last`, except `kept` ranges and system text."""
 
     n: int
     first: int
@@ -199,7 +199,7 @@ class Effects(Struct, frozen=True):
         return self.hides_late(n, message)
 
     def hides_late(self, n: int, message: Message) -> bool:
-        """Whether the message of record `n` is a late block that is left out."""
+        """Whether record `n` is a late block that is left out."""
         return bool(self.late.ranges) and message.role == "system" and self.late.leaves_out(n)
 
     def hides_stand_in(self, n: int, at: int) -> bool:
@@ -215,11 +215,11 @@ class Effects(Struct, frozen=True):
         return shown
 
     def treatment_of(self, n: int) -> TextTreatment:
-        """What views say of the texts of record `n` that decisions changed."""
+        """How views describe the texts of record `n` that decisions changed."""
         return next(iter(self.changes[n].values())).treatment
 
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
-        """The message of one record as the decisions show it. `raw` is the message as recorded, if `shown` is not: a
+        """The message of one record as the decisions show it. `raw` is the message as recorded, if `shown` differs: a
         cut applies to the recorded text, whatever earlier decisions left of it."""
         changes = self.changes.get(shown.records[0]) if shown.records else None
         if not changes:
@@ -238,8 +238,8 @@ class Effects(Struct, frozen=True):
 
 
 class Rewinds(Struct, frozen=True):
-    """The records that were taken back, and the rewinds that did so: `ranges` of first record, last record and
-    decision, in order and without overlaps."""
+    """The records that rewinds took back: `ranges` of first record, last record and decision, in order and without
+    overlaps."""
 
     ranges: tuple[tuple[int, int, int], ...] = ()
 
@@ -291,8 +291,8 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
 
 
 def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part | None:
-    """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record. None if the
-    part is left out."""
+    """A part with the change made to it, or to the inner part at `path` of a tool result; None if the part is left out.
+    `said` is the part as recorded."""
     if change.unsigned:
         if isinstance(part, Reasoning):
             return None
@@ -316,7 +316,7 @@ def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
 
 
 def cut_text(text: str, head: int, tail: int, n: int) -> str:
-    """The first `head` and the last `tail` characters of a text of record `n`, and between them a marker that says how
+    """The first `head` and last `tail` characters of a text of record `n`, with a marker between them that says how
     much is missing."""
     gone = len(text) - head - tail
     if gone <= 0:
@@ -328,13 +328,13 @@ def cut_text(text: str, head: int, tail: int, n: int) -> str:
 
 
 def is_cut(text: str, said: str, n: int) -> bool:
-    """Whether `text` is a result of `cut_text` for the text `said` of record `n`."""
+    """Whether `text` is what `cut_text` returns for the text `said` of record `n`."""
     marks = _MARK.finditer(text)
     return any(cut_text(said, mark.start(), len(text) - mark.end() - 1, n) == text for mark in marks)
 
 
 def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
-    """The decisions in force, by record number: no later decision took them back or rewound them."""
+    """The decisions in force, by record number: those that no later decision took back or rewound."""
     decision_records = {record.n: record for record in records if isinstance(record.body, Decision)}
     ended = ended_decisions(decision_records.values())
     left = ((n, record, record.body) for n, record in decision_records.items() if n not in ended)
@@ -363,8 +363,8 @@ def changed_by(decision: Decision) -> set[int]:
 
 
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
-    """The decisions that still change a view: `decisions`, those in force, without each decision whose effects a later
-    one hides completely. `system` are the numbers of the system messages."""
+    """The decisions that still change a view: of `decisions`, those in force, all whose effects no later one hides
+    completely. `system` are the numbers of the system messages."""
     effective: dict[int, Decision] = {}
     later: list[Hiding] = []
     late = Late.of(decisions).n
@@ -387,8 +387,8 @@ def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[i
     """The numbers of the decisions before decision `n` on which views or the next decisions still depend.
 
     `decisions` are those in force at that time, including decision `n`, by record number. A decision that left out or
-    shortened messages for lack of room is not needed any more if decision `n` leaves out all of these messages.
-    `system` are the numbers of the system messages.
+    shortened messages for lack of room is no longer needed if decision `n` leaves out all of these messages. `system`
+    are the numbers of the system messages.
     """
     alike = {m: decision for m, decision in decisions.items() if PROVIDER not in decision.detail}
     lasts, newest = {**lasting(decisions, system), **lasting(alike, system)}, decisions[n]
@@ -423,7 +423,7 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
 
 def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:
     """Ranges of records up to `last` that decisions left out for lack of room and that no summary covers. Records that
-    a user cleared or took back, and those that left because they mattered least, are not included. `standing` are the
+    a user cleared or took back and records that left because they mattered least are not included. `standing` are the
     numbers of the decisions whose summaries are shown."""
     hiding: dict[int, Decision] = {}
     for n, decision in reversed([*decisions.items()]):
@@ -490,8 +490,8 @@ class _Detail(Struct, frozen=True):
 
 
 def misfit(decision: Decision) -> str:
-    """Why a decision cannot be applied to a view: what is wrong with its `detail`; "" if nothing is. Only a log that
-    another program wrote can contain such a decision."""
+    """Why a decision cannot be applied to a view: an error in its `detail`; "" if it can. Only a log that another
+    program wrote can contain such an error."""
     if decision.action in SHOWN_BY:
         try:
             read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}

@@ -1,4 +1,4 @@
-"""How requests show each message of a log, and which decisions caused it.
+"""Explain how requests show each message of a log, and which decisions caused it.
 
 A fold over records, like `select`: the same log always gives the same result.
 """
@@ -32,10 +32,10 @@ from .provider_compaction import shown_to
 from .types import Shown
 
 Fate = Literal["kept", "curated", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
-"""How requests show a message. `kept`: as it is on record. `curated`: its tool outputs are shortened by what the tool
-is. `replaced`: with another text. `masked`: each of its tool results is one line. `cut`: of giant outputs, only the
-beginning and the end. `placeholder`: each image is one line. `summarised`: a summary covers it. `left out`: not at all.
-`rewound`: not at all, because it was taken back."""
+"""How requests show a message. `kept`: as recorded. `curated`: its tool outputs are shortened by what the tool is.
+`replaced`: with another text. `masked`: each of its tool results is one line. `cut`: giant outputs are shown only by
+their beginning and end. `placeholder`: each image is one line. `summarised`: a summary covers it. `left out`: not at
+all. `rewound`: not at all, because it was taken back."""
 
 
 class Account(Struct, frozen=True, repr_omit_defaults=True):
@@ -44,7 +44,7 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
     `n`: its record. `fate`: kept, curated, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`:
     the decision that first took the message out or changed it, and the one that says how it is shown now (whose
     summary covers it, or which left that summary out): at most two. For a kept message, the first and the last that
-    pinned it; for an output that was curated when it came, none. `tokens`: its size; `shown`: how many of them requests
+    pinned it; for an output that was curated when it was recorded, none. `tokens`: its size; `shown`: how many of them requests
     still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of the conversation.
     `curator`: what its tool outputs are that were curated, as `kind` of `turnlog.curate`.
     """
@@ -58,7 +58,7 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def saved(self) -> int:
-        """The tokens that requests save with this message."""
+        """The tokens that requests save through this message's form."""
         return 0 if self.fate == "rewound" else self.tokens - self.shown
 
 
@@ -169,7 +169,7 @@ class _Rules:
             self._changing.setdefault(record, []).append(self._effects.late.n)
 
     def account(self, original: Shown, count: Callable[[Message], int]) -> Account:
-        """How requests show a message, which is given as recorded."""
+        """How requests show a message, given as recorded."""
         n, tokens = original.records[0], count(original.message)
         if gone := self._rewinds.by(n):
             return Account(n, "rewound", (gone,), tokens, 0)

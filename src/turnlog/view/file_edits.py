@@ -1,4 +1,4 @@
-"""Find the files that a call changes: from its tool's name and arguments, from a patch, or from a shell command."""
+"""Find the files that a call changes, by its tool's name and arguments, a patch, or a shell command."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED, 
 
 
 def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
-    """The paths of files that a call changes, each with the tool's name, the action in its arguments, or a word for
-    what a shell command does. `text` is the text of the call."""
+    """The paths of files that a call changes, each with what changes it: the tool's name, the action in its arguments,
+    or a word for the shell command. `text` is the text of the call."""
     name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
     changes = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
@@ -90,7 +90,7 @@ def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """The files that the arguments of a tool with this name tell it to change, or the objects of a list in them."""
+    """The files that a tool with this name is told to change by its arguments, or by objects in a list among them."""
     deed = next((value for key in _DEEDS if isinstance(value := named.get(key), str)), "")
     if _LOOKING.match(deed):
         return
@@ -117,7 +117,7 @@ def _is_name(value: str) -> bool:
 
 
 def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
-    """The shell command in a call, "" if it has none."""
+    """The shell command in a call; "" if there is none."""
     if not named:
         return call.raw_arguments if shell else ""
     for key in _COMMAND_KEYS[: None if shell else 1]:
@@ -130,15 +130,15 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 
 
 def last_program(call: ToolCall) -> str:
-    """The last of the shell commands in a call, whose status is that of the call; "" if it has none."""
+    """The last shell command in a call, whose status is that of the call; "" if there is none."""
     plain = _without_redirections(shell_text(call)[-_ENDS:])
     commands = [command.strip() for command in _NEXT.split(plain) if command.strip()]
     return commands[-1] if commands else ""
 
 
 def commands_in(call: ToolCall) -> list[list[str]]:
-    """The shell commands in a call: lists of those that are piped into each other. Redirections are left out,
-    quotations are replaced by marks."""
+    """The shell commands in a call, as lists of commands piped into each other. Redirections are left out, quotations
+    become marks."""
     command = shell_text(call)[: 20 * _ENDS]
     if "<<" in command:
         command = "\n".join(_without_documents(command.split("\n")))
@@ -148,7 +148,7 @@ def commands_in(call: ToolCall) -> list[list[str]]:
 
 
 def shell_text(call: ToolCall) -> str:
-    """The text of the shell command in a call, "" if it has none."""
+    """The text of the shell command in a call; "" if there is none."""
     name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
     return _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
@@ -221,7 +221,7 @@ def _by_document(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _assigned(name: str, program: str) -> str:
-    """The name of a file that a program assigned to a variable; "" if it did not."""
+    """The name of the file that a program assigned to a variable; "" if it assigned none."""
     value = r"""\s*=\s*(?:[\w.]*Path\(\s*)?['"]([^'"\n]+)['"]\)?\s*(?:$|[;\n])"""
     given = re.findall(rf"\b{re.escape(name)}{value}", program)
     return str(given[-1]) if given else ""

@@ -1,4 +1,4 @@
-"""From records to the conversation, as the decisions in force show it.
+"""Turn records into the conversation that the decisions in force show.
 
 A pure fold. Messages and interrupted answers are part of the conversation; notes, usage and all other kinds of records
 stay in the log and are never shown to a model. Tool outputs are curated by the rules in force when they were recorded.
@@ -27,8 +27,8 @@ _BY_THE_USER = frozenset({"clear", "rewind"})
 
 
 class Viewed(Struct, frozen=True, gc=False):
-    """A message of a view: its place (see `as_decided`), as it is `shown`, as it is `decided` before it is curated, and
-    as recorded. `curator`: what its outputs are, if they were curated."""
+    """A message of a view: its place (see `as_decided`), and its forms `shown`, `decided` (before it was curated) and
+    `raw` (as recorded). `curator`: the kind of its outputs, if they were curated."""
 
     place: int
     shown: Shown
@@ -38,8 +38,8 @@ class Viewed(Struct, frozen=True, gc=False):
 
 
 def select(records: Sequence[Record], provider: str = "") -> tuple[list[Shown], list[Edit]]:
-    """The conversation, oldest first, and an edit for each decision that changes it. `provider` is whom it is shown
-    to."""
+    """The conversation, oldest first, and an edit for each decision that changes it. `provider` is the provider that it
+    is shown to."""
     decisions = shown_to(active_decisions(records), provider)
     originals = [shown for record in records for shown in as_shown(record)]
     system = {shown.records[0] for shown in originals if shown.message.role == "system"}
@@ -60,8 +60,8 @@ def viewed(
 
 
 def as_left(records: Sequence[Record]) -> list[Shown]:
-    """The conversation as the user left it: without what was cleared or taken back, and with everything that decisions
-    left out to save space."""
+    """The conversation as the user left it: without content that was cleared or taken back, but with all content that
+    decisions left out to save space."""
     decisions = {n: decision for n, decision in active_decisions(records).items() if decision.action in _BY_THE_USER}
     originals = (shown for record in records for shown in as_shown(record))
     return [shown for _, shown, _ in as_decided(originals, decisions)]
@@ -71,7 +71,7 @@ def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) ->
     """The conversation as decisions show it: the place of each message, the message as shown and as recorded.
 
     `originals` are the messages as recorded, oldest first; hidden ones may be missing. The place of a message is the
-    number of its record; the place of a replacement for older messages is the number of the record that follows it.
+    number of its record; that of a replacement for older messages is the number of the record after it.
     """
     effects = Effects.of(decisions)
     replacements = ((place, n, shown) for n, decision in decisions.items() for place, shown in [stand_ins(n, decision)])
@@ -101,7 +101,7 @@ def with_appended(
 
 
 def as_shown(record: Record) -> list[Shown]:
-    """The message that a record adds to the conversation, as a list of one; [] if it adds none."""
+    """The message that a record adds to the conversation, as a list with one item; [] if it adds none."""
     match record.body:
         case MessageRecord(message=message) as body:
             # One that the caller gave is no answer to a request of the session, and no decision shows it.
@@ -116,8 +116,7 @@ def as_shown(record: Record) -> list[Shown]:
 
 
 def is_answer(record: Record) -> bool:
-    """Whether a record is a model's answer, interrupted or whole; a whole one that is nothing but a compaction by the
-    provider is none."""
+    """Whether a record is a model's answer, interrupted or whole, that is not just a provider's compaction."""
     message = record.message
     if message is None or message.role != "assistant":
         return False
@@ -125,8 +124,8 @@ def is_answer(record: Record) -> bool:
 
 
 def without_compaction(message: Message) -> Message | None:
-    """The message without a provider's compactions, which are shown by the decisions about them; None if nothing else
-    is in it. Otherwise the same object, if there are none."""
+    """The message without a provider's compactions, which decisions show: the same object if it has none, None if it
+    has nothing else."""
     if not any(map(is_compaction, message.parts)):
         return message
     parts = tuple(part for part in message.parts if not is_compaction(part))

@@ -23,7 +23,7 @@ _INSERTED = ("Base directory for this skill: ", "This session is being continued
 
 
 def is_inserted(text: str) -> bool:
-    """Whether a program put the text of a user message together from other texts."""
+    """Whether a program composed the text of a user message from other texts."""
     return text.startswith(_INSERTED)
 
 

@@ -1,4 +1,4 @@
-"""Compactions that a provider made: what that provider is shown of them, and what every other one is.
+"""Compactions that a provider made: what that provider is shown of them, and what all others are.
 
 Such a decision has further entries in its `detail`:
 
@@ -22,12 +22,12 @@ from ..log.records import Decision, Record
 PROVIDER, ELSEWHERE, BOUND = "provider", "elsewhere", "bound"
 
 _ONLY_THERE = frozenset({PROVIDER, ELSEWHERE, BOUND, "system_too", "kept", "replacement", "at", "tokens", "counter"})
-"""The entries that apply for the provider itself."""
+"""The entries that apply only for the provider itself."""
 
 
 class Prefix(Struct, frozen=True):
-    """What a compaction stands for, as reasoning after it is bound to it: `before` is the digest of everything before
-    the messages that were compacted, `all` the digest up to their end, `role` the role of the last of them."""
+    """What a compaction replaces, for reasoning after it that is bound to it: `before` is the digest of everything
+    before the compacted messages, `all` the digest up to their end, `role` the role of the last of them."""
 
     before: str
     all: str
@@ -47,7 +47,7 @@ def is_for_one_provider(decisions: Mapping[int, Decision]) -> bool:
 
 def as_recorded(record: Record, decision: Decision) -> Decision | None:
     """The decision in a record. If secrets in it were replaced, the provider must not be sent the changed compaction as
-    its own: it is then shown what every other provider is. None if that is nothing."""
+    its own, so it is shown what all other providers are. None if that is nothing."""
     return _shown_to(decision, "") if record.redacted else decision
 
 

@@ -1,7 +1,7 @@
 """What a provider accepts, as data.
 
 `view.repair` takes these rules as an argument and knows no provider by name. For a model that behaves differently, add
-a value here or in the provider's own module, not a branch elsewhere.
+a value here or in the provider's module, not a branch elsewhere.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ NO_LIMIT = 1 << 62
 
 
 class RequiredWord(Struct, frozen=True, kw_only=True):
-    """A word that some message must contain, in upper or lower case, because a setting requires it."""
+    """A word that some message must contain, in any case, because a setting requires it."""
 
     word: str
     """The word, in lower case."""
 
     setting: str
-    """The setting that requires it, as an edit names it."""
+    """The setting that requires the word, as an edit names it."""
 
     text: str
-    """A text with the word, for a message to add if no other message contains it."""
+    """A text with the word, added in a message if no other message contains the word."""
 
     outside: Callable[[Message], bool] | None = None
     """Which messages are sent as a setting, where the provider does not look for the word."""
@@ -70,7 +70,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """What a conversation may end with. `user`: the last message must not be an assistant's (no prefill)."""
 
     strip_last: bool
-    """Whether trailing whitespace of a final assistant text is refused."""
+    """Whether the provider refuses trailing whitespace in a final assistant text."""
 
     system: Literal["inline", "top", "top_or_after_user"]
     """Where system text may be. `inline`: anywhere. `top`: before all messages. `top_or_after_user`: there, and after a
@@ -81,14 +81,14 @@ class Rules(Struct, frozen=True, kw_only=True):
     the text at the beginning is changed. Applies only to requests of sessions."""
 
     tools_appended: bool = False
-    """The same for the tools."""
+    """Whether changes of the tools are added to the conversation in the same way."""
 
     system_parts: frozenset[str] = frozenset()
     """Kinds of `Opaque` parts that only system messages may contain."""
 
     calls_elsewhere: bool = False
-    """Whether the provider may have stored the calls, outside the request: then results without a call stay, and the
-    request needs no message."""
+    """Whether the provider may have stored calls outside the request: then results without a call stay, and the request
+    needs no message."""
 
     tools_required: bool = False
     """Whether a request with calls or results must declare tools."""
@@ -102,7 +102,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """The ids of calls that repair leaves as they are; it replaces all others by derived ids."""
 
     sent_without_id: Callable[[ToolCall], bool] | None = None
-    """Which calls are sent without an id: only the order then shows which result of a tool belongs to which call."""
+    """Which calls are sent without an id, so that only the order shows which result of a tool belongs to which call."""
 
     name_pattern: str = r".+"
     name_max: int = NO_LIMIT
@@ -115,7 +115,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Kinds of calls that the provider supports; others are shown as function calls."""
 
     failed_says: str = ""
-    """If set, the text put into a failed result without text, as the provider requires one."""
+    """If set, the text to put into a failed result without text, as the provider requires one."""
 
     empty_text: bool = False
     """Whether an empty text part is accepted."""
@@ -131,8 +131,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     assistant turn. Their data has the id of the call under the key `id`."""
 
     own_answer: str = ""
-    """Pattern for the kinds of these answers; its first group is the tool, with which the name or the kind of the call
-    begins. Their data has the id of the call under the key `own_answer_key`."""
+    """Pattern for the kinds of such answers. Its first group is the tool: the name or kind of the call begins with it.
+    Their data has the id of the call under the key `own_answer_key`."""
 
     own_answer_key: str = ""
 
@@ -153,12 +153,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether, with thinking switched on, an open tool loop must start with reasoning."""
 
     reasoning_bound: bool = False
-    """Whether reasoning is refused if the content before it differs from the content before it when it was made (see
+    """Whether reasoning is refused if the content before it has changed since it was made (see
     `view.bound_reasoning`)."""
 
     step_signature: str = ""
     """If set, the first call of each step must be signed, and the provider accepts this documented placeholder as the
-    signature of calls that it did not make."""
+    signature of calls made by others."""
 
     user_media: frozenset[str] = frozenset()
     """Media kinds or MIME types accepted in user messages, e.g. `image`, `application/pdf`."""
@@ -167,7 +167,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     result_media: frozenset[str] = frozenset()
 
     media_mimes: frozenset[str] = frozenset()
-    """MIME types accepted for bytes; empty: any of an accepted kind."""
+    """MIME types accepted for bytes; if empty, any of an accepted kind."""
 
     true_media_types: bool = False
     """Whether the bytes of an image must match its declared type."""
@@ -179,10 +179,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Schemes of URLs that are accepted for media."""
 
     media_max_base64: int = NO_LIMIT
-    """Most characters of base64 of one media part."""
+    """The most characters of base64 in one media part."""
 
     media_max_total: int = NO_LIMIT
-    """Most characters of base64 of all media of one request, added up."""
+    """The most characters of base64 of all media in one request."""
 
     many_media: int = NO_LIMIT
     many_media_side: int = NO_LIMIT

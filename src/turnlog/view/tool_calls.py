@@ -16,11 +16,11 @@ from .repair.pairing import At, Pairs, may_answer, pair
 from .types import Shown
 
 Standing = Outcome | Literal["asked", "approved"]
-"""The state of a call without a result: how it ended, or that it waits for approval (`asked`), or that it is `approved`
-and has not started."""
+"""The state of a call without a result: how it ended, or that it waits for approval (`asked`), or that it was approved
+and has not started (`approved`)."""
 
 LEDGER = ("approval", "tool_finished", "tool_started")
-"""The kinds of records about the approval and the run of calls."""
+"""The kinds of records about approvals and runs of calls."""
 
 
 def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Standing]:
@@ -62,10 +62,10 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     `record`: the message with the call, recorded at `time`. `approval`: the last decision on whether it may run, made
     by `approved_by` in record `approval_record`. `started` and `finished`: the records that the tool began and ended;
     `seconds`: how long it ran. `result`: the record of its result; `synthetic`: that result was not made by a tool.
-    `outcome`: that of the result, else of the `finished` record; `aborted` if it started and never finished; None if
-    unknown. `reason`: why it ended so or was denied. `tokens`: the size of the result, as counted when it was recorded.
-    `rewound`: the rewind that took the call back; its result is no longer waited for. `superseded`: the newer call of
-    this tool that took over its id before it had a result; a result recorded now would be that one's.
+    `outcome`: that of the result, else of the `finished` record; `aborted` if the call started and never finished; None
+    if unknown. `reason`: why the call ended so or was denied. `tokens`: the size of the result, as counted when it was
+    recorded. `rewound`: the rewind that took the call back, after which no result is expected. `superseded`: the newer
+    call of this tool that took over its id before it had a result; a result recorded now would be that one's.
     """
 
     call: ToolCall
@@ -97,8 +97,8 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def may_have_run(self) -> bool:
-        """Whether the call has no result and may have run, wholly or in part: it started, or nothing at all is on
-        record of it. One that waits for approval, or was approved and has not started, has not run."""
+        """Whether the call has no result and may have run, wholly or in part: it started, or nothing is on record about
+        it. A call that waits for approval, or was approved and has not started, has not run."""
         return not self.result and bool(self.started or self.finished or not self.approval)
 
     @property
@@ -132,8 +132,8 @@ class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def calls_of(records: Iterable[Record]) -> list[CallInfo]:
-    """Every call of a log, oldest first. Results are matched to calls by position, as in requests; a result that was
-    taken back does not answer a call that was not."""
+    """Every call of a log, oldest first. Results are matched to calls by position, as in requests, and a result that
+    was taken back answers only calls that were taken back."""
     records = list(records)
     by_number = {record.n: record for record in records}
     rewinds = Rewinds.of(records)
@@ -153,8 +153,8 @@ def calls_of(records: Iterable[Record]) -> list[CallInfo]:
 
 
 def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
-    """The calls and results of a whole log, paired: those that were not taken back among themselves, as in requests;
-    those that were taken back among all messages."""
+    """The calls and results of a whole log, paired. Those that were not taken back are paired among themselves, as in
+    requests; those that were taken back, among all messages."""
     everything = pair(view)
     if not rewinds.ranges:
         return everything
@@ -187,7 +187,7 @@ def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
 
 
 def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
-    """The use of each tool, by name. An outcome that is not known counts as `unknown`."""
+    """The use of each tool, by name. An unknown outcome counts as `unknown`."""
     used: dict[str, ToolUse] = {}
     for info in calls:
         use = used.get(info.call.name, ToolUse(info.call.name))
@@ -206,7 +206,7 @@ def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
 
 
 def _with_newer(calls: Sequence[CallInfo]) -> list[CallInfo]:
-    """The calls; those without a result name the newer call that a result of their id and tool would belong to."""
+    """The calls. Each call without a result names the newer call that a result with its id and tool would belong to."""
     by_id: dict[str, list[CallInfo]] = {}
     for info in calls:
         if not info.rewound:
@@ -250,7 +250,7 @@ def _size(part: object) -> int:
 
 
 def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: Rewinds) -> list[CallInfo]:
-    """The calls, completed from the records about tool runs and approvals. For a call that was not taken back, only
+    """The calls, completed from the records about their runs and approvals. For a call that was not taken back, only
     records that were not taken back count."""
     completed = list(calls)
     places: dict[tuple[int, str], int] = {}
@@ -273,7 +273,7 @@ def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: 
 
 
 def _news(info: CallInfo, n: int, body: ToolStarted | ToolFinished | Approval) -> Iterator[tuple[str, object]]:
-    """The fields of a call that a record of the ledger changes, with their new values."""
+    """The fields of a call, with new values, that a record about its run or approval changes."""
     match body:
         case ToolStarted():
             yield from (("started", n), ("finished", 0))

@@ -1,4 +1,4 @@
-"""The turns of a log: from a user's input to the answer that ends the turn. A fold over records.
+"""Derive the turns of a log from its records: each goes from a user's input to the answer that ends the turn.
 
 Recorded turns count as they are; if no recorded turn is open, each message that a user wrote begins a turn.
 """
@@ -24,10 +24,10 @@ from .program_prefaces import is_preface
 from .tool_calls import CallInfo, calls_of
 
 TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
-"""The state of a turn: one of the first three while it is open."""
+"""The state of a turn: while it is open, one of the first three."""
 
 LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
-"""The reason of a turn that was found open later and closed as failed."""
+"""The reason given for a turn that was found open later and closed as failed."""
 
 _NEVER_CLOSED = "the next turn began before this one ended"
 
@@ -36,11 +36,11 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A turn: the records `first` to `last`.
 
     `id` is empty if the turn was not recorded but derived from messages. `status` is one of `TurnStatus`, `reason` says
-    why it ended so. `started` is the time of its first record; `seconds` its duration, None while it is open. `input`
-    is the text that began it, `answer` the text of the last answer without calls. `reasoning` is the reasoning that the
-    model showed: its summaries, or its text if there are none. `bills` are the usage that its requests were billed, by
-    model. `rewound` is the decision that took the turn back, 0 if none did. If only a part of the turn was taken back,
-    the fields describe the rest.
+    why the turn ended so. `started` is the time of its first record; `seconds` its duration, None while it is open.
+    `input` is the text that began it, `answer` the text of the last answer without calls. `reasoning` is the reasoning
+    that the model showed: its summaries, or its text if there are none. `bills` are the billed usage of its requests,
+    by model. `rewound` is the decision that took the turn back, 0 if none did. If only a part of the turn was taken
+    back, the fields describe the rest.
     """
 
     id: str
@@ -84,12 +84,12 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def usage(self) -> Usage:
-        """The sum of the usage that its requests were billed."""
+        """The sum of the billed usage of the turn's requests."""
         return total_usage(self.bills)
 
     @property
     def cost(self) -> Cost:
-        """The cost of its requests at list prices."""
+        """The cost of the turn's requests at list prices."""
         return total_cost(self.bills)
 
 
@@ -129,8 +129,8 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
 
 
 def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
-    """The first record of each turn and the turn's id, empty for turns that were not recorded. Does not keep `records`
-    in memory."""
+    """The first record and the id of each turn; the id is empty for turns that were not recorded. Does not keep
+    `records` in memory."""
     marks: list[tuple[int, str | None]] = []
     closed: dict[str, int] = {}
     for record in records:
@@ -154,8 +154,8 @@ def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
 
 
 def _is_word_of_user(record: Record) -> bool:
-    """Whether a user speaks. What a program wrote in the user's name (a notification, the contents of a skill) begins
-    no turn."""
+    """Whether the user wrote the message. A message that a program wrote in the user's name (a notification, the
+    contents of a skill) begins no turn."""
     body = record.body
     return (
         isinstance(body, MessageRecord)
@@ -174,8 +174,8 @@ def _turn(
     newest: bool,
     gone: int,
 ) -> TurnInfo:
-    """A turn as described by `records`: those that were not taken back, or all of them if the whole turn was taken back
-    by the decision `gone`."""
+    """A turn as described by `records`: by those that were not taken back, or by all if the decision `gone` took the
+    whole turn back."""
     inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
     answers = [record for record in records if is_answer(record)]
     texts = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
@@ -205,7 +205,7 @@ def _turn(
 
 
 def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
-    """The seconds until the last message; None if there is none."""
+    """The seconds until the last message; None if there are none."""
     ends = [record.time for record in records if record.message is not None]
     return _seconds(info.started, ends[-1]) if ends else None
 

@@ -27,8 +27,8 @@ Treatment = Literal[
 class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A message as a view shows it.
 
-    `records` are the numbers of the records that it shows, in order; for a synthetic message, those of the records that
-    made it necessary.
+    `records` are the numbers of the records that the message shows, in order; for a synthetic message, those of the
+    records that made it necessary.
     """
 
     message: Message
@@ -37,12 +37,13 @@ class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
 
     @property
     def stands_in(self) -> bool:
-        """Whether it stands for records that are left out: a summary of them, or a note of the orders in them."""
+        """Whether the message replaces records that are left out: it is a summary of them, or a note of the orders in
+        them."""
         return self.treatment in ("summarised", "noted")
 
     @property
     def as_recorded(self) -> bool:
-        """Whether its texts are those on record, if perhaps repaired, joined or at another place."""
+        """Whether the message has the texts on record, although it may be repaired, joined or moved."""
         return self.treatment in ("verbatim", "repaired", "joined", "appended")
 
     def repaired(self, message: Message) -> Shown:
@@ -74,7 +75,7 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
     """Content of the conversation that this target does not accept, or accepts only in another place.
 
-    Its fields are those of `Edit`. A loss is not damage: the log still has what this request leaves out.
+    The fields are those of `Edit`. A loss is not damage: the log still has what this request leaves out.
     """
 
     kind: str
@@ -87,8 +88,8 @@ class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults
 
 
 def without_extras(form: Form | None, *, name: str = "", own: str = "") -> str:
-    """The end of a sentence about content that is shown as text: it names the extra keys and the `name` that are lost
-    with it. The keys of a form of the provider `own` are skipped: they are only its spelling."""
+    """The end of a sentence about content that is shown as text: it names the extra keys and the `name` lost with that
+    content. The keys of a form of the provider `own` are skipped, as they are only spelling."""
     keys = () if form is None or form.provider == own else extra_keys(form)
     left = [*keys, *([f"the name {name!r}"] if name else ())]
     return f", without {', '.join(left)}" if left else ""

@@ -1,4 +1,5 @@
-"""Decide whether a view exceeds its budget, and what is left out: one step after another, until it is small enough."""
+"""Decide whether a view exceeds its budget, and what to leave out: one step after another until the view is small
+enough."""
 
 from __future__ import annotations
 
@@ -20,11 +21,10 @@ from .steps.slide import tell_orders, turns_over
 from .steps.summarise import shortened
 
 _LITTLE = 0.05
-"""Share of the limit. A decision that saves less is not worth making; growth by less is no reason for a decision."""
+"""Share of the limit. A decision that saves less is not worth making, and growth by less is no reason for one."""
 
 _MUCH = 0.25
-"""Share of the limit. The error for a request that cannot fit advises to reduce any fixed content that takes more than
-this."""
+"""Share of the limit. The error for a request that cannot fit advises to reduce fixed content that takes more."""
 
 _LESS = {"tools and framing": "fewer tools", "system text": "less system text", "pinned messages": "fewer pins"}
 
@@ -50,8 +50,8 @@ def situation_of(
     provided: frozenset[str] = frozenset(),
 ) -> CompactionInput:
     """The situation of a view with this budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
-    others as in `CompactionInput`. `cleared` are tokens of the view that the provider leaves out by itself, so that
-    there is room for as many more."""
+    others as in `CompactionInput`. `cleared` are tokens of the view that the provider itself leaves out, which makes
+    room for as many others."""
     applied_budget = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
@@ -79,7 +79,7 @@ def _marks(beside: Callable[[int], Thresholds], cleared: int, floor: int) -> Thr
 
 
 def _with_marks(situation: CompactionInput) -> CompactionInput:
-    """The situation with its marks computed anew from the tokens that cannot be left out now."""
+    """The situation with its marks computed again from the tokens that cannot be left out now."""
     marks = situation.marks_beside(sum(capped_floor(situation).values()))
     return msgspec.structs.replace(situation, marks=marks)
 
@@ -87,10 +87,10 @@ def _with_marks(situation: CompactionInput) -> CompactionInput:
 def decide(situation: CompactionInput, past: Sequence[Decision] = ()) -> tuple[list[Decision], CompactionInput]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
-    Orders of the user for which there was no room before are shown again if these decisions made room.
+    Orders of the user that had no room before are shown again if these decisions made room.
 
-    `past` are the decisions in force and those that took others back, oldest first. Raises BudgetError if what cannot
-    be left out exceeds the limit; this is checked before any step is tried.
+    `past` are the decisions in force, and those that took other decisions back, oldest first. Raises BudgetError if
+    what cannot be left out exceeds the limit; this is checked before any step is tried.
     """
     try:
         decisions, situation = _decided(situation, past)
@@ -104,8 +104,8 @@ def decide(situation: CompactionInput, past: Sequence[Decision] = ()) -> tuple[l
 def _decided_in_full(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list[Decision], CompactionInput]:
     """The decisions if files that were read twice are counted in full, and the situation after them.
 
-    Such a file is shown once. If the first read leaves, the second is shown in full, so that nothing is gained. If both
-    are counted, what is decided then fits all the more.
+    A view shows such a file once. If the first read leaves, the second is shown in full, which gains nothing. If both
+    reads are counted, whatever is decided certainly fits.
     """
     decisions, _ = _decided(_with_whole_reads(situation), past)
     measured: list[Decision] = []
@@ -166,23 +166,23 @@ def _decided(situation: CompactionInput, past: Sequence[Decision]) -> tuple[list
 
 
 def _steps_of(situation: CompactionInput) -> tuple[str, ...]:
-    """The steps that are tried in order: those of the strategy, without those that the provider takes by itself while
-    the view fits. What must stay is cut first, whatever the strategy, if it would not fit otherwise."""
+    """The steps to try, in order: those of the strategy, without those that the provider performs itself while the view
+    fits. Whatever the strategy, content that must stay is cut first if it would not fit otherwise."""
     provided = situation.provided if situation.fits else frozenset()
     steps = tuple(step for step in situation.strategy.steps if step not in provided)
     return ("cap", *steps) if situation.tight and "cap" not in steps else steps
 
 
 def _last_resort(situation: CompactionInput) -> tuple[str, ...]:
-    """The steps that are tried if those of the strategy are not enough."""
+    """The steps to try if the strategy's steps are not enough."""
     cuts = (step for step in _steps_of(situation) if step == "cap")  # the floor counts giant outputs as cut
     return (*cuts, "slide")
 
 
 def _newest_capped(situation: CompactionInput) -> tuple[Decision, CompactionInput] | None:
     """The decision that cuts only giant outputs of the newest messages, and the situation after it, if that is enough;
-    else None. Everything sent before then stays unchanged and in the prompt cache, so nothing is gained by doing more
-    at the same time."""
+    else None. Everything sent before then stays unchanged and in the prompt cache, so doing more at the same time gains
+    nothing."""
     decision = STEPS["cap"](situation) if "cap" in situation.strategy.steps else None
     if decision is None or decision.first < situation.blocks[-1].first:
         return None
@@ -213,14 +213,14 @@ def _named(decision: Decision | None, rule: str) -> Decision | None:
 
 
 def _made_room(decision: Decision) -> bool:
-    """Whether a decision was made for size. Decisions that enforce a plain cap are not: they may save little each
+    """Whether a decision was made for size. Decisions that enforce a plain cap were not: they may save little each
     time."""
     return decision.action in SHRINKING and "rule" not in decision.detail
 
 
 def _wait(situation: CompactionInput, past: Sequence[Decision]) -> bool:
-    """Whether a view that still fits is left alone: because nothing can leave, compacting has stalled or does not pay,
-    or because too little has been added since the last decision."""
+    """Whether to leave alone a view that still fits: because nothing can leave, compacting has stalled or does not pay,
+    or too little was added since the last decision."""
     room = situation.marks.limit - situation.system
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, room):
         return True
@@ -232,8 +232,8 @@ def _wait(situation: CompactionInput, past: Sequence[Decision]) -> bool:
 
 def _pays(situation: CompactionInput, prices: CachePrices) -> bool:
     """Whether a smaller view saves more in the next requests (their number is the strategy's `horizon`) than it costs
-    to write it to the prompt cache again. Only blocks at the beginning that must stay are assumed to be in the cache
-    still."""
+    to write it to the prompt cache again. Of the cache, only the blocks at the beginning that must stay are assumed to
+    survive."""
     size, goal = situation.size, situation.marks.goal
     lasting = situation.fixed
     for block in situation.blocks:
@@ -266,7 +266,7 @@ def _without_what_may_go(situation: CompactionInput) -> CompactionInput:
 
 
 def _refusal(situation: CompactionInput) -> BudgetError:
-    """The error that what must stay does not fit, with advice what would make it fit."""
+    """The error for content that must stay and does not fit, with advice on what would make it fit."""
     limit, floor = situation.marks.limit, capped_floor(situation)
     advice = ["a larger budget (or window)"]
     advice += [word for name, word in _LESS.items() if floor[name] > _MUCH * limit]

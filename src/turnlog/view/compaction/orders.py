@@ -1,8 +1,8 @@
-"""What a user forbade or required in records that leave a view: it stays, in the user's own words.
+"""Keep what a user forbade or required in records that leave a view, in the user's own words.
 
 A decision that leaves out records shows the orders in them: a summary at its end, any other decision as a note after
-the task. The decision's `detail` has them too: `orders`, each with its record, and `more_orders`, ranges of the records
-whose orders are not quoted, and `untold_orders`, ranges of those for which there was no room. A later decision takes
+the task. The decision's `detail` has them too: `orders`, each with its record; `more_orders`, ranges of the records
+whose orders are not quoted; and `untold_orders`, ranges of the records whose orders had no room. A later decision takes
 them over from there.
 """
 
@@ -34,9 +34,9 @@ Ranges = list[tuple[int, int]]
 
 
 class Orders(Struct, frozen=True):
-    """The user's orders in records that leave: those that are `quoted`, oldest first, each with its record; ranges of
-    the records of the others: of `more` as they exceed their share of the budget, of `untold` as the view had no room
-    for them. A later decision may have room."""
+    """The user's orders in records that leave. `quoted` are quoted, oldest first, each with its record; for all others,
+    there are ranges of their records: `more` if the orders exceed their share of the budget, `untold` if the view had
+    no room for them. A later decision may have room."""
 
     quoted: tuple[tuple[int, str], ...] = ()
     more: tuple[tuple[int, int], ...] = ()
@@ -65,7 +65,7 @@ class Orders(Struct, frozen=True):
 
     @property
     def message(self) -> Message:
-        """The note as a message of its own."""
+        """The note as a message."""
         return Message("user", (Text(self.text),))
 
     @property
@@ -82,8 +82,8 @@ def _named(ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def note_room(situation: CompactionInput, going: Collection[Block], grows: bool = False) -> int:
-    """The most tokens of the note that is shown when these blocks leave: the view fits with it, and is smaller than
-    before, unless it `grows`."""
+    """The most tokens that a note may have if these blocks leave: with it, the view must fit and, unless it `grows`, be
+    smaller than before."""
     left = sum(block.tokens for block in going)
     gap = situation.ports.gap_tokens() if situation.gap else 0
     room = situation.marks.limit - (situation.held - left)
@@ -96,8 +96,8 @@ def orders_leaving(
     """The orders in blocks that leave, in the gap, in the messages `also`, and in records that left before. Their note
     may take `room` tokens.
 
-    An order is not repeated if it stands in the same words in a message that stays. All are quoted while they fit their
-    share of the budget, else the newest.
+    An order is not repeated if a message that stays contains it in the same words. All orders are quoted if they fit
+    their share of the budget, else the newest.
     """
     leaving = frozenset(going)
     standing = (item for block in situation.blocks if block not in leaving for item in block.items if item.is_summary)
@@ -117,7 +117,7 @@ def orders_leaving(
 
 def _left_before(situation: CompactionInput, standing: Collection[int]) -> tuple[dict[int, Sequence[str]], Ranges]:
     """The orders that earlier decisions quoted or named, by record, and ranges of records that were not read again for
-    them. Decisions whose replacements are `standing` are not included, nor what the user cleared since."""
+    them. Without decisions whose replacements are `standing`, and without what the user has cleared since."""
     sentences_by_record: dict[int, list[str]] = {}
     ranges: Ranges = []
     decisions = {**situation.ports.decisions, **situation.made}
@@ -148,7 +148,7 @@ def _left_before(situation: CompactionInput, standing: Collection[int]) -> tuple
 
 
 def _in_gap(situation: CompactionInput) -> Iterator[Shown]:
-    """The user's messages in the gap, without those that decisions left out."""
+    """The user's messages in the gap, except those that decisions left out."""
     if situation.gap:
         effects = Effects.of(situation.ports.decisions)
         for shown in situation.ports.words(*situation.gap):
@@ -159,7 +159,7 @@ def _in_gap(situation: CompactionInput) -> Iterator[Shown]:
 def _fitting(
     situation: CompactionInput, sentences: Sequence[tuple[int, str]], unread: Sequence[tuple[int, int]], room: int
 ) -> Orders:
-    """As many of the newest orders as fit. One that alone takes more than all may is not quoted."""
+    """As many of the newest orders as fit. An order that alone exceeds the share of all is not quoted."""
     left = most = int(_SHARE * max(situation.given, situation.marks.limit))
     quoted: list[tuple[int, str]] = []
     for order in reversed(sentences):
@@ -196,8 +196,8 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _staying(situation: CompactionInput, leaving: Collection[Block]) -> set[str]:
-    """The orders in messages that stay, and those that standing decisions show. The same words in a paste or in a
-    result are no order of the user: a model could not tell that they are."""
+    """The orders in messages that stay, and those that standing decisions show. The same words in a paste or a result
+    do not count: a model could not tell that they are an order of the user."""
     standing: set[str] = set()
     for item in (item for block in situation.blocks if block not in leaving for item in block.items):
         if item.is_summary:
@@ -209,8 +209,8 @@ def _staying(situation: CompactionInput, leaving: Collection[Block]) -> set[str]
 
 
 def has_untold(decisions: Iterable[Decision]) -> bool:
-    """Whether there was no room for some orders when their records left. `decisions` are those in force, in order: the
-    newest one that shows orders has read all that were untold before."""
+    """Whether some orders had no room when their records left. `decisions` are those in force, in order: the newest one
+    that shows orders has read all orders that were untold before."""
     keys = ("orders", "more_orders", "untold_orders")
     newest = None
     for decision in decisions:
@@ -219,7 +219,7 @@ def has_untold(decisions: Iterable[Decision]) -> bool:
 
 
 def detail_of(situation: CompactionInput, item: Item) -> dict[str, Any]:
-    """The detail of the decision that put this item in place of others."""
+    """The detail of the decision that replaced other items by this one."""
     n = item.shown.records[0]
     decision = situation.made.get(n) or situation.ports.decisions.get(n)
     return decision.detail if decision is not None else {}

@@ -1,4 +1,4 @@
-"""The situation of a session as the steps of a strategy see it, and how a proposed decision changes it."""
+"""The situation of a session as a strategy's steps see it, and how a proposed decision changes it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Item(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_summary(self) -> bool:
-        """Whether it replaces older messages."""
+        """Whether the item replaces older messages."""
         return self.shown.stands_in
 
 
@@ -82,22 +82,22 @@ class Block(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_summary(self) -> bool:
-        """Whether it replaces older messages."""
+        """Whether the block replaces older messages."""
         return self.items[0].is_summary
 
     @property
     def is_note(self) -> bool:
-        """Whether it replaces older messages and shows only the orders in them."""
+        """Whether the block replaces older messages and shows only the orders in them."""
         return self.items[0].shown.treatment == "noted"
 
     @property
     def opens_turn(self) -> bool:
-        """Whether it begins with a message of the user."""
+        """Whether the block begins with a message of the user."""
         return starts_turn(self.items[0].raw) and not self.is_summary
 
     @property
     def has_results(self) -> bool:
-        """Whether it contains tool results."""
+        """Whether the block contains tool results."""
         return any(isinstance(part, ToolResult) for item in self.items for part in item.raw.message.parts)
 
 
@@ -114,10 +114,10 @@ def starts_block(shown: Shown, before: Shown | None) -> bool:
 
 
 def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int] | None = None) -> list[Block]:
-    """The blocks of a view. These must stay: system text; the first user message and, if an agent wrote that one, the
-    first that the user wrote; pinned messages; and of the open turn the user message, calls without a result and the
-    newest block. `gap`: the first and the last of the records that were not read; messages before and after it are
-    never in the same block, except a call and its result."""
+    """The blocks of a view. System text, the first user message and pinned messages must stay; if an agent wrote the
+    first user message, also the first that the user wrote; and of the open turn, the user message, calls without a
+    result and the newest block. `gap`: the first and the last of the records that were not read. Messages before and
+    after the gap never share a block, except a call and its result."""
     groups = _groups(items, gap)
     words = [(i, word.raw.message) for i, group in enumerate(groups) if (word := user_word(group)) is not None]
     word_groups = [i for i, _ in words]
@@ -140,7 +140,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
 
 
 def user_word(group: Sequence[Item]) -> Item | None:
-    """The first user message in a group: at its beginning, or between a call and its result. None if there is none."""
+    """The first user message in a group, at its beginning or between a call and its result; None if there is none."""
     return next((item for item in group if starts_turn(item.raw) and not item.is_summary), None)
 
 
@@ -162,7 +162,7 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
 
 
 def _tied(groups: list[list[Item]]) -> list[list[Item]]:
-    """The groups. If a call and its result are in two groups, these and all groups between them are joined."""
+    """The groups, joined where a call and its result are in two groups, together with all groups between them."""
     owner = [i for i, group in enumerate(groups) for _ in group]
     pairs = pair([item.raw for group in groups for item in group])
     reach = list(range(len(groups)))
@@ -199,9 +199,8 @@ def newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept:
 
 
 def turns_start(blocks: Sequence[Block], turns: int, start: int, *, all_else: bool = False) -> int:
-    """The index at which the newest `turns` turns begin; `start` if there are no more turns than these. With
-    `all_else`, blocks before these turns have to leave even if there are no other turns: they are the answer to the
-    task."""
+    """The index at which the newest `turns` turns begin; `start` if there are no more turns. With `all_else`, blocks
+    before these turns have to leave even if there are no other turns: they are the answer to the task."""
     opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
     return opening[-turns] if len(opening) >= turns + (not all_else) else start
 
@@ -219,15 +218,15 @@ class Counting(Protocol):
 
 
 class Curation:
-    """The curator of the views of one conversation. Findings about texts, and sizes, are kept from view to view."""
+    """The curator of the views of one conversation. It keeps sizes and what it knows about texts from view to view."""
 
     def __init__(self, rules: CurationRules | Rule, *, named: bool = True) -> None:
         self._curator = Curator(rules, named=named)
         self._sizes: dict[tuple[int, bool], tuple[Message, Counting, int]] = {}
 
     def begin(self, pinned: Collection[int] = (), also: Collection[int] = ()) -> None:
-        """Begin a view anew. Messages of `pinned` records stay as they are; the outputs of the records `also` are
-        curated even if the rule left them alone."""
+        """Begin a new view. Messages of `pinned` records stay unchanged; the outputs of the records `also` are curated
+        even if the rule left them alone."""
         self._curator = self._curator.again(pinned, also)
 
     def item(self, item: Item, counting: Counting) -> Item:
@@ -237,8 +236,8 @@ class Curation:
     def items(
         self, items: Sequence[Item], counting: Counting, also: Collection[int] = (), *, whole_reads: bool = False
     ) -> list[Item]:
-        """The messages of another view, as they are curated there, with the outputs of the records `also`. With
-        `whole_reads`, the content of files is not left out where it is shown already."""
+        """The messages of another view, as they are curated in it, with the outputs of the records `also`. With
+        `whole_reads`, the content of files is shown even if the view shows it already."""
         curator = self._curator.again(also=also, whole_reads=whole_reads)
         return [self._curated(item, curator, counting) for item in items]
 
@@ -259,7 +258,7 @@ class Curation:
 
 class CachePrices(Struct, frozen=True):
     """The prices of a token that a prompt cache reads or writes, relative to the price of an uncached input token.
-    `write_long`: of a token that is written for longer; None if that is not offered."""
+    `write_long`: the price of a token that is written for longer; None if that is not offered."""
 
     read: float
     write: float
@@ -267,7 +266,8 @@ class CachePrices(Struct, frozen=True):
 
 
 class PendingSummary(Struct, frozen=True):
-    """A summary that is being made ahead of need: of records `first` to `last` except `kept`, in `target` tokens."""
+    """A summary that is being written ahead of need, in `target` tokens. It covers the records `first` to `last` except
+    `kept`."""
 
     first: int
     last: int
@@ -276,11 +276,11 @@ class PendingSummary(Struct, frozen=True):
 
 
 class SummaryRequest(Struct, frozen=True, eq=False):
-    """A summary that is wanted: of these `messages`, oldest first, in at most `target` tokens.
+    """A request for a summary of `messages`, oldest first, in at most `target` tokens.
 
     `previous` is the summary that it replaces, "" if there is none; `news` are the messages that `previous` does not
     cover. The messages in `beside` stay in the view and need not be summarised. `size` is the number of tokens that
-    leave the view, 0 if it is not known. With `unpaid`, no model is asked, because one was just asked without success.
+    leave the view, 0 if unknown. With `unpaid`, no model is asked, because one just failed.
     """
 
     messages: Sequence[Shown]
@@ -471,7 +471,7 @@ def _is_hidden(item: Item, hiding: Hiding) -> bool:
 
 def with_figures(situation: CompactionInput, decision: Decision) -> tuple[Decision, CompactionInput]:
     """The decision with its figures in `detail`, and the situation after it. The figures are the tokens `before` and
-    `after`, the `tokens` of the replacement messages, and `changes_from`, the first record from which the request
+    `after`, the `tokens` of the replacement messages, and `changes_from`, the record from which on the request
     differs."""
     after = applied(situation, decision)
     figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
@@ -483,13 +483,13 @@ def with_figures(situation: CompactionInput, decision: Decision) -> tuple[Decisi
 
 
 def _standing(situation: CompactionInput, number: int) -> list[int]:
-    """The tokens of each message that decision `number` put in place of older messages."""
+    """The tokens of each message by which decision `number` replaced older messages."""
     items = (item for block in situation.blocks for item in block.items)
     return [item.tokens for item in items if item.shown.records == (number,)]
 
 
 def _changes_from(before: CompactionInput, after: CompactionInput, decision: Decision) -> int:
-    """The first record from which the request differs."""
+    """The record from which on the request differs."""
     left = [item for block in before.blocks for item in block.items]
     right = [item for block in after.blocks for item in block.items]
     differing = ([a.n, b.n] for a, b in zip(left, right, strict=False) if a.shown is not b.shown)
@@ -499,14 +499,14 @@ def _changes_from(before: CompactionInput, after: CompactionInput, decision: Dec
 
 
 def shortening(action: str, key: str, entries: Sequence[list[Any]], reason: str) -> Decision | None:
-    """The decision that shortens messages. `entries`, each of which begins with a record number, go into its `detail`
-    under `key`. None if there are no entries."""
+    """The decision that shortens messages; None without `entries`. The entries, each of which begins with a record
+    number, go into its `detail` under `key`."""
     records = [entry[0] for entry in entries]
     return Decision(action, min(records), max(records), reason, {key: [*entries]}) if records else None
 
 
 def of_results(situation: CompactionInput, going: Iterable[Block]) -> str:
-    """The note that results which the strategy keeps are among the blocks that leave; "" if none are."""
+    """The note that the blocks that leave contain results which the strategy keeps; "" if they contain none."""
     if situation.strategy.keep_results and any(block.has_results for block in going):
         return "; results that the strategy keeps are among them, as nothing else was left"
     return ""

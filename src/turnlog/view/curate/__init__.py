@@ -1,4 +1,4 @@
-"""Makes the outputs of tools shorter by what the tool is.
+"""Shortens the outputs of tools by what the tool is.
 
-Imported from its modules; `turnlog.curate` is for programs that have no session.
+Import from the modules; `turnlog.curate` is for programs without a session.
 """

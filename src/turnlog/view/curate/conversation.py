@@ -1,11 +1,11 @@
-"""The outputs of a conversation, curated one after another on their way into a view.
+"""Curate the outputs of a conversation, one after another, on their way into a view.
 
-When an output comes, only what says nothing leaves it, and a file that is read again points to the earlier read, which
-a provider's prompt cache holds. Only a giant, an output that takes much of the budget, is made shorter at once; all
-others are when a decision needs room.
+A new output loses only what says nothing, and a file that is read again points to the earlier read, which a provider's
+prompt cache holds. Only a giant, an output that takes much of the budget, is shortened at once; all other outputs are
+shortened when a decision needs room.
 
-What becomes of an output depends on nothing but the records up to it and the decisions in force, so it is the same in
-every later view, until a decision changes what is shown.
+The form of an output depends only on the records up to it and on the decisions in force, so it is the same in every
+later view, until a decision changes what is shown.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ STEP = "curate"
 
 
 GIANT = 0.1
-"""The share of the budget from which on an output is a giant."""
+"""The share of the budget from which an output counts as a giant."""
 
 _BYTES_A_TOKEN = 4
-"""An estimate that depends on no tokenizer, so that each target is shown the same of a giant."""
+"""An estimate that depends on no tokenizer, so that all targets are shown the same of a giant."""
 
 
 class Rule(Struct, frozen=True):
-    """Whether the outputs that are recorded now are curated; the tokens of a giant, 0 if there is none; and what their
-    user says of tools, by name."""
+    """Whether outputs that are recorded now are curated; the tokens of a giant, 0 if there is none; and the kinds of
+    output that the user declared for tools, by name."""
 
     on: bool
     giant: float = 0
@@ -60,8 +60,8 @@ class Rule(Struct, frozen=True):
 
 
 class CurationRules:
-    """The rules of a log: an output is curated by the configuration that was in force when it was recorded, so that
-    another strategy does not change what was sent."""
+    """The curation rules of a log. An output is curated by the configuration in force when it was recorded, so that a
+    new strategy does not change what was sent."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._starts: list[int] = []
@@ -89,8 +89,7 @@ def outputs_of(decisions: Iterable[Decision]) -> frozenset[int]:
 
 
 class _Known(Struct):
-    """What was found out about one text, `source`: the call that it answers, what it is, and the text that is shown of
-    it."""
+    """What is known about one text, `source`: the call that it answers, its kind, and the text to show for it."""
 
     call: ToolCall
     source: str
@@ -100,19 +99,18 @@ class _Known(Struct):
 
 
 _MOST_KNOWN = 5_000
-"""Texts whose findings are kept in memory."""
+"""The number of texts about which something is remembered."""
 
 _MOST_READ = 1_000_000
-"""Characters of the longest text that is curated: what is shown of a longer one is for the budget to decide."""
+"""Characters. A longer text is not curated: how much of it is shown is left to the budget."""
 
 
 class Curator:
-    """Curates the messages of one view, which are given in order.
+    """Curates the messages of one view, given in order.
 
-    `rules` say what is curated; the outputs of the records `also` are made shorter whatever their size. Messages of
-    `pinned` records stay as they are. Without `named`, marks name no records, for a conversation that has none. With
-    `whole_reads`, files are shown again wherever they were read again. What `before` found out about texts is used
-    again.
+    `rules` say what is curated; the outputs of the records `also` are shortened whatever their size. Messages of
+    `pinned` records stay unchanged. Without `named`, marks name no records, for a conversation that has none. With
+    `whole_reads`, a file is shown each time it was read. What the curator `before` knows about texts is reused.
     """
 
     def __init__(
@@ -134,7 +132,7 @@ class Curator:
         self._pairing = Pairing()
         self._ledger = ShownLines()
         self.kinds: dict[int, str] = {}
-        """What the outputs are that were curated, by record."""
+        """The kinds of the curated outputs, by record."""
 
     def again(
         self,
@@ -143,18 +141,18 @@ class Curator:
         *,
         whole_reads: bool = False,
     ) -> Curator:
-        """A curator for another view of the same conversation, with other `pinned` records and other outputs that are
-        curated `also`, if any are given."""
+        """A curator for another view of the same conversation, with other `pinned` records and, if given, other outputs
+        to curate `also`."""
         pinned = self._pinned if pinned is None else pinned
         also = self._also if also is None else also
         return Curator(self._rules, pinned, self, also=also, named=self._named, whole_reads=whole_reads)
 
     def shortens(self, n: int) -> bool:
-        """Whether the outputs of a record are made shorter whatever their size."""
+        """Whether the outputs of a record are shortened whatever their size."""
         return n in self._also
 
     def see(self, shown: Shown, raw: Shown) -> Shown:
-        """The next message, curated: the same object if nothing of it is. `raw` is the message as recorded: what a
+        """The next message, curated: the same object if nothing changes. `raw` is the message as recorded: what a
         decision changed is not curated."""
         message = shown.message
         self._pairing.see(shown)

@@ -1,4 +1,4 @@
-"""The outputs of tools, curated: made shorter by what the tool is. A pure function of one output."""
+"""Shorten an output by what its tool is: a pure function of one output."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .table import table
 # Outputs inside JSON: programs that run commands put the text and the exit code into an object.
 
 _ENTRIES = 8
-"""The most entries of such an object."""
+"""The most entries of an object that wraps a text."""
 
 _SHARE = 0.7
-"""The least share of the whole that the text has."""
+"""The least share of such an object that its text takes."""
 
 
 def unwrapped(text: str) -> tuple[dict[str, Any], str] | None:
-    """The object in a text, and the key of the one long text in it; None if it is no such object."""
+    """The object in a text, and the key of the one long text in it; None if the text is no such object."""
     if text[:1] != "{" or text.rstrip()[-1:] != "}":
         return None
     value = read_json(text)
@@ -44,7 +44,7 @@ def unwrapped(text: str) -> tuple[dict[str, Any], str] | None:
 
 
 def wrapped(value: dict[str, Any], key: str, inner: str) -> str:
-    """The object with another text in it, as JSON."""
+    """The object with another text in place of its long one, as JSON."""
     return spelled({**value, key: inner})
 
 
@@ -65,23 +65,24 @@ _ENDED = re.compile(r"\s*--- (?:PASS|FAIL|SKIP): (\S+)")
 
 
 def command(text: str, marks: Marks) -> str:
-    """Of a program that looks at something: the beginning, the end, and every line about an error between them."""
+    """Shorten the output of a program that looks at something to its beginning, its end, and every line about an error
+    between them."""
     return picked(text, _INSPECTION, marks)
 
 
 def build(text: str, marks: Marks) -> str:
-    """Of a build or an installation: the end, and every line about an error or a warning before it."""
+    """Shorten the output of a build or an installation to its end and every line about an error or a warning."""
     return picked(text, _BUILD, marks)
 
 
 def tests(text: str, marks: Marks) -> str:
-    """Of a test report: the failures and the end, and tests of Go that began and never ended. Lines about tests that
-    passed are counted."""
+    """Shorten a test report to its failures, its end, and Go tests that began and never ended. Lines about passed tests
+    are counted."""
     return picked(text, _TESTS, marks, _PASSED, "passed tests", _unended)
 
 
 def _unended(lines: Sequence[str]) -> list[int]:
-    """The last line about each test that began and did not end."""
+    """The last line about each test that began but did not end."""
     ended = {match[1] for line in lines if (match := _ENDED.match(line)) is not None}
     last = {match[1]: i for i, line in enumerate(lines) if (match := _BEGAN.match(line)) is not None}
     return [i for name, i in last.items() if name not in ended]
@@ -91,7 +92,7 @@ LEAST = 2_000
 """Characters. A shorter output stays as it is."""
 
 MOST_LEFT = 2 / 3
-"""An output of which more than this share would be left stays as it is."""
+"""An output stays as it is if its shortened form would be more than this share of it."""
 
 _CURATORS: dict[str, Callable[[str, Marks], str]] = {
     "build": build,
@@ -107,7 +108,7 @@ _CURATORS: dict[str, Callable[[str, Marks], str]] = {
 
 
 _PRINTED = frozenset({"build", "command", "listing", "search", "tests"})
-"""What programs print in a terminal: escapes in it, progress that was overwritten and equal lines say nothing."""
+"""Output of programs in a terminal, in which escapes, overwritten progress and equal lines say nothing."""
 
 
 class Curated(Struct, frozen=True):
@@ -131,12 +132,12 @@ class Curated(Struct, frozen=True):
 
 
 def curate(tool: str, text: str, *, arguments: Any = None, output: str = "", record: int = 0) -> Curated:
-    """The output of a tool, made shorter by what the tool is: a search, a listing, a command, a diff, ...
+    """The output of a tool, shortened by what the tool is: a search, a listing, a command, a diff, ...
 
     `tool` is the name of the tool, `arguments` those of the call: a dict, or JSON as text. `output` says what the
-    output is, if you know better than name, arguments and shape tell: one of the kinds of `Curated`, `text` for one
-    that stays as it is. Lines in square brackets say what is missing; with `record`, also the number of the record that
-    has it all. The same arguments give the same text.
+    output is, if you know more than name, arguments and shape tell: one of the kinds of `Curated`, or `text` to leave
+    it as it is. Lines in square brackets say what is missing; with `record`, also the number of the record that has it
+    all. The same arguments give the same text.
 
     An output stays as it is if it has less than 2,000 characters, if more than two thirds of it would be left, if it
     was curated before, or if it is the content of a file. Raises InputError for an unknown `output`.
@@ -149,8 +150,8 @@ def curate(tool: str, text: str, *, arguments: Any = None, output: str = "", rec
 
 
 def curated(call: ToolCall, text: str, output: str = "", record: int = 0, *, loses: bool = True) -> Curated:
-    """The same for a call on record. Without `loses`, only what says nothing goes: escapes, progress that overwrote
-    itself, and equal lines in a row, which are counted."""
+    """The curated output of a call on record. Without `loses`, only what says nothing is left out: escapes, overwritten
+    progress, and equal lines in a row, which are counted."""
     if len(text) < LEAST or is_marked(text):
         return Curated(text, output or "text", len(text))
     wrapping = unwrapped(text) if output != "json" else None

@@ -1,6 +1,6 @@
-"""Diffs: what changed, without files that a program writes, and of very long ones the first hunks of each file.
+"""Shorten diffs: leave out files that a program wrote, and of very long diffs all but the first hunks of each file.
 
-Hunks and the lines between them keep their order. Each one is shown whole, or is counted by a mark.
+Hunks and the lines between them keep their order. Each is shown whole or counted by a mark.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _ROOM = 10_000
 """Characters of a diff that is not shortened further."""
 
 _LIMITS = (1_000_000, 6_000, 2_500, 1_000, 300)
-"""Characters shown of each file: the first number that leaves at most `_ROOM` characters, or else the last."""
+"""Characters to show of each file: the first number that leaves at most `_ROOM` characters, or else the last."""
 
 _FILES = 100
-"""Files of which anything is shown, at the last limit."""
+"""The number of files to show at the last limit."""
 
 _LEAST_SHARE = 0.9
-"""The least share of lines that must be a diff's, or what `git log` puts around one."""
+"""The least share of lines that must belong to a diff, or to the text that `git log` puts around one."""
 
 
 class _File(Struct):
-    """One file of a diff: the lines above its first hunk, its hunks, and the lines behind them, which are no part of
+    """One file of a diff: the lines above its first hunk, its hunks, and the lines after them, which do not belong to
     it."""
 
     head: list[str]
@@ -53,7 +53,7 @@ class _File(Struct):
 
 
 def is_diff(text: str) -> bool:
-    """Whether nearly all lines of a text are those of a diff, and one of them begins a hunk."""
+    """Whether nearly all lines of a text belong to a diff, and one of them begins a hunk."""
     if _BEGINS.search(text, 0, 20_000) is None:
         return False
     lines = text[:60_000].split("\n")[:-1] if len(text) > 60_000 else text.split("\n")
@@ -66,8 +66,8 @@ def is_diff(text: str) -> bool:
 
 
 def _step(line: str, left: tuple[int, int]) -> tuple[tuple[int, int], bool, bool]:
-    """Take the next line of a diff: how many old and new lines its hunk still has, whether the line is in a hunk, and
-    whether it begins one. `left` is how many there were before."""
+    """Take the next line of a diff. Returns how many old and new lines its hunk still has (`left`: before this line),
+    whether the line is in a hunk, and whether it begins one."""
     old, new = left
     if line[:1] == "\\" or ((old > 0 or new > 0) and line[:1] in (" ", "+", "-", "")):
         if line[:1] != "\\":
@@ -95,7 +95,7 @@ def diff(text: str, marks: Marks) -> str:
 
 
 def _read(lines: Sequence[str]) -> list[_File]:
-    """The files of a diff, in order. What is above the first one is a file without hunks."""
+    """The files of a diff, in order. The lines above the first file become a file without hunks."""
     files = [_File([], [], [])]
     hunk: list[str] = []
     left = (0, 0)
@@ -126,7 +126,7 @@ def _read(lines: Sequence[str]) -> list[_File]:
 
 
 def _is_first(line: str) -> bool:
-    """Whether a line is the first of a file's, whatever is above it."""
+    """Whether a line is the first of a file, whatever is above it."""
     return line.startswith(("diff ", "Index: "))
 
 
@@ -150,7 +150,7 @@ def _laid_out(files: Sequence[_File], most: int, marks: Marks) -> Iterator[str]:
 
 
 def _sizes(hunks: Sequence[str]) -> str:
-    """How many hunks, and lines in them: `3 hunks (+12 -4 lines)`."""
+    """The number of hunks and of lines in them: `3 hunks (+12 -4 lines)`."""
     added = sum(hunk.count("\n+") for hunk in hunks)
     removed = sum(hunk.count("\n-") for hunk in hunks)
     return f"{number(len(hunks), 'hunk')} (+{added:,} -{removed:,} lines)"

@@ -1,4 +1,4 @@
-"""JSON: the values as they are, of long lists and tables a sample, and what the others are like."""
+"""Shorten JSON: values stay as they are, but long lists and tables become a sample with a description of the rest."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _ROOM = 6_000
 """Characters of a value that is not shortened further."""
 
 _LIMITS = ((1_000_000, 1_000_000), (30, 4_000), (12, 2_000), (5, 2_000), (3, 2_000), (2, 1_500))
-"""Elements shown of a list, and the longest text that is: the first pair that leaves at most `_ROOM` characters, or
-else the last."""
+"""Elements to show of a list, and the length of a text from which it is shortened: the first pair that leaves at most
+`_ROOM` characters, or else the last."""
 
 _WHOLE = 200_000
-"""Characters of a text of which no form without omissions is tried."""
+"""Characters. For a longer text, no form without omissions is tried."""
 
 _KEYS = 40
-"""Keys from which on an object whose values are alike is treated like a list."""
+"""The number of keys from which an object whose values are alike is treated like a list."""
 
 _DEPTH = 80
 
 _SAMPLE = 1_000
-"""Elements left out whose keys or types are named."""
+"""The number of omitted elements whose keys or types are named."""
 
 _LINES = 1_000
-"""Lines of JSON Lines that are read."""
+"""The number of lines of JSON Lines that are read."""
 
 
 class _Fraction(float):
-    """A number as it is spelled."""
+    """A number that keeps its spelling."""
 
     text = ""
 
@@ -64,7 +64,7 @@ _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON; None if it cannot be read, or has a key twice."""
+    """The value of JSON; None if the text cannot be read or an object has a key twice."""
     try:
         return _decode(text)
     except (ValueError, RecursionError):
@@ -72,7 +72,7 @@ def read_json(text: str) -> Any:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text may be an object or a list, or one of them on each line."""
+    """Whether a text may be an object or a list, or JSON Lines of these."""
     ends = text[:1] + text[-1:]
     if ends in ("{}", "[]"):
         return True
@@ -95,7 +95,7 @@ def json_value(text: str, marks: Marks) -> str:
 
 
 def _lines(text: str, marks: Marks) -> str:
-    """JSON Lines, shortened; "" if the first ones are none."""
+    """JSON Lines, shortened; "" if the first lines are not JSON."""
     if text[:1] != "{":
         return ""
     pieces = text[:WORK].split("\n", _LINES)
@@ -143,7 +143,7 @@ def _inner(value: Any, most: int, longest: int, marks: Marks, depth: int) -> Any
 
 
 def _shortened(values: list[Any], most: int, marks: Marks) -> list[Any]:
-    """The first elements of a list, a mark that says what the others are, and the last."""
+    """The first elements of a list, a mark that describes the omitted ones, and the last elements."""
     if len(values) <= most + 1:
         return values
     gone = values[most - 1 : -1]
@@ -151,7 +151,7 @@ def _shortened(values: list[Any], most: int, marks: Marks) -> list[Any]:
 
 
 def _schema(values: list[Any]) -> str:
-    """What the elements of a list are: their keys, or their type; "" if there are none."""
+    """What the elements of a list have in common: their keys, or their type; "" if there are no elements."""
     if not values:
         return ""
     sample = values[:_SAMPLE]
@@ -175,14 +175,14 @@ def _kind(value: Any) -> str:
 
 
 def spelled(value: Any) -> str:
-    """JSON of a value that was read, without spaces that mean nothing."""
+    """JSON of a value that was read, without insignificant spaces."""
     pieces: list[str] = []
     _spell(value, pieces)
     return "".join(pieces)
 
 
 def _spell(value: Any, pieces: list[str]) -> None:
-    """JSON without spaces that mean nothing; numbers as they were spelled."""
+    """JSON without insignificant spaces, with numbers spelled as before."""
     if isinstance(value, dict):
         _join("{}", ((f"{_text(key)}: ", item) for key, item in value.items()), pieces)
     elif isinstance(value, list):

@@ -1,6 +1,6 @@
-"""The lines of a program's output: cleaned, and with the ones that matter told apart.
+"""Clean the lines of a program's output, and pick the ones that matter.
 
-Lines keep their order. Each one is shown, or is counted by the mark that stands in its place.
+Lines keep their order. Each is shown or counted by the mark in its place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IMPORTANT = re.compile(
     r"|exit(?:ed)?[ _-]?(?:code|status|with)|^not ok |^E   |^>   |^[✗✘×✕] )",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What a line says that tells of an error, a warning, a failed test or how a program ended."""
+"""Matches a line about an error, a warning, a failed test or how a program ended."""
 _HARMLESS = re.compile(
     r"(?:\b(?:0|no|without(?: any)?) (?:\w+ )?(?:errors?|warnings?|failures?|failed|failing)\b"
     r"|\b(?:errors?|warnings?|failures?|failed)[ =:]{1,3}0\b(?![.\d]))",
@@ -40,7 +40,7 @@ _HARMLESS = re.compile(
 )
 
 _AROUND = 2
-"""Lines around an important one that are kept with it."""
+"""The number of lines around an important one that are kept with it."""
 
 _TRACEBACK = 60
 """The most lines of a traceback that are kept with its first line."""
@@ -49,20 +49,20 @@ _REPEATS = 3
 """How often the same important line is shown."""
 
 _RUN = 4
-"""So many similar or equal lines in a row are folded."""
+"""The number of similar or equal lines in a row from which they are folded."""
 
 _LONG = 2_000
-"""Characters of a line from which on its middle is left out."""
+"""Characters. The middle of a longer line is left out."""
 
 _TELLING = 1_000
-"""The most lines about errors that are looked for in the middle of a text that is not read line by line."""
+"""The most important lines to look for in the middle of a text that is not read line by line."""
 
 
 def first_that_fits(
     text: str, room: int, layouts: Callable[[Sequence[str]], Iterable[Iterable[str]]], marks: Marks
 ) -> str:
     """The first of the `layouts` of a text's lines that takes at most `room` characters, or else the last. Only `WORK`
-    characters are laid out; a mark counts the lines behind them, or the characters if a line goes on there."""
+    characters are laid out; a mark counts the lines after them, or the characters if that cuts a line."""
     end = len(text) if len(text) <= WORK else text.rfind("\n", 0, WORK) + 1 or WORK
     seen, rest = text[:end], text[end:]
     shown = ""
@@ -83,8 +83,8 @@ def without_escapes(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """What a terminal would show of a text: no control sequences, and of progress that overwrote itself in a line only
-    the last state. States that say something else stay, on lines of their own."""
+    """What a terminal would show of a text: no control sequences, and only the last state of progress that overwrote
+    itself in a line. States that say something else stay, on lines of their own."""
     text = without_escapes(text)
     if "\x08" in text:
         text = _BACKSPACES.sub("", text)
@@ -96,7 +96,7 @@ def cleaned(text: str) -> str:
 
 
 def _states(line: str) -> list[str]:
-    """What a line said before it was overwritten for good, without the states of one progress but the last."""
+    """The states of a line that was overwritten, with only the last state of each progress display."""
     states: list[str] = []
     before: str | None = None
     for state in line.split("\r"):
@@ -112,14 +112,13 @@ def _states(line: str) -> list[str]:
 
 
 def _is_progress(shape: str) -> bool:
-    """Whether states of this shape tell how far something is: they have a percentage, or nothing but a bar. Other
-    numbers may be values, of a table whose lines end as those of old Macs do."""
+    """Whether states of this shape show progress: they have a percentage, or nothing but a bar. Other numbers may be
+    values of a table whose lines end with a carriage return, as on old Macs."""
     return "%" in shape or "0" not in shape
 
 
 def tidied(text: str, marks: Marks) -> str:
-    """A text without what says nothing: escapes, progress that overwrote itself, and equal lines in a row, which are
-    counted."""
+    """A text without what says nothing: escapes, overwritten progress, and equal lines in a row, which are counted."""
     lines = cleaned(text).split("\n")
     fates = [""] * len(lines)
     _fold_equal(lines, fates)
@@ -142,9 +141,9 @@ def picked(
     dropped: str = "",
     open_in: Callable[[Sequence[str]], Collection[int]] = lambda lines: (),
 ) -> str:
-    """The beginning and the end of an output, and between them every line that tells of an error with the lines around
-    it. Similar lines in a row are folded. Lines that `drop` matches are left out and called `dropped`. `open_in`
-    returns the indices of further lines that tell of an error."""
+    """The beginning and the end of an output, and between them every line about an error with the lines around it.
+    Similar lines in a row are folded. Lines that `drop` matches are left out and called `dropped`. `open_in` returns
+    the indices of further lines about an error."""
     if len(text) > WORK and "\n" not in text[WORK // 2 : -WORK // 2]:
         gone = marks.left_out(number(len(text) - room.head - room.tail, "character"))
         return f"{text[: room.head]}\n{gone}\n{text[-room.tail :]}"
@@ -180,8 +179,8 @@ def _is_harmless(line: str) -> bool:
 
 
 def _within(text: str) -> tuple[list[str], dict[int, int]]:
-    """The lines that are looked at, and by the index of a line, how many before it are not. Of a text that is too long,
-    the middle is only searched for important lines."""
+    """The lines that are looked at, and the number of lines before each that are not, by its index. In the middle of a
+    text that is too long, only important lines are looked for."""
     if len(text) <= WORK:
         return cleaned(text).split("\n"), {}
     start = text.rfind("\n", 0, WORK // 2) + 1 or text.find("\n", WORK // 2) + 1
@@ -198,7 +197,7 @@ def _within(text: str) -> tuple[list[str], dict[int, int]]:
 
 
 def _telling(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the important lines between two places begin and end, each line once. Only the first ones are looked
+    """The beginning and end of each important line between two places, each line once. Only the first ones are looked
     for."""
     done, seen = start - 1, set[str]()
     for _ in range(20 * _TELLING):
@@ -230,7 +229,7 @@ def _keep_ends(lines: Sequence[str], fates: list[str], room: Picked, last: int) 
 
 
 def _around(lines: Sequence[str], i: int) -> tuple[int, int]:
-    """The first of the lines that belong to an important one, and the one after the last: of a traceback all."""
+    """The first line that belongs to an important one, and the line after the last: for a traceback, all of it."""
     begin, end = max(0, i - _AROUND), min(len(lines), i + _AROUND + 1)
     if lines[i].lstrip().startswith("Traceback"):
         end = i + 1
@@ -241,13 +240,13 @@ def _around(lines: Sequence[str], i: int) -> tuple[int, int]:
 
 
 def _shape(line: str) -> str:
-    """What lines have in common that differ only in numbers, times, hashes, sizes and progress."""
+    """The common form of lines that differ only in numbers, times, hashes, sizes and progress."""
     return _BARS.sub("-", _NUMBERS.sub("0", _HASHES.sub("0", line))).strip()
 
 
 def _is_said(shape: str) -> bool:
-    """Whether lines of this shape say the same: several words, one of them without a number. A single word with a
-    number may be a value."""
+    """Whether lines of this shape say the same: they have several words, one of them without a number. A single word
+    with a number may be a value."""
     words = shape.split()
     return len(words) > 1 and any(_WORD.search(word) and "0" not in word for word in words)
 
@@ -269,7 +268,7 @@ def _fold_similar(lines: Sequence[str], near: Sequence[bool], fates: list[str]) 
 
 
 def _fold_equal(lines: Sequence[str], fates: list[str]) -> None:
-    """Leave out what repeats the line before it, of each run of equal lines that is shown."""
+    """Leave out repeated lines in each run of equal lines that is shown."""
     start = 0
     for i in range(1, len(lines) + 1):
         if i < len(lines) and lines[i] == lines[start]:
@@ -297,8 +296,8 @@ def _laid_out(
     *,
     whole: bool = False,
 ) -> Iterator[str]:
-    """The lines that are kept, with marks where some are missing; `unseen` are those that were not looked at, by the
-    index of the line behind them. With `whole`, long lines are not shortened."""
+    """The lines that are kept, with marks where some are missing; `unseen` are the numbers of lines that were not
+    looked at, by the index of the line after them. With `whole`, long lines are not shortened."""
     gone: list[str] = []
     whys: Counter[str] = Counter()
     hidden = False
@@ -319,7 +318,7 @@ def _laid_out(
 
 
 def _counts(whys: Counter[str]) -> str:
-    """How many lines are missing for which reason: `14 similar lines`, `1 line`."""
+    """How many lines are missing, by reason: `14 similar lines`, `1 line`."""
     if whys["lines"]:
         alike = sum(count for why, count in whys.items() if why.endswith("lines"))
         whys = Counter({"lines": alike}) + Counter({w: c for w, c in whys.items() if not w.endswith("lines")})
@@ -327,8 +326,8 @@ def _counts(whys: Counter[str]) -> str:
 
 
 def shortened_line(line: str, marks: Marks) -> Iterable[str]:
-    """A line. Of a very long one that is JSON a part of the elements, of any other the beginning and the end, with a
-    mark on a line of its own between them."""
+    """A line. If it is very long, some of its elements if it is JSON, else its beginning and its end with a mark on a
+    line between them."""
     if len(line) <= _LONG:
         return (line,)
     if is_json(line.strip()) and len(value := json_value(line, marks)) < len(line):

@@ -1,6 +1,6 @@
-"""Listings of files: by folder, with counts; folders that programs write on one line.
+"""Shorten listings of files: by folder, with counts, and with one line for each folder that programs write.
 
-Entries keep their order. Each one is shown, without the folder that stands above it, or is counted by a mark.
+Entries keep their order. Each is shown, without the folder above it, or counted by a mark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _IGNORED = re.compile(
     r"|[^/\s]+\.egg-info|bower_components|DerivedData|Pods)(?=/)"
 )
 _FEW = 3
-"""So many entries of an ignored folder, or of any folder, are shown whatever the limit."""
+"""The number of entries of any folder, ignored or not, that are shown whatever the limit."""
 
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+$%#=,()\[\]{}/\\ -]{1,400}")
 _LONG_FORM = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")  # of `ls -l`
@@ -29,20 +29,20 @@ _ROOM = 6_000
 _ALL = 1_000_000_000
 
 _LIMITS = ((_ALL, False), (_ALL, True), (60, True), (25, True), (10, True), (4, True))
-"""Entries of one folder that are shown, and whether they are shown below it, without its path: the first of these that
-leaves at most `_ROOM` characters, or else the last."""
+"""The entries to show of one folder, and whether they are below it without its path: the first pair that leaves at most
+`_ROOM` characters, or else the last."""
 
 _FOLDERS = 150
-"""Folders that are shown at the last limit."""
+"""The number of folders to show at the last limit."""
 
 _LEAST_SHARE = 0.9
 """The least share of lines that must be names of files."""
 
 
 class _Folder(Struct):
-    """Entries in a row of one folder, as the listing has them.
+    """Consecutive entries of one folder, as the listing has them.
 
-    `path` is what they begin with, "" if nothing is known. `heading` is the line above them, if there is one.
+    `path` is the common beginning of the entries, "" if unknown. `heading` is the line above them, if there is one.
     `ignored`: a program writes the folder.
     """
 
@@ -82,7 +82,7 @@ def listing(text: str, marks: Marks) -> str:
 
 
 def _read(lines: Iterable[str]) -> list[_Folder]:
-    """The entries, grouped by folder, in their order. Names without a path belong to the folder named before them."""
+    """The entries in their order, grouped by folder. Names without a path belong to the folder named before them."""
     folders: list[_Folder] = []
     for line in lines:
         if not line.strip():

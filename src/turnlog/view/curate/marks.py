@@ -1,4 +1,4 @@
-"""The lines that say what is missing from a curated output, and where it can be read."""
+"""The lines that say what is missing from a curated output and where it can be read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from msgspec import Struct
 
 WORK = 1_000_000
-"""Characters of an output that are looked at line by line."""
+"""The most characters of an output that are looked at line by line."""
 
 WORTH = 2
-"""So few lines are shown rather than counted: a mark is longer."""
+"""This many lines are shown rather than counted, because a mark is longer."""
 
 NO_TEXT = "[no text]"
-"""Shown for an output that has nothing but control sequences of a terminal."""
+"""Shown for an output that contains only control sequences of a terminal."""
 
 _OWN = re.compile(r"\[\.\.\. [^\n\[\]]{1,500}(?:left out|unchanged since record \d+)[^\n\[\]]{0,60} \.\.\.\]")
 
@@ -24,13 +24,13 @@ class Marks(Struct, frozen=True):
     record: int = 0
 
     def left_out(self, what: str) -> str:
-        """The mark for `what` is missing, such as `214 similar lines`."""
+        """The mark that `what` is missing, such as `214 similar lines`."""
         where = f", kept as record {self.record}" if self.record else ""
         return f"[... {what} left out{where} ...]"
 
 
 def is_marked(text: str) -> bool:
-    """Whether a text has marks: then it was curated or cut before."""
+    """Whether a text has marks, because it was curated or cut before."""
     return "[... " in text and _OWN.search(text) is not None
 
 
@@ -40,5 +40,5 @@ def number(count: int, noun: str, nouns: str = "") -> str:
 
 
 def lines_of(text: str) -> int:
-    """The number of lines of a text. A line end at its end begins no further line."""
+    """The number of lines of a text. A line break at the end begins no further line."""
     return text.count("\n") + (not text.endswith("\n")) if text else 0

@@ -1,7 +1,7 @@
-"""Web pages: their text, without markup, scripts and styles.
+"""Extract the text of web pages, without markup, scripts and styles.
 
-`html.parser` takes time in the square of the length for some pages (until Python 3.13.6), and a page is whatever a
-server sends. So markup is found with patterns that read each character once.
+For some pages, `html.parser` takes time quadratic in the length (until Python 3.13.6), and servers may send any page.
+So markup is found with patterns that read each character once.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _BLOCKS = frozenset(
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 _GAPS = re.compile(r" ?\n[ \n]*")
 _ROOM = 12_000
-"""Characters of text that are shown of a page."""
+"""The number of characters of text to show of a page."""
 
 _URL = 300
-"""Characters of the longest address of a link that is shown."""
+"""Characters of the longest link address that is shown."""
 
 
 def is_page(text: str) -> bool:
-    """Whether a text says that it is a page of HTML."""
+    """Whether a text declares itself an HTML page."""
     return _BEGINS.match(text) is not None
 
 
 def has_markup(text: str) -> bool:
-    """Whether much of the beginning of a text is tags. It may be source code, unless it comes from the web."""
+    """Whether much of the beginning of a text is tags. Unless it comes from the web, it may be source code."""
     start = text[:6_000]
     return text.lstrip()[:1] == "<" and len(_TAGS.findall(start)) > len(start) / 120
 
@@ -60,8 +60,8 @@ def page(text: str, marks: Marks) -> str:
 
 
 def _without_code(text: str) -> str:
-    """A page without comments, scripts and styles, each up to its own end: what looks like the beginning of another
-    within it is none. One that never ends is text."""
+    """A page without comments, scripts and styles. Each ends at its own closing tag: what looks like another within it
+    is ignored. If it never ends, it is text."""
     low, pieces, position = text.lower(), [], 0
     endless: set[str] = set()
     while (opening := _SILENT.search(text, position)) is not None:

@@ -1,4 +1,5 @@
-"""Files that are read again: lines that are shown already, unchanged and at the same number, are not shown twice."""
+"""Files that are read again: lines that the view shows already, unchanged and with the same number, are not shown
+twice."""
 
 from __future__ import annotations
 
@@ -29,12 +30,11 @@ LEAST_READ = 400
 """Characters. A shorter read stays as it is."""
 
 _LEAST_LINES, _LEAST_CHARACTERS = 2, 100
-"""Unchanged lines in a row that are worth a mark."""
+"""The fewest consecutive unchanged lines, and the fewest characters in them, that are worth a mark."""
 
 
 class ReadLines(Struct, frozen=True):
-    """Lines of a file that a tool printed: the lines of the output, and the number of each in the file, 0 for a line
-    that belongs to the tool."""
+    """The lines of a file that a tool printed, and the number of each in the file: 0 for a line that the tool added."""
 
     path: str
     lines: list[str]
@@ -42,7 +42,7 @@ class ReadLines(Struct, frozen=True):
 
 
 def read_of(call: ToolCall, text: str) -> ReadLines | None:
-    """What a call that reads a file printed of it; None if it cannot be told which file, or which lines."""
+    """The lines that a call printed of the file it reads; None if the file or the lines are unknown."""
     path, start = _place(call)
     if not path:
         return None
@@ -60,7 +60,7 @@ def read_of(call: ToolCall, text: str) -> ReadLines | None:
 
 
 def _place(call: ToolCall) -> tuple[str, int]:
-    """The path of the file, and the number of the first line that is printed; 0 if it is not known."""
+    """The path of the file, and the number of the first printed line; 0 if unknown."""
     named = call.arguments if isinstance(call.arguments, dict) else {}
     arguments = {words_of(str(key)): value for key, value in named.items()}
     path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), "")
@@ -87,7 +87,7 @@ def _start(own: dict[str, Any]) -> int:
 
 
 def _printed_numbers(lines: Sequence[str]) -> list[int]:
-    """The numbers that the tool printed before the lines; [] if it did not."""
+    """The numbers that the tool printed before the lines; [] if it printed none."""
     numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else 0 for line in lines]
     last = 0
     rising = 0
@@ -124,14 +124,14 @@ def _texts(arguments: Any) -> list[str]:
 
 
 class ShownLines:
-    """The lines of files that a conversation shows: of each file the newest text of each line, and the record that has
+    """The lines of files that a conversation shows: for each line of a file, its newest text and the record that has
     it."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[int, tuple[str, int]]] = {}
 
     def edited(self, call: ToolCall) -> None:
-        """Forget what a call changed: the lines that it replaced if it names them, else the file."""
+        """Forget what a call changed: the lines that it replaced, if it names them, or the whole file."""
         paths = [path for path, _ in changes_of(call, call.raw_arguments)] if self._files else []
         if not paths:
             return
@@ -147,8 +147,8 @@ class ShownLines:
                     self._files[file] = remaining
 
     def repeats(self, read: ReadLines, record: int) -> list[int]:
-        """For each line of a read in record `record`, the other record that shows it already, unchanged and at the same
-        number; 0 if none does."""
+        """For each line of a read in record `record`, the other record that shows the same line already, with the same
+        number; 0 if there is none."""
         shown_lines = self._files.get(read.path, {})
         records = []
         for line, n in zip(read.lines, read.numbers, strict=True):
@@ -157,7 +157,7 @@ class ShownLines:
         return records
 
     def shown(self, read: ReadLines, since: Sequence[int], record: int) -> None:
-        """Take in a read that record `record` shows, apart from the lines that point to another record."""
+        """Take in a read that record `record` shows, except the lines that point to another record."""
         shown_lines = self._files.setdefault(read.path, {})
         for line, n, other in zip(read.lines, read.numbers, since, strict=True):
             if n and not other:
@@ -165,8 +165,8 @@ class ShownLines:
 
 
 def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
-    """The text of a read with marks in place of the lines that another record shows, and the lines that point to one.
-    Nothing is folded if less than a third would go. With `named`, the marks name the record."""
+    """The text of a read with marks in place of lines that another record shows, and for each line the record that it
+    points to (0: none). Nothing is folded if less than a third would go. With `named`, the marks name the record."""
     text = "\n".join(read.lines)
     references = [0] * len(read.lines)
     if len(text) < LEAST_READ or not any(since):
@@ -190,7 +190,7 @@ def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, 
 
 
 def _runs(read: ReadLines, since: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Lines in a row that the same record shows, or none: the first, the one after the last, and the record."""
+    """Consecutive lines that the same record shows, or none: the first line, the one after the last, and the record."""
     start = 0
     for i in range(1, len(since) + 1):
         if i < len(since) and since[i] == since[start] and (not since[i] or read.numbers[i] == read.numbers[i - 1] + 1):

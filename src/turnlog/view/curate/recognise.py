@@ -1,8 +1,7 @@
-"""Recognises what a tool is by its name, its arguments and the shape of its output, or by `Tool.output`.
+"""Recognise the kind of a tool's output by the tool's name, its arguments and the output's shape, or by `Tool.output`.
 
-A name alone is never trusted: nearly all lines of an output must have the form. A tool of which nothing is known may
-have printed the content of a file, so its output is only touched if it is JSON, a diff, a page or a table, and never
-taken for a search.
+A name alone is never trusted: nearly all lines of an output must have the form. An unknown tool may have printed the
+content of a file, so its output is changed only if it is JSON, a diff, a page or a table, and never taken for a search.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _READ = frozenset("cat nl bat head tail less more sed awk type get-content gc od
 _SEARCH = frozenset("grep egrep fgrep rg ag ack zgrep findstr select-string".split())
 _LISTING = frozenset("ls find tree fd fdfind dir du exa eza get-childitem gci".split())
 _REWRITING = frozenset("sed awk gawk cut tr jq yq perl python python3 node xargs rev paste column fmt fold".split())
-"""Programs behind which the output of another is no listing or search any more."""
+"""Programs that change the output of the program before them, so that it is no listing or search any more."""
 _TESTS = frozenset(
     "pytest py.test tox nox jest vitest mocha ava rspec phpunit ctest nosetests unittest karma cypress playwright "
     "gotestsum bats".split()
@@ -128,8 +127,9 @@ def _of_program(name: str, words: Sequence[str]) -> str:
 
 
 OUTPUTS = ("build", "command", "diff", "json", "listing", "page", "read", "search", "table", "tests", "text")
-"""What a tool's output can be. `command`: of a program that looks at something; `build`: of a build or an installation;
-`tests`: a test report; `read`: the content of a file; `page`: HTML; `text`: nothing that is ever shortened."""
+"""What a tool's output can be. `command`: that of a program that looks at something; `build`: that of a build or an
+installation; `tests`: a test report; `read`: the content of a file; `page`: HTML; `text`: nothing that is ever
+shortened."""
 
 _NAMES: tuple[tuple[str, frozenset[str]], ...] = (
     ("tests", frozenset("test tests pytest".split())),
@@ -140,7 +140,7 @@ _NAMES: tuple[tuple[str, frozenset[str]], ...] = (
     ("table", frozenset("csv sql query".split())),
     ("command", frozenset("bash shell sh zsh terminal console cmd command exec execute run powershell".split())),
 )
-"""Words in the names of tools, and what such a tool usually is. The first that fits counts."""
+"""Words in the names of tools, and the kind of output that such tools usually have. The first match counts."""
 
 _PATHS = re.compile(r"(?:^|_)(?:path|file|filename|filepath|uri)$")
 _VIEWING = re.compile(r"(?:view|read|open|show|cat)$")  # the action of an editor
@@ -150,14 +150,14 @@ _REPORT = re.compile(
     re.MULTILINE,
 )
 _SAMPLE = 200
-"""Lines of an output that tell its shape."""
+"""The number of lines by which the shape of an output is judged."""
 
 _LEAD = 8
-"""The most lines that a program says of a command above the line `Output:`."""
+"""The most lines about a command that a program puts above the line `Output:`."""
 
 
 def kind_of(call: ToolCall, text: str, output: str = "") -> str:
-    """What the output of a call is, one of `OUTPUTS`. `output` is what the user says it is, "" if nothing."""
+    """The kind of a call's output, one of `OUTPUTS`. `output` is the kind that the user declared, "" if none."""
     if output:
         return output
     claimed = _claimed(call)
@@ -165,7 +165,7 @@ def kind_of(call: ToolCall, text: str, output: str = "") -> str:
 
 
 def _claimed(call: ToolCall) -> str:
-    """What a tool is by its name and arguments."""
+    """The kind of output that a tool's name and arguments suggest."""
     named = call.arguments if isinstance(call.arguments, dict) else {}
     words = {word for word in re.split(r"[^a-z]+", words_of(call.name)) if word}
     has_path = any(_PATHS.search(words_of(str(key))) for key in named)
@@ -180,7 +180,7 @@ def _claimed(call: ToolCall) -> str:
 
 
 def _shaped(claimed: str, text: str) -> str:
-    """What an output is by its shape, if that fits what its tool is said to be."""
+    """The kind that the shape of an output shows, if it agrees with the kind that its tool suggests."""
     shape = _shape(text)
     if shape in ("json", "diff", "page"):
         return shape
@@ -220,7 +220,7 @@ def _shape(text: str) -> str:
 
 
 def as_call(tool: str, arguments: Any) -> ToolCall:
-    """A call of a tool with these arguments: JSON as text, or its values."""
+    """A call of a tool with these arguments, given as JSON text or as values."""
     raw = None
     if isinstance(arguments, str):
         raw = arguments

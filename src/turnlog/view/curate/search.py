@@ -1,6 +1,6 @@
-"""Results of searches: each path once above its lines, and of many lines the first of each file.
+"""Shorten results of searches: each path once, above its lines, and of many lines the first of each file.
 
-Lines keep their order. Each one is shown, without the path that stands above it, or is counted by a mark.
+Lines keep their order. Each is shown, without the path above it, or counted by a mark.
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ _BARE = re.compile(r"([^\s:][^:\n]{0,400}):(?!:)(.*)")  # grep without -n
 _NUMBERED = re.compile(r"\s*(?:L|Line )?(\d{1,9})([:|→-])(.*)")  # below a line with the path
 _SEPARATORS = ("--", "---", "")
 _SHORT = 240
-"""Characters of a line that are shown."""
+"""The number of characters to show of a line."""
 
 _ROOM = 8_000
 """Characters of a result that is not shortened further."""
 
 _LIMITS = ((1_000_000, 1_000_000), (30, 100), (12, 80), (5, 60))
-"""Lines shown of each file, and files: the first pair that leaves at most `_ROOM` characters, or else the last."""
+"""Lines to show of each file, and files to show: the first pair that leaves at most `_ROOM` characters, or else the
+last."""
 
 _NAMES = 200
-"""Files that are named with the number of their lines, behind those whose lines are shown."""
+"""The number of further files to name, with the number of their lines."""
 
 _LEAST_SHARE = 0.9
-"""The least share of lines that must have the form of a search's."""
+"""The least share of lines that must have the form of search results."""
 
 _FEW_OTHER = 2
-"""Lines of another form, such as `Found 6 matches`, that a search tool may write beside its grouped hits."""
+"""The number of lines of another form, such as `Found 6 matches`, that a search tool may write beside its grouped
+hits."""
 
 
 class _Group(Struct):
-    """Lines in a row that belong to one path, without it; "" for lines that belong to none. `above`: the path stands on
-    a line of its own."""
+    """Consecutive lines that belong to one path, without the path; "" for lines that belong to none. `above`: the path
+    is on a line of its own."""
 
     path: str
     lines: list[str]
@@ -83,7 +85,7 @@ def _hit_paths(lines: Iterable[str]) -> frozenset[str]:
 
 
 def _context(line: str, hits: frozenset[str]) -> tuple[str, str] | None:
-    """The path of a line beside a hit in the same file, and the rest of it; None if it is none."""
+    """The path of a line beside a hit in the same file, and the rest of the line; None for other lines."""
     for match in _CONTEXT.finditer(line, 0, 500):
         if line[: match.start()] in hits:
             return line[: match.start()], f"{match[1]}- {line[match.end() :]}"
@@ -91,7 +93,7 @@ def _context(line: str, hits: frozenset[str]) -> tuple[str, str] | None:
 
 
 def _read(lines: Sequence[str]) -> list[_Group]:
-    """The lines in order, grouped by the path that they name or stand below."""
+    """The lines in order, grouped by the path that they name or follow."""
     hits = _hit_paths(lines)
     groups: list[_Group] = []
     headings = _headings(lines)
@@ -117,7 +119,7 @@ def _read(lines: Sequence[str]) -> list[_Group]:
 
 
 def _headings(lines: Sequence[str]) -> frozenset[int]:
-    """The indices of the lines that are a path above numbered lines."""
+    """The indices of lines that are a path above numbered lines."""
     indices = set()
     for i, (line, after) in enumerate(pairwise(lines)):
         if (
@@ -131,7 +133,7 @@ def _headings(lines: Sequence[str]) -> frozenset[int]:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text before a line number may be the path of a file, and is no time, date or number."""
+    """Whether a text before a line number may be the path of a file, not a time, date or number."""
     if not any(map(str.isalpha, text)):
         return False
     return "/" in text or "\\" in text or (" " not in text and ("." in text or not text[0].isdigit()))

@@ -1,4 +1,4 @@
-"""Tables of comma- or tab-separated values: the columns, the first and the last rows, and how many there are."""
+"""Shorten tables of comma- or tab-separated values: the columns, the first and last rows, and the number of rows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .marks import WORK, Marks, lines_of, number
 
 _SEPARATORS = ",\t;|"
 _HEAD, _TAIL = 12, 4
-"""Rows that are shown, besides the heading."""
+"""The number of first and of last rows to show besides the heading."""
 
 _SAMPLE = 200
 _LEAST_SHARE = 0.98
 """The least share of rows that must have as many columns as the first."""
 
 _VALUES = 6
-"""Different values of a column that are named."""
+"""The number of different values of a column to name."""
 
 _MOST = 60
-"""Columns that are described."""
+"""The number of columns to describe."""
 
 
 def separator_of(text: str) -> str:
-    """What separates the columns of a table: the same number of them in nearly every row; "" if the text is no
+    """The character that separates the columns of a table, as often in nearly every row; "" if the text is not a
     table."""
     lines = [line for line in text[:20_000].split("\n")[:_SAMPLE] if line.strip()]
     lines = lines[:-1] if len(text) > 20_000 and len(lines) < _SAMPLE else lines
@@ -43,7 +43,7 @@ def separator_of(text: str) -> str:
 
 
 def table(text: str, marks: Marks) -> str:
-    """A table, shortened; the text itself if it is none."""
+    """A table, shortened; the text itself if it is not a table."""
     separator = separator_of(text)
     text = text.rstrip("\n")
     lines = text[:WORK].split("\n")
@@ -66,7 +66,7 @@ def table(text: str, marks: Marks) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]], which: str) -> list[str]:
-    """A line about each column of which rows are missing: its range, or its different values if they are few."""
+    """A line about each column of the omitted rows: its range, or its different values if they are few."""
     head, body = rows[0], rows[1:]
     lines = []
     for i, name in enumerate(islice(head, _MOST)):

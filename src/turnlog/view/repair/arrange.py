@@ -21,7 +21,7 @@ from .clean import sendable_name
 from .pairing import At, Pairs
 
 Fate = Mapping[tuple[int, str], Standing]
-"""What is known of calls without a result, by record number and call id."""
+"""The state of each call without a result, by record number and call id."""
 
 _SAYS: dict[Standing, str] = {
     "ok": "The tool finished, but its result was lost.",
@@ -45,11 +45,11 @@ _KNOWN: dict[Standing, str] = {
     "asked": "it waits for approval",
     "approved": "it was approved, but not started",
 }
-"""What is known of a call without a result, for edits."""
+"""What edits say about a call without a result."""
 
 
 def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
-    """A result in place of one that was not recorded. It says only what is known of the call."""
+    """A result in place of one that was not recorded. It says only what is known about the call."""
     outcome: Outcome
     match standing:
         case "asked":
@@ -69,7 +69,7 @@ def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
 
 
 def arrange(view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> tuple[list[Shown], list[Edit]]:
-    """The view with exactly one result for each call, in its place, and without other results."""
+    """The view with exactly one result for each call, in the right place, and without other results."""
     if not (pairs.answers or pairs.waiting or pairs.orphans):
         return list(view), []
     arranger = _Arranger(view, pairs, rules, fate)
@@ -120,7 +120,7 @@ class _Arranger:
             self._rest_of(i)
 
     def _calls_of(self, i: int, turn_ids: set[str]) -> list[tuple[At, ToolCall]]:
-        """The calls of message `i`, each given an id that the rules accept."""
+        """The calls of message `i`, each with an id that the rules accept."""
         calls: list[tuple[At, ToolCall]] = []
         for j, part in enumerate(self.view[i].message.parts):
             if not isinstance(part, ToolCall):
@@ -190,7 +190,7 @@ class _Arranger:
         return all(answers == sorted(answers) for answers in places.values())
 
     def _follow_calls(self, results: list[At], zone: range) -> bool:
-        """Whether the rules allow everything that is between the calls and these results."""
+        """Whether the rules allow all content between the calls and these results."""
         last_message, last_part = max(results)
         for i in range(zone.start, last_message + 1):
             message = self.view[i].message
@@ -290,8 +290,8 @@ class _Arranger:
             self.out.append(with_parts(shown, tuple(parts)))
 
     def _may_stay(self, at: At) -> bool:
-        """Whether a result without a call in the view may answer a call that the provider has stored. It stores no
-        calls under ids that it does not accept."""
+        """Whether a result without a call in the view may answer a call that the provider has stored. A provider stores
+        no calls under ids that it does not accept."""
         result = self.view[at[0]].message.parts[at[1]]
         assert isinstance(result, ToolResult)
         taken = not result.call_id or self._fits(result.call_id)
@@ -311,7 +311,7 @@ class _Arranger:
 
 
 def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standing:
-    """What is known of a call in these records that has no result."""
+    """The state of a call in these records that has no result."""
     for n in records:
         if (n, call.id) in fate:
             return fate[n, call.id]
@@ -319,7 +319,7 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
 
 
 def as_one(several: Sequence[Shown], treatment: Treatment = "joined") -> Shown:
-    """Several messages as one: a message of the role and name of the first."""
+    """Several messages as one, with the role and name of the first."""
     parts = tuple(part for shown in several for part in shown.message.parts)
     records = tuple(dict.fromkeys(n for shown in several for n in shown.records))
     first = several[0].message

@@ -75,7 +75,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:
-    """The messages as `rules` accept them, without messages of which nothing is left; and the changes."""
+    """The messages as `rules` accept them, and the changes. Messages with no content left are left out."""
     cleaner = _Cleaner(rules)
     messages = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
     return messages, cleaner.edits, cleaner.losses
@@ -88,7 +88,7 @@ def sendable_name(name: str, rules: Rules) -> str:
 
 
 def is_sent_as(name: str, sent: str) -> bool:
-    """Whether some rules have a tool of that name sent as `sent`."""
+    """Whether some rules send the tool of that name as `sent`."""
     if name == sent:
         return True
     stem, digest = _changed(name)
@@ -113,7 +113,7 @@ def _changed(name: str) -> tuple[str, str]:
 
 
 def _extras(message: Message) -> str:
-    """The extra keys that are lost with a message that is left out, as the end of a sentence."""
+    """The end of a sentence that names the extra keys lost with a message that is left out."""
     added = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
     return f" with {', '.join(sorted(added))}" if added else ""
 
@@ -173,13 +173,13 @@ class _Cleaner:
         return msgspec.structs.replace(message, parts=tuple(parts), name=name)
 
     def _nothing_left(self, message: Message) -> Message | None:
-        """What is sent for a message without parts. If its parts were left out, these changes are reported already;
-        only a message that was empty from the start is reported as empty."""
+        """What is sent for a message without parts. If its parts were left out, the edits say so already; only a
+        message that was empty from the start is reported as empty."""
         said_nothing = all(isinstance(part, Text) and not part.text for part in message.parts)
         return self._empty(message) if said_nothing else None
 
     def _empty(self, message: Message) -> Message | None:
-        """A message without content: a user message becomes a placeholder, others leave the view."""
+        """Handle a message without content: a user message becomes a placeholder, others leave the view."""
         if message.role != "user":
             self.edits.append(Edit("empty", f"empty {message.role} message{_extras(message)} left out", self.records))
             return None

@@ -1,8 +1,8 @@
 """Recognise images and PDFs that are damaged, which every provider refuses ("Could not process image").
 
-Nothing is decoded. Only the header, the dimensions and the end marker are read, so damage in between is not found. What
-decoders tolerate, for example bytes after the end, is no damage. Sources: PNG (RFC 2083), JPEG (ITU T.81), GIF89a, WebP
-(RFC 9649), PDF (ISO 32000).
+Nothing is decoded. Only the header, the dimensions and the end marker are read, so damage in between is not found.
+Anything that decoders tolerate, such as bytes after the end, does not count as damage. Sources: PNG (RFC 2083), JPEG
+(ITU T.81), GIF89a, WebP (RFC 9649), PDF (ISO 32000).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from ...tokens.dimensions import dimensions, image_type
 
 _GIF_END = 1024
-"""The bytes at the end of a GIF in which its end marker is looked for: compressed data may contain the same bytes."""
+"""The number of last bytes of a GIF in which its end marker is sought: compressed data may contain the same bytes."""
 
 _PDF_HEADER = 1024
-"""The bytes at the beginning of a PDF in which its header must be (readers accept some bytes before it)."""
+"""The number of first bytes of a PDF in which its header must be (readers accept some bytes before it)."""
 
 
 def damage_of(data: bytes, mime: str) -> str:
-    """What is wrong with the bytes of an image or a PDF, "" if nothing is found or the type is not known."""
+    """What is wrong with the bytes of an image or a PDF; "" if nothing is found or the type is unknown."""
     if mime == "application/pdf":
         if b"%PDF-" not in data[:_PDF_HEADER]:
             return "it is no PDF"

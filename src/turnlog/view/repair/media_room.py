@@ -1,4 +1,4 @@
-"""Limits on the media of one request: on their number, on their total size, and on large images among many."""
+"""Enforce the limits on the media of one request: their number, their total size, and large images among many."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _BYTES_A_TOKEN = 6
 
 
 class MediaTotals(Struct, frozen=True, gc=False):
-    """The media of a view: their number, their characters of base64, and whether an image is too large for a request
-    with many media."""
+    """Totals over the media of a view: their number, their characters of base64, and whether an image is too large for
+    a request with many media."""
 
     count: int = 0
     size: int = 0
@@ -31,8 +31,8 @@ class MediaTotals(Struct, frozen=True, gc=False):
 
 
 class MediaLimits(Struct, frozen=True, gc=False):
-    """The most media that a request may have, and the most characters of base64. If a large image lowers the number,
-    `where` says so."""
+    """The most media that a request may have, and the most characters of base64. If a large image lowers the number of
+    media, `where` says so."""
 
     count: int = NO_LIMIT
     size: int = NO_LIMIT
@@ -44,13 +44,13 @@ class MediaLimits(Struct, frozen=True, gc=False):
 
 
 def beside_texts(rules: Rules, tokens: int) -> Rules:
-    """The rules for a request with so many tokens of text besides its media: both share the same limit on size."""
+    """The rules for a request with this many tokens of text besides its media: both share one limit on size."""
     most = rules.media_max_total
     return msgspec.structs.replace(rules, media_max_total=max(most - _BYTES_A_TOKEN * tokens, most // 2))
 
 
 def base64_of(media: Media) -> int:
-    """The characters of base64 that one of the media takes in a request; 0 if its bytes are not sent."""
+    """The characters of base64 that a medium takes in a request; 0 if its bytes are not sent."""
     return (media.size + 2) // 3 * 4 if media.sha256 else 0
 
 
@@ -70,8 +70,8 @@ def media_of(view: Iterable[Shown]) -> list[Media]:
 
 
 def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> MediaTotals:
-    """The number and size of these media. `side` returns the longer side of an image; it is called only if the rules
-    limit that."""
+    """The number and size of these media. `side` returns the longer side of an image, and is called only if the rules
+    limit it."""
     limited = rules.many_media < rules.media_max_count
     large = limited and any(side(item) > rules.many_media_side for item in media)
     return MediaTotals(len(media), sum(map(base64_of, media)), large)
@@ -88,7 +88,7 @@ def room_for(media: MediaTotals, rules: Rules) -> MediaLimits:
 def within_room(
     view: list[Shown], rules: Rules, blob: Callable[[str], bytes] | None, losses: list[Loss]
 ) -> list[Shown]:
-    """The view with no more media than one request may have; the oldest become placeholders."""
+    """The view with at most as many media as one request may have; the oldest become placeholders."""
     totals = held(media_of(view), rules, lambda media: longest_side(media, blob))
     room = room_for(totals, rules)
     if room.holds(totals):

@@ -1,11 +1,11 @@
-"""Match results to calls by position, and find the open calls. No other module does this.
+"""Match results to calls by position, and find the open calls; no other module does this.
 
 Ids are not unique in real logs, so a result belongs to the newest message before it that calls its tool under its id.
-It answers the first call there that has no result; if all have one, it is a further result of the last of them, and no
-older call is considered. Names count only where both the call and the result have one. Results without an id (some
-providers send none) are matched by name alone. A result that was recorded before its call, in the same turn, answers
-that call unless another result comes after the call. A result whose `call_record` is known belongs to a call of that
-record and to no other.
+It answers that message's first call without a result; if all have one, it is a further result of the last, and no older
+call is considered. Names count only where both the call and the result have one. Results without an id (some providers
+send none) are matched by name alone. A result that was recorded before its call, in the same turn, answers that call
+unless another result comes after the call. A result whose `call_record` is known belongs to a call of that record and
+to no other.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ At = tuple[int, int]
 
 
 class Pairs(Struct, frozen=True, gc=False):
-    """`answers` maps each answered call to its result; `orphans` are results without a call, `duplicates` further
-    results, each with the call that has another one, `waiting` the calls without a result. `early` are the ids of the
+    """`answers` maps each answered call to its result; `orphans` are results without a call, `duplicates` are further
+    results with their already answered calls, and `waiting` are the calls without a result. `early` are the ids of the
     orphans that a call after the view, in the same turn, may still claim."""
 
     answers: dict[At, At]
@@ -47,23 +47,23 @@ class _Call(Struct, eq=False):
 
 
 class Pairing:
-    """Pairs the calls and results of a view that is given message by message."""
+    """Pairs the calls and results of a view, given message by message."""
 
     def __init__(self) -> None:
         self._waiting: dict[At, _Call] = {}
         self._newest: dict[str, dict[tuple[str, str], list[_Call]]] = {}
-        """By id and names, the calls of the newest message that has any. Under the id "" are those of all ids."""
+        """The calls of the newest message that has any, by id and names. The key "" has the calls of all ids."""
         self._answers: dict[At, At] = {}
         self._orphans: set[At] = set()
         self._duplicates: dict[At, At] = {}
         self._early: dict[str, dict[str, tuple[At, ToolResult]]] = {}  # by id and name, results whose call may follow
         self.seen = 0
-        """The number of messages so far: the next one has this index."""
+        """The number of messages so far, which is the index of the next one."""
         self.orphaned: list[ToolResult] = []
         """The results in the last message that have no call."""
         self.answered: dict[int, tuple[At, ToolCall]] = {}
-        """The calls that the results in the last message belong to, by the index of the result's part. A result that is
-        a duplicate is not among them."""
+        """The calls that the results in the last message answer, by the index of the result's part. Duplicates are not
+        included."""
 
     @property
     def open(self) -> list[tuple[At, ToolCall]]:
@@ -89,7 +89,7 @@ class Pairing:
         return Pairs(dict(self._answers), frozenset(self._orphans), dict(self._duplicates), tuple(self._waiting), early)
 
     def _asked(self, entry: _Call) -> None:
-        """Take a call. A result that was recorded before it answers it."""
+        """Take a call. A result recorded before the call answers it."""
         place, call = entry.at, entry.call
         for call_id in {call.id, ""}:
             newest = self._newest.setdefault(call_id, {})
@@ -151,8 +151,8 @@ def pair(view: Sequence[Shown]) -> Pairs:
 
 
 def may_answer(result: ToolResult, call: ToolCall) -> bool:
-    """Whether a result has the id and the name of a call, as far as both have one. A tool that was used through
-    `use_tool` has two names; a tool may also have been sent under another name than its own."""
+    """Whether a result has the id and the name of a call, if both have one. A tool used through `use_tool` has two
+    names, and a tool may have been sent under a name that is not its own."""
     if result.call_id and result.call_id != call.id:
         return False
     name = result.name

@@ -54,7 +54,7 @@ def place_system(
 ) -> tuple[list[Shown], bool]:
     """The view with system text only where the rules allow it. Elsewhere it is shown as a user message; a message that
     has to stay a system message is moved to the next place that is allowed. Also returns whether that place may be
-    behind the view."""
+    after the view."""
     if rules.system == "inline":
         return list(view), False
     placed, waits = moved(view, rules, edits, leading=leading, follows=follows)
@@ -63,7 +63,7 @@ def place_system(
 
 
 def _head(view: Sequence[Shown]) -> int:
-    """How many system messages the view begins with."""
+    """The number of system messages that the view begins with."""
     return next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
 
 
@@ -76,9 +76,10 @@ def moved(
     follows: Role | None,
     past_answers: bool = True,
 ) -> tuple[list[Shown], bool]:
-    """The view in which each message that has to stay a system message follows what users say before the next answer,
-    and system messages after it stay there. If nobody says anything before that answer, it goes on to the next place,
-    unless `past_answers` is False. Also returns whether the message after the view decides where it goes."""
+    """The view in which each message that has to stay a system message follows the user messages before the next
+    answer, as do system messages after it. If there is no user message before that answer, the system message goes on
+    to the next place, unless `past_answers` is False. Also returns whether the message after the view decides where it
+    goes."""
     if rules.system != "top_or_after_user":
         return list(view), False
     if not any(shown.message.role == "system" and _stays(shown, rules) for shown in view):
@@ -104,7 +105,7 @@ def moved(
 
 
 def _is_answer(view: Sequence[Shown]) -> bool:
-    """Whether an answer could be continued by the next message: the view ends with one, or is empty."""
+    """Whether the next message could continue an answer: the view ends with an answer, or is empty."""
     return not view or view[-1].message.role == "assistant"
 
 
@@ -150,16 +151,16 @@ def as_users(message: Message) -> Message:
 
 
 def is_paused(last: Message, rules: Rules) -> bool:
-    """Whether the provider continues from this last message by itself: the answer ended with a call that the provider
-    runs (Anthropic's `pause_turn`). Such an answer is sent back as it is, as a user message after it would discard the
-    work begun."""
+    """Whether the provider itself continues from this last message: the answer ended with a call that the provider runs
+    (Anthropic's `pause_turn`). Such an answer is sent back unchanged, as a user message after it would discard the work
+    begun."""
     end = last.parts[-1] if last.role == "assistant" and last.parts else None
     return isinstance(end, Opaque) and end.provider == rules.provider and end.kind in rules.own_calls
 
 
 def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
-    """The view without calls of the provider's own tools that lost their answer, and without answers that lost their
-    call. `more`: the conversation continues after this view."""
+    """The view without calls of the provider's own tools whose answer is missing, and without answers whose call is
+    missing. `more`: the conversation continues after this view."""
     if not rules.own_calls:
         return list(view)
     out: list[Shown] = []
@@ -177,8 +178,8 @@ def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: b
 
 
 def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
-    """Whether the provider continues the turn: only tool results came after its `last` message, and no user message has
-    to be added after it."""
+    """Whether the provider continues the turn: only tool results follow its `last` message, and no user message has to
+    be added after it."""
     if not rest:
         return rules.last == "any" or is_paused(last.message, rules)
     parts = [part for shown in rest for part in shown.message.parts]
@@ -186,7 +187,8 @@ def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
 
 
 def _spills(result: ToolResult) -> bool:
-    """Whether a failed result has media, which are shown after it as a user's content: this closes the turn."""
+    """Whether a failed result has media. Media are shown after a failed result as a user's content, which closes the
+    turn."""
     return result.outcome != "ok" and any(isinstance(part, Media) for part in result.parts)
 
 
@@ -206,8 +208,8 @@ def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open:
 
 
 def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
-    """The places of the calls that have an answer, and of these answers. They are matched as other calls and results
-    are (see `pairing`)."""
+    """The places of the calls that have an answer, and of these answers. The matching follows the rules for other calls
+    and results (see `pairing`)."""
     calls: dict[str, list[tuple[At, Opaque]]] = {}
     paired: set[At] = set()
     for i, shown in enumerate(turn):
@@ -225,12 +227,12 @@ def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
 
 
 def _is_of(call: Opaque, tool: str) -> bool:
-    """Whether a call is one of this tool. The name may say more than the tool, as `tool_search_tool_bm25`."""
+    """Whether a call is of this tool. The name may be longer than the tool's, such as `tool_search_tool_bm25`."""
     return _value(call, "name").startswith(tool) or call.kind.startswith(tool)
 
 
 def _stands_alone(part: Opaque, rules: Rules, *, still_open: bool) -> bool:
-    """Whether a part may stay that is paired with no other."""
+    """Whether a part without its counterpart may stay."""
     if part.kind in rules.own_calls:
         return still_open
     return re.fullmatch(rules.own_answer, part.kind) is None
@@ -266,7 +268,7 @@ class Closed(Struct, frozen=True, gc=False):
     """A whole view with a legal beginning and end, and the changes.
 
     `opening` is the index of the user message that was added before the first answer, -1 if none was. The first `kept`
-    messages of the given view are unchanged; all after them are new. `thinking_off`: thinking must be switched off in
+    messages of the given view are unchanged; all later ones are new. `thinking_off`: thinking must be switched off in
     requests until the open tool loop closes.
     """
 
@@ -288,8 +290,8 @@ def repair(
 ) -> Repaired:
     """A part of a conversation as `rules` accept it, except for its beginning and end (see `close`).
 
-    `fate` is what is known of calls without a result, `blob` reads media. `leading`: no message comes before this part.
-    `follows`: the role of the message after it, None if there is none. If the part is the whole conversation, the
+    `fate` tells what is known about calls without a result; `blob` reads media. `leading`: no message comes before this
+    part. `follows`: the role of the message after it, None if there is none. If the part is the whole conversation, the
     limits on the media of a request are applied too.
     """
     cleaned, edits, losses = clean(view, rules)
@@ -318,8 +320,8 @@ def repair(
 
 
 def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
-    """A whole repaired view with a legal beginning and a legal end. Only its first and last messages are examined.
-    `has_word`: see `contains_word`."""
+    """A whole repaired view with a legal beginning and end. Only its first and last messages are examined. `has_word`:
+    see `contains_word`."""
     edits: list[Edit] = []
     ended = _stripped(list(view), rules, edits) if rules.strip_last and rules.last == "any" else list(view)
     kept_count = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
@@ -347,7 +349,7 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
 
 
 def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
-    """Tools under names that the rules accept."""
+    """The tools under names that the rules accept."""
     edits: list[Edit] = []
     named: list[Tool] = []
     for tool in tools:
@@ -360,13 +362,13 @@ def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], 
 
 
 def is_declared_by_name(call: ToolCall, rules: Rules) -> bool:
-    """Whether the tool of a call is declared under its name; those that the provider has itself are by their kind."""
+    """Whether the tool of a call is declared under its name; tools of the provider's own are declared by their kind."""
     return call.kind in ("function", "custom") or call.kind not in rules.call_kinds
 
 
 def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
-    """The tools of a request: those given. If none are given and the view has calls, each called tool is declared, with
-    any object as its arguments.
+    """The tools that a request declares: those given. If none are given and the view has calls, each called tool is
+    declared, with any object as its arguments.
 
     If tools are given, a called tool that is not among them is not declared, as it was removed on purpose.
     """
@@ -442,7 +444,7 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
 
 
 def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """The view without messages of whitespace alone. Such a message may remain when a result in it is moved or left
+    """The view without messages of only whitespace. Such a message may remain when a result in it is moved or left
     out."""
     if rules.blank_text:
         return view
@@ -477,7 +479,7 @@ def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown
 
 
 def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """The view with a final answer that does not end with whitespace, nor with reasoning if the rules forbid that."""
+    """The view with a final answer that ends neither with whitespace nor, if the rules forbid that, with reasoning."""
     if not view or view[-1].message.role != "assistant":
         return view
     shown = view[-1]
@@ -498,7 +500,8 @@ def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]
 
 
 def _together(view: list[Shown], rules: Rules) -> list[Shown]:
-    """The view with consecutive results in one message: all, or only those that repair added with those beside them."""
+    """The view with consecutive results in one message: all of them, or only those that repair added and their
+    neighbours."""
     out: list[Shown] = []
     for shown in view:
         if out and has_results_alone(shown.message) and has_results_alone(out[-1].message):
@@ -512,7 +515,7 @@ def _together(view: list[Shown], rules: Rules) -> list[Shown]:
 
 
 def has_results_alone(message: Message) -> bool:
-    """Whether a message is a user's and contains only results."""
+    """Whether a message is a user message that contains only results."""
     alone = message.role == "user" and bool(message.parts) and not message.name
     return alone and all(isinstance(part, ToolResult) for part in message.parts)
 
@@ -528,8 +531,8 @@ def _join(view: list[Shown]) -> list[Shown]:
 
 
 def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
-    """Runs of consecutive answers that have to be joined: the first answer calls tools, so its results must follow it
-    directly, but the other answers are in between."""
+    """Runs of consecutive answers to join: the first answer calls tools, and its results must follow it directly, but
+    the other answers are in between."""
     start: int | None = None
     for i, shown in enumerate(view):
         if shown.message.role != "assistant":

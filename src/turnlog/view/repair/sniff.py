@@ -1,6 +1,6 @@
 """Declare media as the type that their bytes have: providers compare an image's bytes with its declared type.
 
-Tools label screenshots wrongly, redaction leaves bytes that are not an image, files get lost. The log keeps the type
+Tools mislabel screenshots, redaction leaves bytes that are not an image, and files get lost. The log keeps the type
 that was recorded for an image; the view shows the true one.
 """
 
@@ -20,8 +20,8 @@ from .damaged_media import damage_of
 _CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 _NO_IMAGE = "application/octet-stream"
 _MOST_TEXT = 256 << 10
-"""The most bytes of a text file that is put into a message: some 80,000 tokens. A larger text might make every request
-too large, while a file that is left out of a request is reported as a loss."""
+"""Bytes. The largest text file that is put into a message: about 80,000 tokens. A larger text might make every request
+too large, while a file left out of a request is reported as a loss."""
 
 
 def sniff(

@@ -2,8 +2,8 @@
 
 Normally, one output may take the strategy's share of the limit, and an output that was cut once is not cut again. If
 the open turn would not fit this way (`CompactionInput.tight`), its outputs share the room available, including those
-that were cut before: small outputs stay whole, and the others get equal shares. This is done with every strategy, as
-the request would otherwise be refused; without the step `cap`, nothing else is cut.
+that were cut before: small outputs stay whole, and the others get equal shares. Every strategy does this, as the
+request would otherwise be refused; without the step `cap`, nothing else is cut.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...decisions import cut_text, is_cut
 from ..situation import CompactionInput, Item, shortening
 
 _LEAST = 60
-"""Tokens. An output of fewer tokens is never cut, and no output is cut to fewer, however small the budget."""
+"""Tokens. An output with fewer tokens is never cut, and no output is cut to fewer, however small the budget."""
 
 _SPARE = 0.2
 """Share of the limit that is left free when outputs share the room: for a summary of older messages, and for the next
@@ -25,8 +25,8 @@ messages, which would otherwise cause new cuts."""
 
 
 def cap(situation: CompactionInput) -> Decision | None:
-    """Cut every output that takes more than the strategy's share of the limit to that share; outputs of the open turn
-    to the room available, if that is less. Pinned outputs stay whole."""
+    """Cut every output to the strategy's share of the limit, and outputs of the open turn to the room available, if
+    that is less. Pinned outputs stay whole."""
     most = {"the open turn": _of_open_turn(situation)}
     if _is_a_step(situation):
         most[""] = _usual(situation)
@@ -68,8 +68,8 @@ def _usual(situation: CompactionInput) -> int:
 
 
 def _of_open_turn(situation: CompactionInput) -> int:
-    """The tokens that one output of the open turn may take. If these outputs have to share the room, it is an equal
-    part of the room that the smaller ones leave."""
+    """The tokens that one output of the open turn may take. If these outputs have to share the room, each gets an equal
+    part of what the smaller ones leave."""
     usual = _usual(situation)
     if not situation.tight:
         return usual
@@ -109,13 +109,13 @@ def _giants(situation: CompactionInput, item: Item, most: int, *, again: bool) -
 
 
 def _parts(item: Item) -> Iterator[tuple[Part, Part, Part]]:
-    """The parts of a message as shown, as decisions show them, and as recorded."""
+    """Each part of a message in three forms: as shown, as decisions show it, and as recorded."""
     return zip(item.shown.message.parts, item.decided.message.parts, item.raw.message.parts, strict=False)
 
 
 def _tokens(situation: CompactionInput, item: Item, text: str) -> int:
     """The tokens of a text as a tool's output, without framing. Some counters count tool output differently from other
-    text, and differently again if it is one of several results of parallel calls."""
+    text, and results of parallel calls differently again."""
     whole, bare = (Message("user", (ToolResult("call", parts=(Text(content),)),)) for content in (text, ""))
     count = (situation.ports.count_at_once if item.at_once else None) or situation.ports.count
     return count(whole) - count(bare)

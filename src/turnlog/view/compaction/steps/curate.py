@@ -1,4 +1,4 @@
-"""Make old tool outputs shorter by what the tool is."""
+"""Shorten old tool outputs by what the tool is."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ...curate.conversation import STEP
 from ..situation import CompactionInput, Item
 
 _NEWEST = 3
-"""The newest blocks, which are left alone: an agent uses what it has just read."""
+"""The number of newest blocks to leave alone: an agent uses what it has just read."""
 
 
 def curate(situation: CompactionInput) -> Decision | None:
-    """Curate all older outputs that would become shorter, in one batch: so the prefix moves once. Pinned outputs stay
-    as they are, and so do those that another decision shortened."""
+    """Curate all older outputs that would become shorter, in one batch, so that the prefix changes once. Pinned outputs
+    and those that another decision shortened stay unchanged."""
     items = [item for block in situation.blocks for item in block.items]
     old = frozenset(item.n for block in situation.blocks[:-_NEWEST] for item in block.items if _is_uncut(item))
     old -= situation.outputs
@@ -30,7 +30,7 @@ def curate(situation: CompactionInput) -> Decision | None:
 
 
 def _is_uncut(item: Item) -> bool:
-    """Whether an item has outputs of which no decision left anything out."""
+    """Whether an item has outputs that decisions have left complete."""
     if item.is_summary or item.decided.treatment != "verbatim":
         return False
     return any(isinstance(part, ToolResult) and not part.synthetic for part in item.decided.message.parts)

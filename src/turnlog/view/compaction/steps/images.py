@@ -11,7 +11,7 @@ from ...repair.media_room import MediaLimits, MediaTotals, base64_of, media_of
 from ..situation import CompactionInput, Item, shortening, user_word
 
 _NEWEST = 3
-"""How many images stay if the view is too large and the strategy sets no number."""
+"""The number of images that stay if the view is too large and the strategy sets no number."""
 
 _Image = tuple[Item, tuple[int, ...], Media]
 """The message that contains an image, the place of the image in it (a part, or a part of a result), and the image."""
@@ -23,9 +23,9 @@ def placeholder(step: int) -> str:
 
 
 def images_over(situation: CompactionInput) -> Decision | None:
-    """Replace all images but the newest `max_history_images`, if the strategy sets that number. If the provider accepts
-    fewer media than the view has, a quarter of the provider's limit is left free, so that this is not repeated at every
-    image."""
+    """Replace all images but the newest `max_history_images`, if the strategy sets that number. If the view has more
+    media than the provider accepts, a quarter of the provider's limit is left free, so that this is not repeated at
+    every image."""
     most, room = situation.strategy.max_history_images, situation.room
     images = _shown(situation)
     surplus = [] if most is None else _that_may_go(situation, _all_but(most, images))
@@ -41,8 +41,8 @@ def images_over(situation: CompactionInput) -> Decision | None:
 
 
 def _newest_within(room: MediaLimits, count: int, size: int, free: Sequence[Media]) -> int:
-    """How many of the newest media in `free` can stay, so that a quarter of each limit that is exceeded is left free.
-    `count` and `size` are those of all media."""
+    """How many of the newest media in `free` can stay if a quarter of each exceeded limit is left free. `count` and
+    `size` are those of all media."""
     most = room.count - room.count // 4 * (count > room.count)
     largest = room.size - room.size // 4 * (size > room.size)
     count, size = count - len(free), size - sum(map(base64_of, free))
@@ -85,7 +85,7 @@ def _all_but(newest: int, found: Sequence[_Image]) -> Sequence[_Image]:
 
 
 def _that_may_go(situation: CompactionInput, images: Sequence[_Image]) -> list[_Image]:
-    """The images that may be replaced: all but the first image of the task and pinned ones."""
+    """The images that may be replaced: all except pinned ones and the first image of the task."""
     thumbnail = _thumbnail(situation)
     return [image for image in images if (image[0].n, image[1]) != thumbnail and image[0].n not in situation.pinned]
 

@@ -1,8 +1,8 @@
-"""Leave out first what matters least, wherever it is.
+"""Leave out what matters least first, wherever it is.
 
 Tool output that nothing later refers to leaves first, then plain answers, then output that is still referred to, then
 user messages; within each of these groups, old and large blocks leave before new and small ones. The task stays. (Many
-designs go by age alone and so leave out the oldest user message first: the task itself.)
+designs go by age alone, and so leave out the task itself first, as the oldest user message.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..situation import Block, CompactionInput
 from .slide import leave
 
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
-"""A word that names something: it contains a digit or a sign, as paths, ids, versions and identifiers do."""
+"""A word that names something. It contains a digit or a sign, as paths, ids, versions and identifiers do."""
 
 _SHORTEST = 5
 _LOOKED_AT = 20_000
@@ -35,7 +35,7 @@ def priority(situation: CompactionInput) -> Decision | None:
 
 
 def _rank(block: Block, recent: set[str]) -> int:
-    """How much a block matters, 0 is the least; `recent` are the names in the blocks that stay."""
+    """How much a block matters (0: least); `recent` are the names in the blocks that stay."""
     if block.is_summary:
         return 4
     if block.opens_turn:

@@ -23,8 +23,8 @@ def slide(situation: CompactionInput) -> Decision | None:
 
 
 def leave(situation: CompactionInput, action: str, first_to_go: Sequence[Block], why: str) -> Decision | None:
-    """The decision that leaves out these blocks, in this order, until the goal is met; and the gap, if there is one.
-    The note of the orders in them takes room too, so more blocks may have to leave."""
+    """The decision that leaves out these blocks, in this order, until the goal is met, and the gap, if there is one.
+    The note of the orders in them needs room, so more blocks may have to leave."""
     going: list[Block] = []
     note = 0
     for _ in range(_ROUNDS):
@@ -44,10 +44,10 @@ def leave(situation: CompactionInput, action: str, first_to_go: Sequence[Block],
 
 
 def enough_beside(situation: CompactionInput, block: Block) -> int:
-    """The size of a view in which a block may stay: the goal. A summary may stay up to the limit, as nothing else
-    covers the same messages, and even above the limit if half of the summary would fit (see `shortened`). A summary
-    that takes more than half of the room leaves like any other block: with it, new decisions would be needed again and
-    again."""
+    """The most tokens that a view with this block may have for the block to stay: those of the goal. A summary may stay
+    up to the limit, as nothing else covers the same messages, and even above it if half of the summary would fit (see
+    `shortened`). A summary that takes more than half of the room leaves like any other block: new decisions would be
+    needed again and again."""
     limit = situation.marks.limit
     if not block.is_summary or block.tokens > (limit - situation.system) // 2:
         return situation.marks.goal
@@ -95,8 +95,8 @@ def leaving(
 
 
 def tell_orders(situation: CompactionInput) -> Decision | None:
-    """The decision that shows orders for which there was no room when their records left; None if there is none now.
-    The oldest blocks leave if that is necessary."""
+    """The decision that shows orders that had no room when their records left; None if there is still no room. The
+    oldest blocks leave if necessary."""
     if not has_untold([*situation.ports.decisions.values(), *situation.made.values()]):
         return None
     notes = [block for block in situation.blocks if block.is_note]
@@ -123,7 +123,7 @@ def tell_orders(situation: CompactionInput) -> Decision | None:
 
 
 def _summarised(situation: CompactionInput, block: Block) -> int:
-    """The tokens of a summary without the orders at its end; 0 if the block is none."""
+    """The tokens of a summary without the orders at its end; 0 if the block is not a summary."""
     if not block.is_summary:
         return 0
     orders = Orders.of(detail_of(situation, block.items[0]))
@@ -131,7 +131,7 @@ def _summarised(situation: CompactionInput, block: Block) -> int:
 
 
 def _telling(situation: CompactionInput, orders: Orders, why: str) -> Decision:
-    """The decision that shows a note of these orders, for which nothing leaves."""
+    """The decision that shows a note of these orders and leaves nothing out."""
     place = _place(situation, ())
     detail = {
         "kept": [[place, place]],
@@ -144,7 +144,7 @@ def _telling(situation: CompactionInput, orders: Orders, why: str) -> Decision:
 
 
 def _place(situation: CompactionInput, going: Collection[Block]) -> int:
-    """The record before which the note stands: where the first block after the task left."""
+    """The record before which the note is put: where the first block after the task left."""
     blocks = situation.blocks
     task = max((i for i, block in enumerate(blocks) if block.stays == "the task"), default=-1)
     behind = blocks[task].last if task >= 0 else 0

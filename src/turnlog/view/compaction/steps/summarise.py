@@ -43,7 +43,7 @@ _LONG_LINE = 200
 
 
 def shortened(situation: CompactionInput) -> Decision | None:
-    """Cut the newest summary short if nothing else is left that could leave: half a summary says more than none."""
+    """Cut the newest summary short if nothing else can leave: half a summary says more than none."""
     told = (block for block in reversed(situation.blocks) if block.is_summary and not (block.stays or block.is_note))
     block = next(told, None)
     if block is None or situation.fits:
@@ -87,7 +87,7 @@ def fitting(situation: CompactionInput, decision: Decision, message: Message) ->
 
 
 def _cut_off(text: str, length: int) -> str:
-    """The beginning of a text, up to the end of a line; within a line that is long or most of the text, of a word."""
+    """The beginning of a text, up to the end of a line, or of a word if the line is long or most of the text."""
     begin = text[:length]
     lines = begin.rpartition("\n")[0]
     short = len(begin) - len(lines) < min(_LONG_LINE, len(lines))
@@ -100,34 +100,35 @@ def is_cut_short(summary: Message, detail: dict[str, Any]) -> bool:
 
 
 def whole_texts(situation: CompactionInput, item: Item) -> list[str]:
-    """The texts of a summary, without the orders at its end and without the line that says that it was cut short."""
+    """The texts of a summary, without the orders at its end and without the note that it was cut short."""
     detail = detail_of(situation, item)
     texts = (part.text for part in item.shown.message.parts if isinstance(part, Text))
     return [without_orders(text, detail).removesuffix(f"\n{_ENDS_HERE}") for text in texts]
 
 
 _LEAST_SUMMARY = 24
-"""Tokens. A summary of fewer says nothing."""
+"""Tokens. A shorter summary says nothing."""
 
 _REACHES_BACK = 300
-"""Tokens. A summary of at least so many also covers messages that left earlier without a summary; a smaller one has
+"""Tokens. A summary of at least this size also covers messages that left earlier without a summary; a smaller one has
 room only for the messages that leave now."""
 
 _BESIDE_PINS = 0.1
-"""Share of the same room that a summary leaves free if messages are pinned. Unlike the newest messages, pinned ones do
-not leave when others come, so a view that is full to its limit would be made smaller at nearly every request."""
+"""Share of the same room that a summary leaves free if messages are pinned. Unlike the newest messages, pinned ones
+never leave, so a view filled to its limit would be made smaller at nearly every request."""
 
 _WORTH_IT = 0.1
-"""Share of the same room that a summary made ahead of need has to save. A summary that covers little more than the one
-before would be paid for, and the next one would be needed soon."""
+"""Share of the same room that a summary made ahead of need has to save. A summary that covers little more than the last
+one costs money, and the next one would be needed soon."""
 
 _EXCHANGES = (5, 3)
-"""How many of the newest exchanges `grades` keeps of a long conversation; the second number if those are too large."""
+"""How many of the newest exchanges `grades` keeps of a long conversation, or, if these are too large, the second
+number."""
 
 
 class _Cut(Struct, frozen=True, eq=False):
-    """The place of a summary. It covers the middle: the blocks from `start` to before `end`, except `kept`, which stay.
-    It may have `target` tokens, and is put before the kept blocks, or after them if `at_end`."""
+    """The place of a summary. It covers the middle: the blocks from `start` to before `end`, except `kept`. It may have
+    `target` tokens, and comes before the kept blocks, or after them if `at_end`."""
 
     start: int
     end: int
@@ -137,8 +138,8 @@ class _Cut(Struct, frozen=True, eq=False):
 
 
 def summarise(situation: CompactionInput) -> Decision | None:
-    """Replace the middle of the conversation by a summary. If a summary that was made ahead of need saves nothing, one
-    is made without asking a model."""
+    """Replace the middle of the conversation by a summary. If a summary that was made ahead of need saves nothing,
+    another is made without asking a model."""
     decision = _summarised(situation)
     if situation.ahead is None or (decision is not None and applied(situation, decision).size < situation.size):
         return decision
@@ -186,7 +187,8 @@ def summary_ahead(situation: CompactionInput) -> tuple[PendingSummary, SummaryRe
 class _Plan(Struct, frozen=True, eq=False):
     """A summary that could be made. It covers the records `first` to `last` except `kept`, replaces the blocks from
     record `begin` on, and is put before record `at`. `wanted` is the task of the summarizer; `results` is a note about
-    tool results that leave, for the reason of the decision; `orders` are those of the user in what leaves."""
+    tool results that leave, which the decision's reason gives; `orders` are the user's orders in the messages that
+    leave."""
 
     first: int
     last: int
@@ -243,7 +245,7 @@ def _heading(situation: CompactionInput, first: int, last: int) -> str:
 
 
 def _cut_ahead(situation: CompactionInput) -> _Cut | None:
-    """The cut for which a summary is under way; None if its blocks are not there any more, or must stay now."""
+    """The cut for which a summary is under way; None if its blocks are gone or must stay now."""
     ahead = situation.ahead
     if ahead is None:
         return None
@@ -264,8 +266,9 @@ def _earlier(situation: CompactionInput, middle: Sequence[Block]) -> str:
 
 
 def _covered_before(situation: CompactionInput, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
-    """A function that says whether a summary in the middle covers a record; not if the record was kept beside it, or
-    left out since. Summaries do not count if cut short, made because another failed, or with under half of `target`."""
+    """A function that tells whether a summary in the middle covers a record and the record was not kept beside it or
+    left out since. A summary does not count if it was cut short, if it was made because another failed, or if it had
+    less than half of `target`."""
     standing = _standing(middle)
     whole = {
         n: decision
@@ -286,8 +289,8 @@ def _span(situation: CompactionInput, start: int, end: int) -> tuple[int, int]:
 
 
 def _first_covered(situation: CompactionInput, cut: _Cut, begin: int) -> int:
-    """The first record that a summary covers: `begin`, the first of its blocks, or an earlier one if the summaries that
-    it replaces begin earlier, or if there is room for records left out without a summary just before."""
+    """The first record that a summary covers: `begin`, where its blocks begin, or an earlier record if the summaries
+    that it replaces begin earlier or if it has room for records just before that were left out without a summary."""
     blocks = situation.blocks
     before = blocks[cut.start - 1].last if cut.start else begin
     left = _uncovered(situation) if cut.target >= _REACHES_BACK else []
@@ -343,8 +346,8 @@ def _cut(situation: CompactionInput) -> _Cut:
 
 def _with_kept(situation: CompactionInput, start: int, end: int, head: int, target: int) -> _Cut:
     """The cut in which the turns and results that the strategy keeps stay. If they do not fit beside half of the
-    summary and some room to spare, they would have to leave soon, so they are summarised now, the oldest results first,
-    until the goal is met. This does not apply if the caller asked for these turns and the view has room for them."""
+    summary and some spare room, they would have to leave soon, so they are summarised now, oldest results first, until
+    the goal is met, unless the caller asked for these turns and the view has room for them."""
     blocks, marks = situation.blocks, situation.marks
     results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
     results = [block for block in results if not block.stays]
@@ -368,7 +371,7 @@ def _with_kept(situation: CompactionInput, start: int, end: int, head: int, targ
 
 
 def _behind_gap(situation: CompactionInput, index: int) -> int:
-    """`index`, or the first index after the gap if that is greater: the gap has to be summarised."""
+    """`index`, or the first index after the gap if that is greater: the gap has to be summarised too."""
     if situation.gap is None:
         return index
     behind = next((i for i, b in enumerate(situation.blocks) if b.first > situation.gap[1]), len(situation.blocks))
@@ -377,7 +380,7 @@ def _behind_gap(situation: CompactionInput, index: int) -> int:
 
 def _head_end(situation: CompactionInput, room: int) -> int:
     """The index after the beginning that stays. The beginning reaches up to the first summary, or to the place where
-    records were left out that no summary covers; without these, it is as long as `room` tokens hold."""
+    records without a summary were left out; if there is neither, up to `room` tokens."""
     blocks, users_only = situation.blocks, situation.strategy.user_tokens > 0
     hole = _first_hole(situation)
     standing = next((i for i, block in enumerate(blocks) if block.is_summary), None)
@@ -397,7 +400,7 @@ def _head_end(situation: CompactionInput, room: int) -> int:
 
 
 def _first_hole(situation: CompactionInput) -> int:
-    """The index of the first block after the task before which records were left out that no summary covers."""
+    """The index of the first block after the task before which records without a summary were left out."""
     blocks, holes = situation.blocks, _uncovered(situation)
     task = next((i for i, block in enumerate(blocks) if block.stays != "system text"), len(blocks))
     indices = (
@@ -409,7 +412,7 @@ def _first_hole(situation: CompactionInput) -> int:
 
 
 def _users_only(situation: CompactionInput, start: int, target: int) -> _Cut:
-    """The cut in which the newest user messages and the open turn stay; the summary comes after these messages."""
+    """The cut in which the newest user messages and the open turn stay, with the summary after them."""
     blocks = situation.blocks
     end = len(blocks)
     while end > start and blocks[end - 1].stays == "the open turn":
@@ -431,7 +434,7 @@ def _users_only(situation: CompactionInput, start: int, target: int) -> _Cut:
 
 
 def _graded(situation: CompactionInput, room: int) -> _Cut:
-    """The cut that keeps the first and last exchange of a conversation of middle size, or the last of a long one."""
+    """The cut that keeps the first and last exchange of a middle-sized conversation, or the last of a long one."""
     blocks = situation.blocks
     low, high = situation.strategy.grades
     opening = [i for i, block in enumerate(blocks) if block.opens_turn]
