@@ -1,7 +1,7 @@
 """The wire formats, one folder each: parse, render, sanitize, stream, rules.
 
-`provider(name)` returns a provider. All providers share the modules beside the folders. Imported by `requests` and the
-packages above it.
+`provider(name)` returns a provider. All providers share the modules beside the folders. `requests` and the packages
+above it import this package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The events of an answer, the same for every provider, and the answer that they make.
+"""The events of an answer, the same for every provider, and an assembler that turns them into the answer.
 
 A runner streams either the chunks of the request's provider, or these events.
 """
@@ -19,13 +19,13 @@ RunnerEventKind = Literal["text", "reasoning", "tool_call", "ran_tool", "usage",
 
 
 class RunnerEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
-    """Something that happens in an answer. `kind` says what:
+    """An event of an answer, of one of these kinds:
 
-    `text`, `reasoning`: `text` is the next piece of it. `tool_call`: `call` is a call to run; it comes when the answer
-    is complete. `ran_tool`: `call` is a tool that a program ran by itself; it is no part of the answer. `usage`:
-    `usage` is the bill. `done`: the answer has ended as `stop` says, see `turnlog.session.Answer.stop`. `error`: `text`
-    says what went wrong, and `error` is what was raised, None if the stream only broke off. The last event is `done` or
-    `error`.
+    `text`, `reasoning`: `text` is the next piece of text or reasoning. `tool_call`: `call` is a call to run, sent when
+    the answer is complete. `ran_tool`: `call` is a call that a program ran itself, which is not part of the answer.
+    `usage`: `usage` is the bill. `done`: the answer has ended as `stop` says, see `turnlog.session.Answer.stop`.
+    `error`: `text` says what went wrong, and `error` is the exception raised, None if the stream only broke off. The
+    last event is `done` or `error`.
     """
 
     kind: RunnerEventKind
@@ -39,7 +39,7 @@ class RunnerEvent(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 class AnswerAssembler:
     """Assembles a streamed answer: from the chunks of a provider, or from events.
 
-    Reasoning that comes as an event has no signature: it is recorded, and sent again to providers that ask for none.
+    Reasoning from an event has no signature. It is recorded, and sent again to providers that require no signature.
     """
 
     def __init__(self, provider: Provider) -> None:
@@ -66,7 +66,7 @@ class AnswerAssembler:
         return self._take(chunk)
 
     def reply(self) -> Reply:
-        """The answer so far; `complete` once its end came."""
+        """The answer so far, `complete` once its end has arrived."""
         if not self._tells_events:
             return self._chunks.reply()
         error = self._error or ("" if self._stop else "the stream ended before the answer was done")
@@ -104,7 +104,7 @@ class AnswerAssembler:
         self._open, self._pieces = "", []
 
     def _said(self) -> list[Part]:
-        """The open text or reasoning."""
+        """The text or reasoning that is still open."""
         text = "".join(self._pieces)
         if not text:
             return []
@@ -112,5 +112,5 @@ class AnswerAssembler:
 
 
 def _word(stop: Stop, stops: Mapping[str, Stop]) -> str:
-    """The provider's word for how an answer ended, as records have it; turnlog's own if it has none."""
+    """The provider's word for how an answer ended, as records have it, or turnlog's own if the provider has none."""
     return next((word for word, meaning in stops.items() if meaning == stop), stop)

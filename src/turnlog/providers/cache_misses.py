@@ -1,4 +1,4 @@
-"""What providers say about prompt caches that were missed."""
+"""Read what providers say about prompt-cache misses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .protocol import CacheMiss
 
 NOTHING = frozenset({""})
-"""Nothing differs between two requests."""
+"""What changed between two requests that do not differ."""
 
 
 _CLAUDE = {
@@ -19,8 +19,8 @@ _CLAUDE = {
     "messages_changed": frozenset({"messages"}),
 }
 """What may have changed, by `cache_miss_reason` of Anthropic:
-https://platform.claude.com/docs/en/build-with-claude/cache-diagnostics. Requests to another model are no predecessors
-here."""
+https://platform.claude.com/docs/en/build-with-claude/cache-diagnostics. A request to another model does not count as
+the previous one here."""
 
 
 _OPENAI = {
@@ -40,12 +40,13 @@ _OPENAI = {
         frozenset({"settings"}),
     ),
 }
-"""The same for OpenAI: https://developers.openai.com/api/docs/guides/prompt-caching/diagnostics. A cache that was hit
-may have been hit in part."""
+"""What may have changed, by the reason OpenAI gives:
+https://developers.openai.com/api/docs/guides/prompt-caching/diagnostics. Even after a hit, only a part may have been
+cached."""
 
 
 def claude_miss(message: Mapping[str, Any]) -> CacheMiss | None:
-    """What a message of Anthropic's API says about its cache; None if nothing."""
+    """The cache miss that a message of Anthropic's API reports; None if it says nothing about the cache."""
     diagnostics = message.get("diagnostics")
     if not isinstance(diagnostics, Mapping) or "cache_miss_reason" not in diagnostics:
         return None
@@ -54,7 +55,7 @@ def claude_miss(message: Mapping[str, Any]) -> CacheMiss | None:
 
 
 def openai_miss(response: Mapping[str, Any]) -> CacheMiss | None:
-    """What a response of OpenAI says about its cache; None if nothing."""
+    """The cache miss that a response of OpenAI reports; None if it says nothing about the cache."""
     diagnostics = response.get("prompt_cache_diagnostics")
     if not isinstance(diagnostics, Mapping):
         return None

@@ -19,7 +19,7 @@ from .protocol import Rendered
 
 Object = dict[str, Any]
 Change = Callable[[Object, str], Object]
-"""Returns the changed object; the second argument is its path."""
+"""A function that returns the changed object; the second argument is the object's path."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -89,7 +89,7 @@ def without_lost_choice(body: Object, choice: str | None, names: Collection[str]
 
 
 Steps = Callable[[Object, Target, Edits], Object]
-"""Changes a request and records its edits."""
+"""A function that changes a request and records its edits."""
 
 
 def sanitizer(known: Collection[str]) -> Callable[[Steps], Callable[[Object, Target], Rendered]]:
@@ -131,7 +131,7 @@ def brief(value: Any) -> str:
 class Losses:
     """The losses of one request, in order, with the records of the current message.
 
-    With `apart`, each key of another provider's form is a separate loss; otherwise all keys of a form are one loss.
+    With `apart`, each key of another provider's form is a separate loss; otherwise all keys of a form are one.
     """
 
     def __init__(self, provider: str, *, apart: bool = False) -> None:

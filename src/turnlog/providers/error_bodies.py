@@ -1,4 +1,4 @@
-"""Bodies that contain an error instead of an answer: sent with status 400 and above, by some gateways with 200."""
+"""Read bodies that contain an error instead of an answer: sent with status 400 and above, by some gateways with 200."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _REDACTOR = Redactor()
 _KINDS = ("type", "status", "code")
 """Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
 _SAID = ("message", "Message", "detail", "error_message", "errorMessage", "error_msg", "errorMsg", "msg", "status_msg")
-"""Keys for what an error says: `detail` (FastAPI), `Message` (AWS), the others of gateways. Bodies with one of them may
-have no key `error`."""
+"""Keys for the text of an error: `detail` (FastAPI), `Message` (AWS), the others of gateways. Bodies with one of them
+may have no key `error`."""
 _ERRORS = ("error", "errors", "Error", "err", "exception", "base_resp")
 """Keys for an error: a list under `errors` (Cloudflare, watsonx), `base_resp` (MiniMax, in answers too), the others of
 gateways."""
 _EXCEPTION = "Exception"
 """The end of the key under which an event of Bedrock has an exception."""
 _OF_A_BODY = ("type", "object", "event_type")
-"""Keys that say what a body or an event is."""
+"""Keys that name the kind of a body or an event."""
 
 
 def answer_body(response: Any, answer_keys: Collection[str] = ()) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _error_in(body: Mapping[str, Any], answer_keys: Collection[str]) -> Any:
 
 
 def _named_error(body: Mapping[str, Any]) -> Any:
-    """The error under a key for errors, None if there is none. `true` only says that the body is one."""
+    """The error under a key for errors; None if there is none. `true` only says that the body is an error."""
     keys = [key for key in body if key in _ERRORS or (len(body) == 1 and str(key).endswith(_EXCEPTION))]
     for key in keys:
         error = body[key]
@@ -70,7 +70,7 @@ def _named_error(body: Mapping[str, Any]) -> Any:
 
 
 def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
-    """Whether a body or an event says that it is something else than an error."""
+    """Whether a body or an event names a kind other than an error."""
     kinds = [body[key] for key in _OF_A_BODY if body.get(key) is not None]
     if "status" in body and "title" in body:
         return False  # RFC 9457: its `type` is a URI
@@ -78,7 +78,7 @@ def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
 
 
 def error_chunk(chunk: Mapping[str, Any], answer_keys: Collection[str] = ()) -> str:
-    """The text of the error that a chunk of a stream is; "" if it is none."""
+    """The error text of a stream's chunk; "" if the chunk is not an error."""
     error = None if _is_of_another_kind(chunk) else _error_in(chunk, answer_keys)
     return "" if error is None else error_text(error) or "error"
 
@@ -100,7 +100,7 @@ def _said_in(error: Any) -> str:
 
 
 def _says(error: Mapping[str, Any]) -> str:
-    """What an error says, "" if it says nothing. FastAPI lists what is wrong with a request under `detail`."""
+    """The text of an error, "" if it has none. FastAPI lists what is wrong with a request under `detail`."""
     for key in _SAID:
         told = error.get(key)
         if isinstance(told, str) and told:

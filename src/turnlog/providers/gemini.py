@@ -1,4 +1,4 @@
-"""What Google's two APIs, generateContent and Interactions, have in common: models, media, files, base64."""
+"""The common parts of Google's two APIs, generateContent and Interactions: models, media, files, base64."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def arguments_of(call: ToolCall, *, bare: bool) -> object:
 
 
 def choice_of(mode: Any, allowed: Any, words: Mapping[str, str]) -> str | None:
-    """A tool choice in common words: `words` has those of the modes. A required call of the only allowed function names
-    it."""
+    """A tool choice in common words; `words` gives the common word of each mode. A required call names the function if
+    it is the only one allowed."""
     word = words.get(mode) if isinstance(mode, str) else None
     only = allowed[0] if word == "required" and isinstance(allowed, list) and len(allowed) == 1 else None
     return f"tool:{only}" if isinstance(only, str) and only else word
@@ -104,8 +104,8 @@ def plain_mime(mime: str) -> str:
 
 
 def mime_of(media: Media) -> str:
-    """The MIME type to declare: the media's own, else that of the extension of its name or URL, else the most common
-    one of its kind."""
+    """The MIME type to declare: the media's own, else that of its name's or URL's extension, else the most common one
+    of its kind."""
     if media.mime:
         return media.mime
     path = (media.name or media.url or media.file_id).split("?", 1)[0].rsplit("/", 1)[-1]
@@ -163,7 +163,7 @@ def is_base64(text: str) -> bool:
 
 
 def base64_words(text: str, data: bytes, blobs: dict[str, bytes]) -> list[str]:
-    """How `text` spells `data` in base64, as form words; a text that no encoder produces is put into `blobs`."""
+    """The form words for how `text` spells `data` in base64. A text that no encoder produces is put into `blobs`."""
     for words in ([], ["urlsafe"], ["unpadded"], ["urlsafe", "unpadded"]):
         if _encode(data, words) == text:
             return words

@@ -1,7 +1,7 @@
 """Media bytes on the wire: base64, and blobs by hash.
 
-If encoding the bytes does not give the same base64 text, the text is stored as a separate blob, and its hash in the
-form, so that the provider gets the same text back.
+If the bytes do not encode to the same base64 text, the text is stored as a separate blob, and its hash in the form, so
+that the provider gets the same text back.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ _BREAKPOINT = {"mode": "explicit"}
 
 
 class Format(Struct, frozen=True):
-    """What an API calls its content: the key of the `conversation`, the type of a `text` part, the types of parts that
-    can have a breakpoint, and the key of a message's content that can have one (`holds`; "" if none can)."""
+    """Names that an API uses: the key of the `conversation`, the type of a `text` part, the types of `parts` that can
+    have a breakpoint, and the key of a message's content that can have one (`holds`; "" if none can)."""
 
     conversation: str
     text: str
@@ -32,7 +32,7 @@ class Format(Struct, frozen=True):
 
 
 def marker(api: Format) -> Callable[[Object, CacheMarks], Object]:
-    """What adds the key of the cache and the breakpoints to requests of this API."""
+    """A function that adds the cache's key and the breakpoints to requests of this API."""
 
     def mark_cache(request: Object, marks: CacheMarks) -> Object:
         if marks.key and request.get("prompt_cache_key") is None:
@@ -51,7 +51,7 @@ def marker(api: Format) -> Callable[[Object, CacheMarks], Object]:
 
 
 def _is_marked(request: Object, wire: list[Any], api: Format) -> bool:
-    """Whether the caller sets breakpoints: there are some, or none but those of the caller are wanted."""
+    """Whether the caller sets breakpoints: some are in the request, or only the caller's are wanted."""
     options = request.get("prompt_cache_options")
     if isinstance(options, Mapping) and options.get("mode") == "explicit":
         return True
@@ -59,7 +59,7 @@ def _is_marked(request: Object, wire: list[Any], api: Format) -> bool:
 
 
 def _parts(message: Any, api: Format) -> Iterator[Mapping[str, Any]]:
-    """The parts of a message that can have a breakpoint. A text instead of a list is one part."""
+    """The parts of a message that can have a breakpoint. A text instead of a list counts as one part."""
     holds = api.holds(message) if isinstance(message, Mapping) else ""
     content = message.get(holds) if holds else None
     if isinstance(content, str):

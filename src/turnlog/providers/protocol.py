@@ -70,10 +70,10 @@ class Parsed(Struct, frozen=True, kw_only=True):
 
 
 class Compacted(Struct, frozen=True, kw_only=True):
-    """What a provider made of the messages that it was sent.
+    """A provider's compaction of the messages it was sent.
 
-    `window` are the messages that it wants instead of them from now on. `summary` is its summary, "" if only the
-    provider can read it. `through` is the number of parts at the beginning of the answer that `window` covers too.
+    `window` are the messages that it wants instead from now on. `summary` is its summary, "" if only the provider can
+    read it. `through` is the number of parts at the beginning of the answer that `window` covers too.
     """
 
     window: tuple[Message, ...]
@@ -88,8 +88,8 @@ the rest of it. `interrupted`: the stream broke off, or the provider failed."""
 
 
 class CacheMiss(Struct, frozen=True):
-    """What a provider says about a prompt cache: the `reason` why it was missed, in its own words ("" if it found no
-    change), and what may have `changed` then (see `CacheUse.changed`; empty if that does not follow)."""
+    """What a provider says about a prompt-cache miss: the `reason` in its own words ("" if it found no change), and
+    what may have `changed` (see `CacheUse.changed`; empty if the reason does not tell)."""
 
     reason: str
     changed: frozenset[str]
@@ -101,8 +101,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     `complete` is False if the stream ended early; `error` is then the reason, if known. `fragments` are tool calls
     whose arguments are incomplete; they are not part of `message`. `beside` is information for people that is not sent
     to a model, for example Google's sources. `remark` is a sentence about what the provider left out of the request, ""
-    if nothing. `compacted` is set if the provider compacted the conversation, `cache_miss` if it said why its cache
-    was or was not missed.
+    if nothing. `compacted` is set if the provider compacted the conversation, `cache_miss` if it said anything about a
+    miss of its cache.
     """
 
     message: Message
@@ -133,8 +133,8 @@ class Rendered(Struct, frozen=True, gc=False, kw_only=True):
 
 class CacheMarks(Struct, frozen=True, gc=False):
     """Where prompt-cache marks are best placed in a request: after the `messages` with these indices, the last of which
-    is the end of the request. `key` is the same for all requests of a conversation. With `long`, what is written is
-    kept for longer, if the provider offers that."""
+    is the end of the request. `key` is the same for all requests of a conversation. With `long`, cache entries are kept
+    for longer, if the provider offers that."""
 
     messages: tuple[int, ...]
     key: str = ""
@@ -159,9 +159,9 @@ class Delta(Struct, frozen=True, gc=False):
 class OnDemand(Struct, frozen=True, kw_only=True):
     """How a provider keeps tools back until the model asks for them by `find_tools`.
 
-    `declared`: the declaration of a tool that is kept back; None: there is none. `search`: the declaration of
-    `find_tools`. `found`: the content of its result that loads tools. `searches_itself`: its calls and results are of
-    the kind `tool_search`, else of the usual kind.
+    `declared`: returns the declaration of a tool that is kept back, None if it has none. `search`: the declaration of
+    `find_tools`. `found`: returns the content of the result that loads tools. `searches_itself`: calls and results of
+    `find_tools` are of the kind `tool_search`, else of the usual kind.
     """
 
     declared: Callable[[Tool], Tool | None]
@@ -178,7 +178,7 @@ class Assembler(Protocol):
         a server does not send piece by piece is only in the reply. Raises FormatError."""
 
     def reply(self) -> Reply:
-        """The answer so far. It is `complete` only after the provider's own end of the stream."""
+        """The answer so far. It is `complete` only once the provider's own end of the stream has arrived."""
 
 
 class Renderer(Protocol):
@@ -195,7 +195,7 @@ class Renderer(Protocol):
 
 
 class LinkedRenderer(Protocol):
-    """Writes a part of a view whose form depends on other parts before it."""
+    """Writes a part of a view whose form depends on earlier parts."""
 
     def __call__(
         self,
@@ -205,14 +205,14 @@ class LinkedRenderer(Protocol):
         blob: BlobReader,
         earlier: Collection[str],
     ) -> Rendered:
-        """As `Renderer`, for a part of a request. What it contains is told by words that only this provider reads:
-        `Rendered.gives` are those for the part itself, `Rendered.asks` those on which its form depends, `earlier` those
-        that the parts before it gave."""
+        """As `Renderer`, for a part of a request. Words that only this provider reads link the parts: `Rendered.gives`
+        are the words for the part itself, `Rendered.asks` those on which its form depends, and `earlier` those that the
+        parts before it gave."""
 
 
 class SdkCall(Struct, frozen=True):
-    """A call of the maker's SDK: the path of a method from its client, and the arguments. `extra_body`: the method
-    accepts keys that are no arguments of it in an argument of that name."""
+    """A call of the maker's SDK: the path of a method from its client, and the arguments. `extra_body`: the method has
+    an argument of that name for keys that are not its own arguments."""
 
     method: str
     arguments: dict[str, Any]
@@ -222,7 +222,8 @@ class SdkCall(Struct, frozen=True):
 def sdk_method(
     method: str, *, extra_body: bool = True, **streaming: Any
 ) -> Callable[[dict[str, Any], str, bool], SdkCall]:
-    """Calls of a method that takes a body as its arguments, and these beside it if the answer is streamed."""
+    """A function that makes calls of a method that takes a body as its arguments, with these too if the answer is
+    streamed."""
     return lambda body, model, streamed: SdkCall(method, {**body, **(streaming if streamed else {})}, extra_body)
 
 
@@ -247,17 +248,16 @@ class Provider(Struct, frozen=True, kw_only=True):
     search, are recognised by their type alone."""
 
     declares_rest: bool = False
-    """Whether `declares` is asked last, because it accepts what other providers recognise as theirs."""
+    """Whether `declares` is asked last, because it accepts declarations that other providers recognise as theirs."""
 
     parse_response: Callable[[Any], Reply]
     """Reads a whole response. Raises FormatError; for an error body, with the provider's message."""
 
     answer_keys: tuple[str, ...]
-    """Keys with the content of an answer. A body with one of these keys and an error is an answer that was
-    interrupted."""
+    """Keys with the content of an answer. A body with such a key and an error is an interrupted answer."""
 
     chunk_keys: tuple[str, ...]
-    """Attributes of which each whole answer of the SDK has one, and each chunk that is no event with a type."""
+    """Attributes of SDK objects: each whole answer and each chunk that is not an event with a type has one of them."""
 
     assembler: Callable[[], Assembler]
     """Creates an assembler for one streamed answer."""
@@ -269,7 +269,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """A text of the user as an element of the conversation."""
 
     answer_schemas: tuple[tuple[str, ...], ...] = ()
-    """Where settings have the schema for the answer, as paths of keys. Keys may also be spelled with underscores."""
+    """Where settings contain the schema for the answer, as paths of keys. Keys may also be spelled with underscores."""
 
     rules: Callable[[Target, Mapping[str, Any]], Rules]
     """What this model accepts, given the request's settings."""
@@ -284,8 +284,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     exclude each other, missing limits. Each change is an edit."""
 
     stops: Mapping[str, Stop]
-    """What the provider's words for the end of an answer mean. For words that are not here, the parts of the answer
-    tell."""
+    """The meaning of the provider's words for the end of an answer. For other words, the parts of the answer decide."""
 
     tool_choice: Callable[[Mapping[str, Any]], str | None]
     """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
@@ -300,14 +299,15 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Older names of some of these settings that the provider still accepts."""
 
     turns_of_steps: bool = False
-    """Whether a body has a message for each step of a turn, where the model reads the turn as one: it is counted so."""
+    """Whether a body has a message for each step of a turn that the model reads as one message; such steps are counted
+    as one."""
 
     deferred: Literal["", "tool", "schema"] = ""
     """The part of a tool with `defer_loading` that enters the prompt only when a search has found the tool: nothing,
     the whole tool, or its schema."""
 
     billed_by: Callable[[Parsed], str] | None = None
-    """The provider, or one of its `hosts`, that a request was made for; None: nothing in a request tells hosts
+    """The provider, or one of its `hosts`, that a request was made for; None if nothing in a request tells hosts
     apart."""
 
     counted_key: str = ""
@@ -317,11 +317,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Whether the provider accepts plain-text files; if not, their text becomes part of the message."""
 
     knows: Callable[[Opaque], bool] = lambda part: True
-    """Whether the provider accepts this opaque part of its own in a request."""
+    """Whether the provider accepts this opaque part, one of its own, in a request."""
 
     unread_media: Callable[[Opaque], str] = lambda part: ""
     """The kind of media (`image`, `document`, ...) that an opaque part of the provider is in its format; "" for other
-    parts. Such a part was kept whole because its media could not be read."""
+    parts. Such a part was kept whole, because its media could not be read."""
 
     on_demand: OnDemand | None = None
     """How tools are kept back until the model asks for them, for models that can find deferred tools."""
@@ -339,37 +339,37 @@ class Provider(Struct, frozen=True, kw_only=True):
         lambda declared, before, now: None
     )
     """The parts of a system message that change the model's tools in the middle of a conversation: from the second to
-    the third, if the request declares the first. None if no parts can say that."""
+    the third, if the request declares the first. None if no parts can express it."""
 
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     """Settings with thinking switched off, for providers that require this in a tool loop that another provider
     began."""
 
     mark_cache: Callable[[dict[str, Any], CacheMarks], dict[str, Any]] | None = None
-    """Adds prompt-cache marks to a request, for providers that use cache marks. A request keeps marks and a key that it
-    has."""
+    """Adds prompt-cache marks to a request, for providers that use cache marks. A request that has marks or a key keeps
+    them."""
 
     not_cached: frozenset[str] = _NOT_CACHED
     """The keys of settings that may differ between requests that share a cache."""
 
     marks_every_model: bool = True
-    """Whether requests to all its models may have cache marks; else those to models whose cache has breakpoints."""
+    """Whether requests to all models may have cache marks; else only those to models whose cache has breakpoints."""
 
     after_compaction: Callable[[Sequence[Message]], Sequence[Message]] = lambda messages: messages
-    """The messages of a body that the model reads: those from the provider's last compaction in them on."""
+    """The messages of a body that the model reads: those from the provider's last compaction on."""
 
     takes_out: Callable[[Mapping[str, Any]], frozenset[str]] = lambda settings: frozenset()
-    """The steps of strategies that the provider takes by itself, given the settings of a request."""
+    """The strategy steps that the provider performs itself, given the settings of a request."""
 
     compaction_request: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """Turns a request body into the body that asks the provider to compact this conversation; None if it cannot."""
 
     required_settings: Callable[[Target], dict[str, Any]] = lambda target: {}
-    """Settings that every request must have, for requests made by turnlog itself."""
+    """Settings that every request made by turnlog must have."""
 
     @property
     def row(self) -> ProviderRow:
-        """What is known of it before its folder is loaded."""
+        """What is known of the provider before its folder is loaded."""
         return PROVIDER_ROWS[self.name]
 
     @property

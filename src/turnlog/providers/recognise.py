@@ -45,7 +45,7 @@ def _providers() -> tuple[Provider, ...]:
 
 
 class _Request(Struct, frozen=True):
-    """What is known of a request."""
+    """What is known about a request."""
 
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
@@ -54,7 +54,7 @@ class _Request(Struct, frozen=True):
 
 def provider_of(body: Mapping[str, Any], url: str = "") -> str:
     """The name of the provider that a request body is meant for; `url` is where it was sent, if known. Raises
-    InputError, which says what was looked at, if it is in the format of none."""
+    InputError, which says what was looked at, if the body is in no provider's format."""
     if not isinstance(body, Mapping):
         raise InputError(f"a request body must be a dict, not {type(body).__name__}")
     keys = dict.fromkeys(row.conversation for row in PROVIDER_ROWS.values())
@@ -72,7 +72,7 @@ def provider_of(body: Mapping[str, Any], url: str = "") -> str:
 
 
 def provider_of_messages(messages: Sequence[Any]) -> str:
-    """The name of the provider in whose format a list of messages without a body is."""
+    """The name of the provider whose format a list of messages without a body is in."""
     objects = [message for message in messages if isinstance(message, Mapping)]
     readers = [provider for provider in _providers() if any(_is_of(message, provider) for message in objects)]
     return _most_likely(readers or _providers(), _Request(objects, {}))
@@ -100,8 +100,8 @@ def _accepts(given: Any, speaker: Provider) -> bool:
 
 
 def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
-    """Whether a value may be a message or an item of a provider's conversation. `inside` a body, its place says what it
-    is: some providers allow content blocks there, and a wrong role is a mistake in a message."""
+    """Whether a value may be a message or an item of a provider's conversation. `inside` a body, the place tells what
+    the value is: some providers allow content blocks there, and a wrong role is just a mistake in a message."""
     if not isinstance(value, Mapping):
         return False
     signs, kind = speaker.signs, value.get("type")
@@ -120,8 +120,8 @@ def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
 
 
 def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
-    """Whether the content of a message is where the provider looks for it. A message without content and without
-    anything else holds all it has."""
+    """Whether the content of a message is where the provider looks for it. A message without content counts if it has
+    nothing else, or a key of the provider's messages."""
     signs = speaker.signs
     if signs.content not in message:
         other = {key for key, value in message.items() if value is not None} - {"role", "id", "type", "status"}
@@ -137,7 +137,7 @@ def _holds_content(message: Mapping[str, Any], speaker: Provider) -> bool:
 
 
 def _unreadable(key: str, given: Any, candidates: Sequence[Provider]) -> str:
-    """Why the conversation under a key is that of none of its providers."""
+    """The sentence that says why the conversation under a key is in the format of none of its providers."""
     names = " or ".join(candidate.name for candidate in candidates)
     if not isinstance(given, (list, Mapping)):
         return f"{key!r} must be a list, not {type(given).__name__}"
@@ -156,7 +156,7 @@ def _unreadable(key: str, given: Any, candidates: Sequence[Provider]) -> str:
 
 
 def _without_conversation(keys: Iterable[str], body: Mapping[str, Any]) -> str:
-    """Why a body without a conversation is none."""
+    """The sentence that says why a body without a conversation is not a request."""
     inside = [key for key in _WRAPPERS if isinstance(body.get(key), Mapping) and not body[key].keys().isdisjoint(keys)]
     if inside:
         return f"the body is under {inside[0]!r}: give that"
@@ -176,14 +176,15 @@ def _most_likely(candidates: Sequence[Provider], seen: _Request) -> str:
 
 
 def _best(candidates: Sequence[Provider], facts: Iterable[_Fact]) -> Sequence[Provider]:
-    """The candidates for which most facts speak."""
+    """The candidates that most facts support."""
     votes = Counter(name for fact in facts for name in fact)
     most = max(votes[candidate.name] for candidate in candidates)
     return [candidate for candidate in candidates if votes[candidate.name] == most]
 
 
 def _together(facts: Iterable[_Fact], candidates: Sequence[Provider]) -> _Fact:
-    """The providers for which all facts of a message speak; those for which any does, if they contradict each other."""
+    """The providers that all facts of a message support or, if the facts contradict each other, those that any fact
+    supports."""
     told = [fact for fact in facts if fact and len(fact) < len(candidates)]
     return frozenset.intersection(*told) or frozenset.union(*told) if told else frozenset()
 
@@ -277,8 +278,8 @@ def _shape_in(table: Tagged, kind: str) -> Shape | None:
 
 
 def _knowing(value: Any, tables: Mapping[str, Tagged | ObjectShape], *, alone: bool = False) -> _Fact:
-    """The providers that know the type of a value, if it has what they require for it. Of several, those that know all
-    its keys. `alone`: a type that only one of them knows is enough."""
+    """The providers that know the type of a value and find in it all that they require. Of several, those that know all
+    its keys. `alone`: a type that only one provider knows is enough."""
     if not isinstance(value, Mapping):
         return frozenset()
     shapes: dict[str, Shape] = {}
@@ -302,8 +303,8 @@ def _knowing(value: Any, tables: Mapping[str, Tagged | ObjectShape], *, alone: b
 
 
 def _knowing_item(value: Mapping[str, Any], tables: Mapping[str, Tagged]) -> _Fact:
-    """The providers that know the type of an item. Answers of other APIs have the type of a message too, with keys that
-    a message does not have."""
+    """The providers that know the type of an item. Answers of other APIs also have the type of a message, but with keys
+    that a message does not have."""
     kind = value.get("type")
     if kind is None:
         return frozenset()

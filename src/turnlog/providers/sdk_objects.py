@@ -15,7 +15,7 @@ from ..log.messages import bare, nested_deeper
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200
-"""The number of levels that are searched; a deeper value is refused later."""
+"""The number of levels that are searched. A deeper value is refused later."""
 
 JSON_VALUES = "use only dicts, lists, strings, numbers, booleans, None, or objects of the provider's SDK"
 """The values that a request body may contain."""
@@ -34,8 +34,8 @@ def plain(value: Any, path: str) -> dict[str, Any]:
 
 
 def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
-    """An object's own dump as a dict, or None. With `made_by_hand`, values that the class sets are included, for
-    example the role of Google's `ModelContent`."""
+    """An object's own dump as a dict, or None. With `made_by_hand`, the dump includes values that the class sets, such
+    as the role of Google's `ModelContent`."""
     if isinstance(value, type):  # a class has the methods of its instances
         return None
     dump = getattr(value, "model_dump", None)
@@ -76,8 +76,7 @@ def _mapping(value: Any) -> dict[str, Any] | None:
 
 
 def advice(value: Any) -> str:
-    """How to get the answer from an object that leads to an answer, for example an awaitable; "" for any other
-    object."""
+    """How to get an answer from an object that leads to one, such as an awaitable; "" for any other object."""
     if inspect.isawaitable(value):
         return "await it, and hand over what that gives"
     if callable(getattr(value, "parse", None)) and hasattr(value, "headers"):

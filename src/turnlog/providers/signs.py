@@ -1,7 +1,7 @@
-"""What each API gives, as data, so that requests to it can be told from requests to other APIs.
+"""The signs of each API, as data, by which its requests are told from requests to other APIs.
 
-A word that every API of a choice knows says nothing; a word that only some of them know is a sign of those. So each
-provider lists all its words, not only its own: `recognise.py` compares them.
+A word that all APIs in question know says nothing; a word that only some know is a sign of those. So each provider
+lists all its words, not only its own: `recognise.py` compares them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ class Signs(Struct, frozen=True, kw_only=True):
     """The words of the requests of one API. Its settings are in `Provider.settings`."""
 
     blocks: Tagged | ObjectShape
-    """The contents of a message: by type, or for an API without types the keys of one."""
+    """The contents of a message by type or, for an API without types, the keys of one content."""
 
     server_blocks: frozenset[str] | None = None
-    """Types of contents that the API itself does not have, but servers that imitate it read. A content of any other
-    type may be sent to them too, but nobody knows what it says. None for an API without such servers."""
+    """Types of contents that the API itself does not have, but servers that imitate it read. Contents of other types
+    may be sent to them too, but their meaning is unknown. None for an API without such servers."""
 
     content: str = "content"
     """The key of a message that holds its contents."""
@@ -28,7 +28,7 @@ class Signs(Struct, frozen=True, kw_only=True):
     """The roles of its messages; "" if a message may have none. Empty for an API whose items have no role."""
 
     later_roles: frozenset[str] = frozenset()
-    """Those of the roles with which no conversation begins."""
+    """The roles with which no conversation begins."""
 
     call_keys: frozenset[str] = frozenset()
     """Keys of a message for its calls, or for the call that it answers."""
@@ -52,7 +52,7 @@ class Signs(Struct, frozen=True, kw_only=True):
     """Keys of a request that the API itself does not have, but servers that imitate it accept."""
 
     models: str = ""
-    """A pattern for the beginning of the names of its models, in lower case. A weak sign: gateways serve any model in
+    """A pattern for the beginning of its models' names, in lower case. It is a weak sign: gateways serve any model in
     any format."""
 
     urls: str = ""

@@ -134,7 +134,7 @@ class Forms(Struct, frozen=True):
     two_spellings: bool = False
 
     def own(self, form: Form | None) -> Form | None:
-        """`form` if it is this provider's."""
+        """`form`, if it is this provider's."""
         return form if form is not None and form.provider == self.provider else None
 
     def shape(self, form: Form | None) -> str:
@@ -173,8 +173,8 @@ class Forms(Struct, frozen=True):
     def formed(
         self, value: _V, render: Callable[[_V], Mapping[str, Any] | None], seen: Mapping[str, Any], *words: str
     ) -> _V:
-        """`value`, which has no form, with a form: these words, and the delta from its default rendering (given these
-        words) to `seen`."""
+        """`value`, which has no form, with a form made of these words and of the delta from its default rendering
+        (given these words) to `seen`."""
         shaped = self.shaped(*words) if words else None
         form = self.made(render(replace(value, form=shaped) if shaped else value) or {}, seen, *words)
         return replace(value, form=form) if form else value

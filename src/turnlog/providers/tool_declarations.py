@@ -24,11 +24,11 @@ from .protocol import Provider
 # JSON mode of both OpenAI APIs: it requires the word `json` in a message.
 
 JSON_PLEASE = "Please answer in JSON."
-"""The message that is added if no other has the word."""
+"""The message that is added if no other message has the word."""
 
 
 def is_json_mode(answer_format: Any) -> bool:
-    """Whether a setting asks for any JSON object, not for one of a schema."""
+    """Whether a setting asks for any JSON object rather than one that follows a schema."""
     return isinstance(answer_format, Mapping) and answer_format.get("type") == "json_object"
 
 
@@ -60,7 +60,7 @@ def settings_of_choice(source: Provider, settings: Mapping[str, Any], choice: st
 def beside_choice(
     source: Provider, settings: Mapping[str, Any], choice_keys: Sequence[str], choice: str
 ) -> dict[tuple[str, ...], Any]:
-    """Settings beside a tool choice that the common word for it does not include, by path: allowed tools, no parallel
+    """The settings beside a tool choice, by path, that the common word for it leaves out: allowed tools, no parallel
     calls, search locations. The choice is the same without them."""
     extras: dict[tuple[str, ...], Any] = {}
     open_paths: list[tuple[str, ...]] = [(key,) for key in choice_keys]
@@ -137,7 +137,7 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
 
 
 def _with_known_output(tool: Tool) -> Tool:
-    """The tool, if what it says of its output is known. Raises InputError."""
+    """The tool, if its declared kind of output is known. Raises InputError."""
     if tool.output not in ("", *OUTPUTS):
         raise InputError(f"tool {tool.name!r}: output={tool.output!r}: give one of {', '.join(OUTPUTS)}")
     return tool

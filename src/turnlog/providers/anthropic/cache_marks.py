@@ -82,7 +82,7 @@ def _with_mark(message: Object, mark: Object) -> Object:
 
 
 def _ordered(request: Object, edits: Edits) -> Object:
-    """A one-hour mark may not follow a five-minute mark: it becomes a five-minute mark."""
+    """Change a one-hour mark after a five-minute mark to five minutes: the API forbids that order."""
     short_seen = False
     for path, mark in list(_marks(request)):
         if (mark.get("ttl") or "5m") == "5m":

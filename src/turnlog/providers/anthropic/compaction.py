@@ -1,8 +1,8 @@
-"""Compaction by the Messages API: on demand, and at a threshold while it answers.
+"""Compaction by the Messages API: on demand, or at a threshold during an answer.
 
 Sources: https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand and /compaction, and
-`BetaCompactionBlock` of the anthropic SDK 2.12.0. Requests that ask for it, and all that contain a block, need a beta
-header (`compact-2026-09-04` on demand, `compact-2026-01-12` at a threshold).
+`BetaCompactionBlock` of the anthropic SDK 2.12.0. Requests that ask for a compaction, and all that contain one, need a
+beta header (`compact-2026-09-04` on demand, `compact-2026-01-12` at a threshold).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def compaction_request(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compacted(parts: Sequence[Part]) -> Compacted | None:
-    """What the last compaction block of an answer stands for; None if there is none, or if the compaction failed: its
-    content is then null. The API ignores everything before that block."""
+    """The compaction in the last compaction block of an answer; None if there is none, or if the compaction failed (its
+    content is then null). The API ignores everything before that block."""
     index = max((i for i, part in enumerate(parts) if is_compaction(part)), default=-1)
     block = parts[index] if index >= 0 else None
     summary = block.data.get("content") if isinstance(block, Opaque) and isinstance(block.data, Mapping) else None
@@ -50,11 +50,12 @@ _STEPS = {
     "clear_thinking_20251015": "thinking",  # no step does this
     "compact_20260112": "summarise",
 }
-"""What an edit of the setting `context_management` does, as a step of strategies."""
+"""The strategy step that each edit of the setting `context_management` performs."""
 
 
 def takes_out(settings: Mapping[str, Any]) -> frozenset[str]:
-    """The steps that the API takes by itself: https://platform.claude.com/docs/en/build-with-claude/context-editing."""
+    """The strategy steps that the API performs itself:
+    https://platform.claude.com/docs/en/build-with-claude/context-editing."""
     management = settings.get("context_management")
     edits = management.get("edits") if isinstance(management, Mapping) else None
     kinds = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, Sequence) else []

@@ -20,7 +20,7 @@ from .schema_tools import TOOL
 # The blocks and tool declarations that belong to the Messages API.
 
 _READ = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result"})
-"""Types of blocks that the parser reads into parts. A block of these types that it kept whole could not be read, and
+"""Types of blocks that the parser reads into parts. If a block of such a type was kept whole, it could not be read and
 cannot be sent."""
 
 
@@ -54,8 +54,8 @@ def declares(tool: Mapping[str, Any]) -> bool:
 
 
 NO_OUTPUT = "[no output]"
-"""The content of a failed result without text: the API refuses an error without content
-("content cannot be empty if `is_error` is true"; known from use, not among the recorded refusals)."""
+"""The content of a failed result without text, because the API refuses an error without content ("content cannot be
+empty if `is_error` is true"; known from use, not among the recorded refusals)."""
 
 
 def text_block(part: Text) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def plain_content(blocks: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]
 
 
 def content_word(holder: Mapping[str, Any], default: Mapping[str, Any]) -> str:
-    """The form word for the way `holder` spells its content; "" if it is the way of `default`."""
+    """The form word for how `holder` spells its content; "" if that is the spelling of `default`."""
     seen, ours = (_word(side) for side in (holder, default))
     return "" if seen == ours else seen
 

@@ -96,7 +96,7 @@ class _Renderer:
         self.losses.author(shown.message.name)
 
     def system(self, leading: Sequence[Shown]) -> str | _Blocks:
-        """The top-level system text: a string if it is one plain text and was not a list."""
+        """The top-level system text: a string if it is one plain text and was not read from a list."""
         blocks: _Blocks = []
         listed = False
         for shown in leading:

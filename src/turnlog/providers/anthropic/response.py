@@ -21,11 +21,11 @@ from .parse import read_blocks
 from .schema import BLOCK, RESPONSE
 
 _MADE = ("message", "fallback_message")
-"""Types of iterations that made the answer, or a part of it."""
+"""Types of iterations that produced the answer or a part of it."""
 
 BESIDE = ("context_management", "diagnostics", "input_transformations")
-"""Keys of a response that say what the API did with the request: which tool results and thinking it left out, and why
-its cache could not be used. They are kept for people."""
+"""Keys of a response, for people, that say how the API handled the request: which tool results and thinking it left
+out, and why its cache could not be used."""
 
 STOPS: dict[str, Stop] = {
     "max_tokens": "length",
@@ -122,8 +122,8 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def usage_of(raw: Mapping[str, Any]) -> Usage:
     """Usage in common terms. The API's `input_tokens` excludes tokens read from and written to the cache, and all
-    top-level figures exclude what a compaction was billed: an iteration of its own (`BetaUsage` of the SDK). The window
-    is that of the last iteration that made the answer."""
+    top-level figures exclude the bill of a compaction, which is an iteration of its own (`BetaUsage` of the SDK). The
+    window is that of the last iteration that made the answer."""
     given = raw.get("iterations")
     iterations = [each for each in given if isinstance(each, Mapping)] if isinstance(given, Sequence) else []
     usage = sum((_billed(each) for each in iterations if each.get("type") == "compaction"), start=_billed(raw))
@@ -132,7 +132,7 @@ def usage_of(raw: Mapping[str, Any]) -> Usage:
 
 
 def _billed(raw: Mapping[str, Any]) -> Usage:
-    """What one usage object says by itself."""
+    """The billed tokens of one usage object by itself."""
     fresh, written, read = (tokens_billed(raw.get(key)) for key in INPUT)
     return Usage(
         input=fresh + written + read,

@@ -43,7 +43,7 @@ SIGNS = Signs(
 # Amazon Bedrock has in the body.
 
 TOOL_CHANGES = frozenset({"mid-conversation-tool-changes-2026-07-01", "inline-tools-2026-09-15"})
-"""What a request needs that adds and removes tools in the middle of a conversation. Source:
+"""The beta feature that a request needs if it adds or removes tools in the middle of a conversation. Source:
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages."""
 
 _HEADER = "anthropic-beta"
@@ -73,7 +73,7 @@ _REQUEST_MAX = 32 * 1024 * 1024
 """Maximum size of a request, in bytes (413 `request_too_large`)."""
 
 _INSTEAD = {"enabled": "adaptive", "disabled": "between_tools", "adaptive": "", "between_tools": "disabled"}
-"""The type of thinking to use instead of one that a model does not accept: `between_tools` is the minimum if thinking
+"""The type of thinking to use instead of one that a model does not accept. `between_tools` is the minimum if thinking
 cannot be switched off."""
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -88,15 +88,15 @@ def thinking_type(settings: Mapping[str, Any]) -> str:
 
 
 def _drops_itself(settings: Mapping[str, Any]) -> bool:
-    """Whether the settings ask the API to leave out thinking that is bound to another conversation."""
+    """Whether the settings ask the API itself to leave out thinking that is bound to another conversation."""
     thinking = settings.get("thinking")
     binding = thinking.get("block_binding") if isinstance(thinking, Mapping) else None
     return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
 def _compacts_itself(settings: Mapping[str, Any]) -> bool:
-    """Whether the settings let the API compact the conversation at a threshold. A compaction has the changes of tools
-    before it (`tool_changes`), so they must not be told elsewhere afterwards."""
+    """Whether the settings let the API compact the conversation at a threshold. A compaction includes the changes of
+    tools before it (`tool_changes`), so they must not be told again later."""
     management = settings.get("context_management")
     edits = management.get("edits") if isinstance(management, Mapping) else None
     kinds = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list) else []

@@ -29,7 +29,7 @@ from .schema import BODY, MIN_BUDGET
 # values that must not be empty.
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
-"""Keys that only one of the two media blocks has."""
+"""Keys that one of the two media blocks has and the other does not."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
@@ -82,7 +82,7 @@ def _result(block: Object, path: str, edits: Edits) -> Object:
 
 
 def _media(block: Object, path: str, edits: Edits) -> Object:
-    """Media whose block and source fit its MIME type."""
+    """Media with the block and source that fit their MIME type."""
     source = block.get("source")
     if not isinstance(source, dict):
         return block
@@ -157,8 +157,8 @@ def sanitize(request: Object, target: Target, edits: Edits) -> Object:
 
 
 def _envelope(body: Object, target: Target, edits: Edits) -> Object:
-    """The request with a model, as the API of Anthropic requires it, or without one, as those of Vertex AI and Amazon
-    Bedrock do: there the URL names the model, and the body has the version of the API."""
+    """The request with a model, as Anthropic's API requires, or without one, as Vertex AI and Amazon Bedrock require:
+    there the URL names the model, and the body the version of the API."""
     if not body.get("model"):
         if body.get("anthropic_version"):
             return body

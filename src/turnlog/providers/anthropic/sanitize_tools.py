@@ -63,8 +63,8 @@ def _mended(tool: Object, path: str, edits: Edits) -> Object:
 
 
 def _of_unknown_type(tool: Object, path: str, edits: Edits) -> Object:
-    """A tool of an unknown type: unchanged if the type may be newer than the table, else a function if it has a
-    name."""
+    """A tool of an unknown type. It stays unchanged if the type may be newer than the table; else it becomes a function
+    if it has a name."""
     kind, name = tool["type"], tool.get("name")
     if not isinstance(name, str) or (isinstance(kind, str) and TOOL.leaves(kind)):
         return tool

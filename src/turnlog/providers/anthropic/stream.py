@@ -64,7 +64,7 @@ class _Block:
         return []
 
     def _told(self, kind: Literal["text", "reasoning"]) -> list[Delta]:
-        """The newest piece, without what repeats an earlier block."""
+        """The newest piece, without the beginning that repeats an earlier block."""
         piece = self.pieces[-1]
         self._length += len(piece)
         new = piece[max(0, len(piece) - self._length + self.repeats) :]
@@ -130,7 +130,7 @@ class _Block:
 
 
 class StreamAssembler:
-    """Puts a streamed answer together; one for each answer."""
+    """Assembles one streamed answer."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] = {"role": "assistant"}

@@ -1,4 +1,4 @@
-"""Tools that are added and removed in the middle of a conversation: blocks of a system message.
+"""Tools that blocks of a system message add or remove in the middle of a conversation.
 
 `tool_addition` names a tool that the request declares, or defines one; `tool_removal` names one. Source:
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
@@ -31,7 +31,7 @@ _TYPES = {word: kind for kind, word in _CHOICES.items()}
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is none."""
+    """The tool choice in common words; None if there is none."""
     choice = settings.get("tool_choice")
     if not isinstance(choice, Mapping):
         return None
@@ -99,7 +99,7 @@ def _declared(tool: Tool) -> Tool:
 
 
 def _found(tools: Sequence[Tool]) -> tuple[Opaque, ...]:
-    """References to tools: the API puts their definitions in their place."""
+    """References to tools, in whose place the API puts the definitions."""
     references = ({"type": "tool_reference", "tool_name": tool.name} for tool in tools)
     return tuple(Opaque(NAME, "tool_reference", reference) for reference in references)
 
@@ -112,7 +112,7 @@ ADDITION, REMOVAL = "tool_addition", "tool_removal"
 
 def tool_changes(declared: Sequence[Tool], before: Sequence[Tool], now: Sequence[Tool]) -> tuple[Opaque, ...] | None:
     """The blocks that change the model's tools from those `before` to those of `now`, in a request that declares
-    `declared`. None if blocks cannot say that."""
+    `declared`. None if blocks cannot express it."""
     if not declared:
         return None  # "Requests which include `tool_use` or `tool_result` blocks must define tools."
     remaining = [tool for tool in now if tool in before]

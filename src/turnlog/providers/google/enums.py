@@ -39,7 +39,7 @@ STOPS: dict[str, Stop] = {
     "TOO_MANY_TOOL_CALLS": "length",
     "MALFORMED_RESPONSE": "interrupted",
 }
-"""What finish reasons and block reasons mean."""
+"""The meaning of each finish reason and block reason."""
 MODES = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
 SCHEMA_TYPES = ("TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
 

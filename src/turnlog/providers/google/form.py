@@ -29,8 +29,8 @@ _SIGNATURE = ("thoughtSignature", "thought_signature")
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
     """`default` in the spelling of this provider's form.
 
-    Ids are optional here: an id that was not on the wire was made by turnlog and is not sent. A signature that was not
-    on the wire was added by repair and is sent.
+    Ids are optional here. An id that was not on the wire was made by turnlog and is not sent, while a signature that
+    was not on the wire was added by repair and is sent.
     """
     delta = FORMS.delta(form)
     if delta is None:

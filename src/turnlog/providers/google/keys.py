@@ -32,7 +32,7 @@ def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 def sdk_call(body: dict[str, Any], model: str, streamed: bool) -> SdkCall:
-    """The call that sends a body."""
+    """The SDK call that sends a body."""
     method = "generate_content_stream" if streamed else "generate_content"
     return SdkCall(f"aio.models.{method}", sdk_arguments(body, model))
 

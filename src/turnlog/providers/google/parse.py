@@ -77,8 +77,8 @@ class _Reader:
         return Message("system", parts, form=FORMS.made({"role": "user"}, seen, shape))
 
     def content(self, content: dict[str, Any], path: str, after_results: bool) -> Message:
-        """One content. The form word `apart` keeps results from joining the results before; `content` keeps a system
-        role among the contents, which newer backends allow, out of the system instruction."""
+        """One content. The form word `apart` keeps results separate from the results before; `content` keeps a system
+        message, which newer backends allow among the contents, out of the system instruction."""
         role = role_of(content.get("role"))
         if role == "assistant":
             self.parts.answering()
@@ -125,8 +125,8 @@ class _Reader:
         return Configuration(provider=NAME, model=name, settings=settings, tools=read_tools(tools or []), form=form)
 
     def settings(self, *, keep_model: bool) -> tuple[dict[str, Any], Form | None]:
-        """All other keys in camelCase, and the form with the spelling of all keys. The values of content keys are not
-        compared: both sides have `...` instead."""
+        """All other keys in camelCase, and the form with the spelling of all keys. Values of content keys are not
+        compared: both sides have `...` in their place."""
         taken = {spelling for key, spelling in self.keys.items() if not (keep_model and key == "model")}
         others = {key: value for key, value in self.body.items() if key not in taken}
         settings: dict[str, Any] = camel_deep(others)

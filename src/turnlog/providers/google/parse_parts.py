@@ -37,8 +37,8 @@ class _Call(Struct):
 
 
 class PartReader:
-    """Reads parts in order, and remembers the calls of the current step, to match results without ids. Media bytes are
-    added to `blobs`."""
+    """Reads parts in order, and remembers the calls of the current step to match results that have no id. Media bytes
+    are added to `blobs`."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -46,7 +46,8 @@ class PartReader:
         self._step_over = True
 
     def answering(self) -> None:
-        """Note that the next parts are the model's: a new step, unless the last parts were the model's too."""
+        """Note that the next parts are the model's. They begin a new step unless the last parts were the model's
+        too."""
         if self._step_over:
             self._calls = []
             self._step_over = False

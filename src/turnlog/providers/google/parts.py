@@ -19,7 +19,7 @@ from .schema import TOOL
 # The parts and tool declarations that belong to Google.
 
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
-"""Data that has no canonical kind. A part with other data is kept whole only if it cannot be read."""
+"""Kinds of data without a canonical kind. A part with other data is kept whole only if it cannot be read."""
 
 
 def knows(part: Opaque) -> bool:
@@ -54,12 +54,12 @@ def declares(tool: Mapping[str, Any]) -> bool:
 
 
 def user_message(text: str) -> dict[str, Any]:
-    """The message of a text of the user."""
+    """The message that carries a text of the user."""
     return {"role": "user", "parts": [{"text": text}]}
 
 
 def billed_by(parsed: Parsed) -> str:
-    """Vertex AI, if a signature has the key that Google's SDK uses only for it."""
+    """Vertex AI if a signature has the key that Google's SDK uses only for that service."""
     calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
     spelled = any("thought_signature" in str(call.form.delta) for call in calls if call.form)
     return "google-vertex" if spelled else NAME
@@ -82,7 +82,7 @@ def text_part(part: Text) -> dict[str, Any]:
 
 
 def reasoning_part(part: Reasoning) -> dict[str, Any]:
-    """A thought, or only a signature (often the last chunk of a stream)."""
+    """A thought, or just a signature (often the last chunk of a stream)."""
     if part.signature and not part.text:
         return {"thoughtSignature": part.signature}
     wire: dict[str, Any] = {"text": part.text, "thought": True}

@@ -55,7 +55,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
 
 
 def _is_instruction(message: Message) -> bool:
-    """Whether system text belongs to the instruction: it does unless it was read among the contents."""
+    """Whether system text belongs to the instruction, which it does unless it was read among the contents."""
     return message.role == "system" and not FORMS.says(message.form, "content")
 
 

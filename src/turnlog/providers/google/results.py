@@ -44,7 +44,7 @@ def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
 
 
 def _wrapped(value: Any) -> list[str] | None:
-    """The texts in a wrapper: one text, or a list of two or more."""
+    """The texts in a wrapper: a single text, or a list of at least two."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):

@@ -39,7 +39,7 @@ SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
-    """What this model accepts. Settings change nothing here."""
+    """What this model accepts. Settings make no difference."""
     media = input_media(target.input_media)
     return Rules(
         provider=NAME,

@@ -43,7 +43,7 @@ def mended(content: Object, path: str, edits: Edits, *, signs: bool) -> Object:
 
 
 def finished(content: Object, path: str, edits: Edits) -> Object:
-    """The content with parts that have data."""
+    """The content, each part of which has data."""
     if content.get("parts"):
         return changed(content, "parts", path, lambda part, where: _finished(part, where, edits))
     edits.add("empty", path, "without parts sent as an empty text", "parts must not be empty.")
@@ -69,7 +69,7 @@ def _part(part: Object, path: str, edits: Edits, signs: bool) -> Object:
 
 
 def _with_bytes_inline(part: Object, path: str, edits: Edits) -> Object:
-    """The part with bytes under `inlineData` if they are under `fileData`, where only an address may be."""
+    """The part with its bytes under `inlineData` if they were under `fileData`, which may contain only an address."""
     key = find(part, "fileData")
     file = part.get(key)
     if not isinstance(file, dict) or file.get(find(file, "fileUri")) or not isinstance(file.get("data"), str):
@@ -81,7 +81,7 @@ def _with_bytes_inline(part: Object, path: str, edits: Edits) -> Object:
 
 
 def _signed(part: Object, path: str, edits: Edits, signs: bool) -> Object:
-    """The part without a signature that is not base64."""
+    """The part, without a signature that is not base64."""
     key = find(part, "thoughtSignature")
     signature = part.get(key)
     if signature is None or (isinstance(signature, str) and (signature in STAND_INS or is_base64(signature))):
@@ -102,7 +102,7 @@ def _call(call: Object, path: str, edits: Edits) -> Object:
 
 
 def _result(result: Object, path: str, edits: Edits) -> Object:
-    """A result with an object as its response; media inside it are corrected like parts."""
+    """A result with an object as its response; media inside the result are corrected like parts."""
     given = result.get("response")
     if given is None:
         result = _set(result, "response", {}, path, edits)
@@ -151,8 +151,8 @@ _At = tuple[int, int]
 
 
 def with_matching_ids(body: Object, edits: Edits) -> Object:
-    """The request in which either all results of a turn have the ids of their calls, or no result has an id. Results
-    are matched by id, else by name, in order."""
+    """The request, in which either all results of a turn have the ids of their calls, or none has an id. Results are
+    matched by id, else by name, in order."""
     key = find(body, "contents")
     contents = body.get(key)
     if not isinstance(contents, list):
@@ -190,7 +190,7 @@ def _entries(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
 
 
 def _mismatched(calls: list[Object], results: list[tuple[_At, Object]]) -> dict[_At, str]:
-    """Results that need another id, or none, by position."""
+    """Results that need another id or no id, by position."""
     called = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
     result_ids = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
     if not called or not result_ids or sorted(called) == sorted(result_ids):
@@ -242,7 +242,7 @@ def _object(holder: Object, key: str) -> tuple[str, Object]:
 
 
 def _system(body: Object, edits: Edits) -> Object:
-    """Correct a system instruction in a form that only the SDK accepts."""
+    """The system instruction in the documented form, if it has a form that only the SDK accepts."""
     key = find(body, "systemInstruction")
     value = body.get(key)
     texts = [value] if isinstance(value, str) else value
@@ -362,7 +362,7 @@ def _calling(body: Object, edits: Edits) -> Object:
 
 
 def _cached(body: Object, edits: Edits) -> Object:
-    """Cached content includes its own instruction and tools."""
+    """Drop instruction and tools if the request has cached content, which includes its own."""
     for key in ("systemInstruction", "tools", "toolConfig") if body.get(find(body, "cachedContent")) else ():
         name = find(body, key)
         if body.get(name):

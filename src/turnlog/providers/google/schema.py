@@ -38,7 +38,7 @@ _TYPES = {
 
 
 def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> ObjectShape:
-    """An object of proto3 JSON: each key may be missing or null."""
+    """An object of proto3 JSON, in which each key may be missing or null."""
     camel_shape = record(keys, nested, types=_TYPES)
     shapes = {spelled: shape for key, shape in camel_shape.keys.items() for spelled in (snake(key), key)}
     read = frozenset(spelled for key in camel_shape.read for spelled in (snake(key), key))

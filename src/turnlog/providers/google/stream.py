@@ -1,7 +1,7 @@
 """Assemble a streamed answer.
 
-A stream is a sequence of responses: texts in fragments, calls whole (Vertex can stream arguments, see
-`partial_calls.py`), cumulative usage, `finishReason` on the last chunk, and no end marker.
+A stream is a sequence of responses: texts in fragments, calls whole (Vertex can stream arguments, see `PartialCall`),
+cumulative usage, `finishReason` on the last chunk, and no end marker.
 """
 
 from __future__ import annotations
@@ -145,14 +145,14 @@ def _put(holder: Any, path: tuple[str | int, ...], value: Any) -> Any:
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
-"""Other keys of a response. A chunk of a stream may contain only these, or nothing."""
+"""Other keys of a response. A chunk of a stream may contain only these, or no key at all."""
 NO_RESPONSE = "no candidates: this is not a generateContent response"
 _SOURCES = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
 """Keys of a candidate that contain its sources: searches and their results, quotes, fetched pages."""
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
 _UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
-"""Finish reasons for a call that the service could not parse or has no tool for; only `finishMessage` shows the
+"""Finish reasons for a call that the service could not parse or has no tool for. Only `finishMessage` shows the
 call."""
 _URLSAFE = str.maketrans("-_", "+/")
 
@@ -257,7 +257,7 @@ class StreamAssembler:
             self._parts.append(part)
 
     def reply(self) -> Reply:
-        """The answer so far; complete after a finish reason (or the prompt's block reason)."""
+        """The answer so far, complete after a finish reason (or the prompt's block reason)."""
         complete = bool(self._stop) and not self._error and self._partial is None
         error = self._error
         if not complete and not error:

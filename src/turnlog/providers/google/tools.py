@@ -30,7 +30,7 @@ _WORDS = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is no tool choice; the mode `VALIDATED` counts as `auto`."""
+    """The tool choice in common words; None if there is none. The mode `VALIDATED` counts as `auto`."""
     config = _calling(camel_deep(dict(settings)))
     return choice_of(enum_name(config.get("mode"), MODES), config.get("allowedFunctionNames"), _WORDS)
 
@@ -215,8 +215,8 @@ def _number(kind: Any) -> Any:
 
 
 def _typed(key: str, value: Any, spelling: Callable[[Any], Any], keys: Mapping[str, str]) -> Any:
-    """A schema's `value` at `key`, in which only the `type` of each inner schema and the `keys` of references are
-    spelled differently."""
+    """A schema's `value` at `key`, with only the `type` of each inner schema and the `keys` of references spelled
+    differently."""
     if key == "type" and (isinstance(value, str) or type(value) is int):
         return spelling(value)
     if key in keys and isinstance(value, str):

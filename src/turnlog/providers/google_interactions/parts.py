@@ -23,7 +23,7 @@ from .schema import MEDIA, OWN_CALLS, OWN_RESULTS, STEP, TOOL
 # Which steps and tool declarations belong to the Interactions API.
 
 _ELSEWHERE = ("file_search", "function", "tool_search")
-"""Types of tools that the Responses API has as well."""
+"""Types of tools that the Responses API has too."""
 _STORES = "file_search_store_names"
 
 
@@ -121,7 +121,7 @@ def write_part(part: Part, blob: BlobReader) -> dict[str, Any] | None:
 
 
 def is_content(part: Part) -> bool:
-    """Whether a part is sent as a content, not as a step."""
+    """Whether a part is sent as a content rather than as a step."""
     if isinstance(part, Opaque):
         return part.provider == NAME and FORMS.says(part.form, "part")
     return isinstance(part, (Text, Media))

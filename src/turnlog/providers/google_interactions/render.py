@@ -123,7 +123,7 @@ class _Writer:
         self.losses.author(shown.message.name)
 
     def _is_lost(self, part: Part) -> bool:
-        """Whether a content cannot be sent. Adds losses for it, or for what of it cannot be sent."""
+        """Whether a content cannot be sent. Adds losses for the content, or for what of it cannot be sent."""
         if not isinstance(part, Opaque):
             self.losses.extras(getattr(part, "form", None), f"a {type(part).__name__.lower()}")
         if not isinstance(part, Media):
@@ -136,7 +136,7 @@ class _Writer:
         return bool(refusal)
 
     def _add_said(self, message: Message, run: list[Part]) -> None:
-        """Add contents as one step. The message's form is used only if they are all of the message."""
+        """Add contents as one step. The message's form is used only if the contents are the whole message."""
         if run:
             whole = len(run) == len(message.parts)
             self.steps.append(self._said(replace(message, parts=tuple(run)), message if whole else None))
@@ -184,5 +184,5 @@ class _Writer:
 
 
 def user_message(text: str) -> dict[str, Any]:
-    """The step of a text of the user."""
+    """The step that carries a text of the user."""
     return {"type": "user_input", "content": [{"type": "text", "text": text}]}

@@ -17,7 +17,7 @@ from .schema import RESPONSE
 from .steps import read_answer
 
 ANSWER_KEYS = ("steps",)
-"""Keys of a body by which it is an answer, though there may be an error in it too."""
+"""Keys that make a body an answer, even if it contains an error too."""
 STOPS: dict[str, Stop] = {"incomplete": "length", "budget_exceeded": "length"}
 """The values of `status`."""
 _ENDED = frozenset({"completed", "requires_action", "incomplete", "budget_exceeded"})
@@ -64,8 +64,7 @@ def read_response(
 
 
 def clean(step: Any) -> Any:
-    """A step that may be sent back: without nulls, which the SDK's objects contain, and without the error that ended
-    it."""
+    """A step that may be sent back: without the nulls of the SDK's objects, and without the error that ended it."""
     cleaned = _without_nulls(step)
     if isinstance(cleaned, dict) and cleaned.get("type") == "model_output":
         cleaned.pop("error", None)

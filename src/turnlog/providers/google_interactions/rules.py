@@ -1,4 +1,4 @@
-"""What the Interactions API accepts, and where requests have the shared settings."""
+"""What the Interactions API accepts, and where its requests contain the shared settings."""
 
 from __future__ import annotations
 

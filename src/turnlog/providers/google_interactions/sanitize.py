@@ -60,14 +60,14 @@ def _said(step: Object, path: str, edits: Edits) -> Object:
 
 
 def changed_list(step: Object, key: str, path: str, edits: Edits) -> Object:
-    """The step with each content of the list at `key` mended."""
+    """The step with each content of the list at `key` in the documented form."""
     if not isinstance(step.get(key), list):
         return step
     return changed(step, key, path, lambda content, where: _content(content, where, edits))
 
 
 def _content(content: Object, path: str, edits: Edits) -> Object:
-    """The content; media bytes that are not valid base64 are encoded again."""
+    """The content, with media bytes encoded again if they are not valid base64."""
     data = content.get("data")
     if string(content, "type") not in MEDIA or not isinstance(data, str) or is_base64(data):
         return content
@@ -79,7 +79,7 @@ def _content(content: Object, path: str, edits: Edits) -> Object:
 
 
 def in_steps(body: Object, edits: Edits) -> Object:
-    """The request with contents among steps as `user_input` steps. Contents without any steps are allowed."""
+    """The request, with contents between steps as `user_input` steps. Contents without any steps are allowed."""
     steps = body.get("input")
     if not isinstance(steps, list) or all(_is_content(step) for step in steps):
         return body
@@ -132,8 +132,7 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _format(format: Object, path: str, edits: Edits) -> Object:
-    """A format of the answer whose JSON schema has only references that lead somewhere; it may be such a schema by
-    itself."""
+    """A format of the answer (or the bare JSON schema of one), whose references all lead somewhere."""
 
     def schema(value: Object, where: str) -> Object:
         mended: Object = fit(value, TYPES["schema"], where, edits)

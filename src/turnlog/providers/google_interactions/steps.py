@@ -65,7 +65,7 @@ def read_answer(steps: list[dict[str, Any]], blobs: dict[str, bytes]) -> list[Pa
 
 
 def _beginning(part: Text | Media | Opaque) -> Part:
-    """The part, with a form word for the beginning of another step."""
+    """The part, with a form word that says that another step begins there."""
     words = " ".join(filter(None, (FORMS.shape(part.form), "step")))
     return replace(part, form=Form(NAME, words, FORMS.delta(part.form)))
 

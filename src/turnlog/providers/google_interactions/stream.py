@@ -34,7 +34,7 @@ class _Open:
         self.stopped = False
 
     def take(self, delta: dict[str, Any]) -> None:
-        """Add a delta; the keys of a delta of an unknown type are set in the step."""
+        """Add a delta. A delta of an unknown type sets its keys in the step."""
         kind = string(delta, "type")
         take = _DELTAS.get(kind)
         if kind == "arguments_delta":
@@ -47,7 +47,8 @@ class _Open:
             self.step.update(without(delta, "type"))
 
     def stop(self, path: str) -> None:
-        """End the step and set its arguments. It stays incomplete if they are not an object. Raises FormatError."""
+        """End the step and set its arguments. The step stays incomplete if the arguments are not an object. Raises
+        FormatError."""
         if self.arguments:
             value, _ = parse_arguments(self.arguments)
             if not isinstance(value, dict):
@@ -70,7 +71,7 @@ def _add_text(step: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _join(contents: list[Any], content: dict[str, Any]) -> None:
-    """Add a content; a fragment of a text is joined with the text before it."""
+    """Add a content. A fragment of a text is joined with the text before it."""
     last = contents[-1] if contents else None
     texts = isinstance(last, dict) and last.get("type") == content.get("type") == "text"
     if texts and isinstance(last, dict) and content.keys() == {"type", "text"} and "annotations" not in last:

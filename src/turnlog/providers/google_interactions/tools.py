@@ -35,7 +35,7 @@ _WORDS = {"auto": "auto", "validated": "auto", "none": "none", "any": "required"
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is no tool choice; the mode `validated` counts as `auto`."""
+    """The tool choice in common words; None if there is none. The mode `validated` counts as `auto`."""
     choice = inner(settings, "generation_config").get("tool_choice")
     names: Any = None
     if isinstance(choice, dict):

@@ -26,8 +26,8 @@ FORMS = Forms(NAME)
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
-    """`default` in the spelling of this provider's form. Values of `default` are never overridden: repair may have
-    changed them since the form was made."""
+    """`default` in the spelling of this provider's form. No value of `default` is overridden: repair may have changed
+    it since the form was made."""
     delta = FORMS.delta(form)
     return default if delta is None else spell(default, _additions(delta, default))
 

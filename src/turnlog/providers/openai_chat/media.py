@@ -131,7 +131,7 @@ def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) ->
 
 
 def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *words: str) -> Media:
-    """`media`; if its bytes do not encode to the same text again, that text is stored as a blob."""
+    """`media`. If its bytes do not encode to the same text, the text is stored as a blob."""
     literal = "" if seen == ours else f"literal={keep_text(seen, blobs)}"
     return msgspec.structs.replace(media, form=FORMS.shaped(*words, literal))
 
@@ -150,5 +150,5 @@ def _audio_format(mime: str) -> str:
 
 
 def _default_name(mime: str) -> str:
-    """A file needs a name with the extension of its type."""
+    """The name for a file without one: it needs a name with the extension of its type."""
     return f"file.{_EXTENSIONS.get(mime, mime.rpartition('/')[2] or 'bin')}"

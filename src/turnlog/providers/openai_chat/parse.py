@@ -51,7 +51,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 class MessageReader:
-    """Reads wire messages in order and remembers their calls, to match results. `whole`: it reads the whole
+    """Reads wire messages in order, and remembers their calls to match results. `whole`: the messages are the whole
     conversation, so a `function` message that answers no call is a user's text."""
 
     def __init__(self, *, whole: bool = False) -> None:
@@ -188,7 +188,7 @@ def _tool_call(entry: Any) -> Part:
 
 def _by_id(parts: Iterable[Part]) -> dict[str, ToolCall]:
     """The calls of a message by id. If several tools are called under one id, the call has no name: only the order of
-    the results shows which is whose."""
+    the results shows which belongs to which."""
     calls: dict[str, ToolCall] = {}
     for call in (part for part in parts if isinstance(part, ToolCall)):
         other = call.id in calls and calls[call.id].name != call.name
@@ -197,7 +197,7 @@ def _by_id(parts: Iterable[Part]) -> dict[str, ToolCall]:
 
 
 def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
-    """Parsed arguments, their text if it is not compact JSON, and their form word."""
+    """The parsed arguments, their text if it is not compact JSON, and their form word."""
     value = body.get("arguments", ...)
     if isinstance(value, str):
         return *parse_arguments(value), ""

@@ -66,8 +66,8 @@ def _tools(tools: Sequence[Tool], losses: Losses, *, custom: bool) -> list[dict[
 
 
 class _Writer:
-    """Writes messages one by one. A tool message accepts only text, and no other message may be between the results of
-    one batch: media of results are held back until the batch ends."""
+    """Writes messages one by one. A tool message accepts only text, and no other message may come between the results
+    of one batch, so media of results are held back until the batch ends."""
 
     def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -167,7 +167,7 @@ class _Writer:
         self._add(wire, self._contents(texts, "assistant message"), message)
 
     def _field(self, part: Part, wire: dict[str, Any]) -> bool:
-        """Write a part that is a key of the assistant message. Returns whether it is such a part."""
+        """Write a part that is a key of the assistant message. Returns whether the part is one."""
         if isinstance(part, Reasoning):
             if part.provider != NAME:
                 self.losses.add("reasoning", f"reasoning of {part.provider} left out")
@@ -196,7 +196,7 @@ class _Writer:
         return part.kind in OPAQUE_FIELDS or part.kind == "response"
 
     def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
-        """Append a message, unless no part of it remains."""
+        """Append a message, unless none of its parts remain."""
         has_own_reasoning = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
         if not contents and message.parts and not has_own_reasoning and wire.keys() <= {"role", "name"}:
             return

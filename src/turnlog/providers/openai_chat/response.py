@@ -31,7 +31,7 @@ STOPS: dict[str, Stop] = {
     "insufficient_system_resource": "interrupted",
     "error": "interrupted",
 }
-"""The values of `finish_reason`."""
+"""The meaning of each value of `finish_reason`."""
 ANSWER_KEYS = ("choices",)
 REFUSALS = frozenset({"refusal", "refusal-field"})
 """The words in the form of a text that was a refusal."""

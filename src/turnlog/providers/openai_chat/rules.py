@@ -30,7 +30,7 @@ def _holds(message: Mapping[str, Any]) -> str:
 
 
 mark_cache = marker(Format("messages", "text", frozenset({"text", "image_url", "input_audio", "file"}), _holds))
-"""Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
+"""Adds the cache's key and the breakpoints to a request. See `Provider.mark_cache`."""
 
 
 # -- tool choice -----------------------------------------------------------------------------------
@@ -41,8 +41,7 @@ _WORDS = ("auto", "none", "required")
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is no tool choice. A choice among allowed tools counts as its
-    mode."""
+    """The tool choice in common words; None if there is none. A choice among allowed tools counts as its mode."""
     value = settings.get("tool_choice", settings.get("function_call"))
     if isinstance(value, str):
         return value if value in _WORDS else None
@@ -85,7 +84,7 @@ _SERVER_BLOCKS = frozenset(
     audio_url document document_url file_url image input_image redacted_thinking reference thinking video video_url
     """.split()
 )
-"""Types of contents of vLLM, Mistral, OpenRouter, Cohere, Qwen and Anthropic behind a gateway."""
+"""Types of contents that vLLM, Mistral, OpenRouter, Cohere, Qwen and gateways to Anthropic use."""
 
 SIGNS = Signs(
     blocks=Tagged("type", PARTS),

@@ -122,7 +122,7 @@ def split(body: Object, edits: Edits) -> Object:
 
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
-"""Sampling settings, with the only value that models with fixed sampling accept."""
+"""Sampling settings, each with the only value that models with fixed sampling accept."""
 
 _FUNCTION = ("name", "description", "parameters", "strict")
 _MISSING = "Missing required parameter."

@@ -28,8 +28,8 @@ OPAQUE_FIELDS = ("reasoning_details", "audio")
 """Keys of an assistant message that are kept as opaque parts."""
 
 TEXT_TYPES = ("text", "input_text", "output_text")
-"""Types of content parts that contain a text. Only the first belongs to this API; the others are read, and sent as the
-first."""
+"""Types of content parts that contain a text. Only the first belongs to this API; parts of the others are read, and
+sent as the first."""
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
 """Types of content parts that contain media, with a key of the same name."""

@@ -63,7 +63,7 @@ class StreamAssembler:
         return _told(delta)
 
     def reply(self) -> Reply:
-        """The answer so far; `complete` once a finish reason came."""
+        """The answer so far, `complete` once a finish reason has arrived."""
         wire = {**self._wire, "tool_calls": self._calls} if self._calls else self._wire
         message, fragments, blobs = read_answer(wire, self._stop) if wire else (Message("assistant"), (), {})
         error = self._error or ("" if self._stop else "the stream ended before a finish reason came")
@@ -141,8 +141,8 @@ def _as_delta(message: Any) -> Any:
 
 
 def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a fragment begins another call than the one with its index: it has another id, or it has a name and no id
-    and the arguments of that call are complete."""
+    """Whether a fragment begins a call other than the one with its index: it has another id, or it has a name and no id
+    while that call's arguments are complete."""
     if entry.get("id"):
         return bool(call.get("id")) and entry["id"] != call["id"] and not _continues(entry, call)
     if call.get("id"):

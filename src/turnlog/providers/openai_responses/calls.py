@@ -28,7 +28,7 @@ from .parts import read_content, write_content, write_part
 
 
 def is_client_call(item: Mapping[str, Any]) -> bool:
-    """Whether an item is a call that the client must answer (a tool search may run at the server)."""
+    """Whether an item is a call that the client must answer (a tool search may run on the server)."""
     kind = item.get("type")
     return isinstance(kind, str) and kind in CALLS and (kind != "tool_search_call" or item.get("execution") == "client")
 
@@ -82,8 +82,8 @@ def call_type(call: ToolCall, imageless: frozenset[str]) -> str:
     """The item type that a call is rendered as.
 
     A call of one of this provider's client-side tools keeps its type only if this provider wrote it, because its action
-    is in this provider's format. A computer call can only be answered with a screenshot: if the view answers it without
-    an image (its id is in `imageless`), it becomes a function call.
+    is in this provider's format. A computer call can be answered only with a screenshot, so it becomes a function call
+    if the view answers it without an image (its id is in `imageless`).
     """
     if call.kind == "custom":
         return "custom_tool_call"
@@ -94,7 +94,7 @@ def call_type(call: ToolCall, imageless: frozenset[str]) -> str:
 
 
 def write_call(call: ToolCall, kind: str) -> dict[str, Any]:
-    """The item of a call, of type `kind`."""
+    """The item of type `kind` for a call."""
     default = _default_call(call, kind)
     usual = kind == ("custom_tool_call" if call.kind == "custom" else "function_call")
     same_type = FORMS.says(call.form, kind) if CALLS[kind].action else usual and call.kind in ("function", "custom")
@@ -183,7 +183,7 @@ def read_type(result: ToolResult) -> str:
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
-    """The item of a result, of type `kind`, and the parts that it cannot contain."""
+    """The item of type `kind` for a result, and the parts that it cannot contain."""
     default, lost = _default_result(result, kind, blob)
     same_type = kind == (read_type(result) or "function_call_output")
     delta = FORMS.delta(result.form) if same_type else None

@@ -33,26 +33,28 @@ def compaction_request(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compacted(parts: Sequence[Part]) -> Compacted | None:
-    """What the last compaction item of an answer stands for; None if there is none."""
+    """The compaction in the last compaction item of an answer; None if there is none."""
     index = max((i for i, part in enumerate(parts) if _is_whole(part)), default=-1)
     return Compacted(window=(Message("assistant", (parts[index],)),), through=index) if index >= 0 else None
 
 
 def new_window(messages: Sequence[Message]) -> Compacted | None:
-    """What the output of `/responses/compact` stands for: "the canonical next context window". None if it has no
+    """The compaction in the output of `/responses/compact`: "the canonical next context window". None if it has no
     compaction item."""
     whole = any(_is_whole(part) for message in messages for part in message.parts)
     return Compacted(window=tuple(messages)) if whole else None
 
 
 def after_compaction(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages that the model reads: from the last item on, and those of the user and system text before it."""
+    """The messages that the model reads: those from the last compaction on, and user messages and system text before
+    it."""
     start = max((i for i, message in enumerate(messages) if compacted(message.parts) is not None), default=0)
     return [*(message for message in messages[:start] if message.role != "assistant"), *messages[start:]]
 
 
 def takes_out(settings: Mapping[str, Any]) -> frozenset[str]:
-    """The API summarises by itself if the setting `context_management` has a threshold."""
+    """The strategy steps that the API performs itself: it summarises if the setting `context_management` has a
+    threshold."""
     entries = settings.get("context_management")
     listed = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, Sequence) else []
     compacts = any(entry.get("type") == COMPACTION and entry.get("compact_threshold") for entry in listed)

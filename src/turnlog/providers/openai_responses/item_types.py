@@ -96,7 +96,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def item_type(item: Mapping[str, Any]) -> str:
-    """The type of an item. Without a type it is a message, or an item reference if it has only an id."""
+    """The type of an item. An item without a type is a message, or an item reference if it has only an id."""
     kind = item.get("type")
     if kind is None:
         return "item_reference" if item.keys() <= {"id", "type"} else "message"

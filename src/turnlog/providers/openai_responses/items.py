@@ -60,7 +60,7 @@ def read_items(items: list[Any], blobs: dict[str, bytes], key: str = "input") ->
 def read_output(items: list[Any], blobs: dict[str, bytes]) -> list[Part]:
     """The parts of a response's items, in order. Raises FormatError with the path of the item.
 
-    A call that the response itself answers ran at the server: call and result stay opaque.
+    A call that the response itself answers ran on the server, so call and result stay opaque.
     """
     for i, item in enumerate(items):
         check_item(item, f"output[{i}]")

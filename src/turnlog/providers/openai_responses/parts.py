@@ -115,7 +115,7 @@ def write_content(
 
 
 def plain_texts(parts: tuple[Part, ...]) -> str | None:
-    """The text of parts that a string can represent: no part, or one text without a form. Else None."""
+    """The text of parts that a string can represent (no part, or one text without a form); else None."""
     if not parts:
         return ""
     first = parts[0]

@@ -43,8 +43,8 @@ from .tools import write_tool
 class RenderedItem(Struct):
     """An item to be sent.
 
-    `after` is the id of its reasoning, if its form contains it; `first`: the item directly followed the reasoning.
-    `open_end`: the item after it was left out. `renamed`: its id was removed.
+    `after` is the id of the item's reasoning, if its form contains it; `first`: the item directly followed the
+    reasoning. `open_end`: the next item was left out. `renamed`: the item's id was removed.
     """
 
     item: dict[str, Any]
@@ -56,7 +56,7 @@ class RenderedItem(Struct):
 
     @property
     def id(self) -> str:
-        """The item's id, "" if it has none that the provider could have assigned."""
+        """The item's id; "" if it has none that the provider could have assigned."""
         item_id = self.item.get("id")
         return item_id if isinstance(item_id, str) and self.type not in RESULTS and id_fits(self.item) else ""
 
@@ -92,7 +92,7 @@ def without_refused_ids(
 
 
 def _sent(reasoning_id: str) -> str:
-    """The word which says that reasoning is sent with its id."""
+    """The word that says that reasoning is sent with its id."""
     return f"reasoning {reasoning_id}"
 
 
@@ -114,7 +114,8 @@ def _without_duplicates(
 
 
 def _without_loose_reasoning(entries: list[RenderedItem], losses: list[Loss], stored: bool) -> list[RenderedItem]:
-    """Goes backwards, so that reasoning before removed reasoning is checked afterwards."""
+    """The entries without reasoning that its next item no longer follows. Goes backwards, so that reasoning before
+    removed reasoning is checked afterwards."""
     remaining: list[RenderedItem] = []
     gone = False
     for entry in reversed(entries):
@@ -127,7 +128,8 @@ def _without_loose_reasoning(entries: list[RenderedItem], losses: list[Loss], st
 
 
 def _may_precede(entry: RenderedItem, follower: RenderedItem | None, losses: list[Loss], stored: bool) -> bool:
-    """Whether reasoning may precede `follower`, the model's next item. Its id may be removed for that."""
+    """Whether reasoning may precede `follower`, the model's next item. The id of the reasoning may be removed for
+    that."""
     if follower is None:
         if entry.open_end:
             losses.append(

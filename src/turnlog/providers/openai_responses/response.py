@@ -52,7 +52,8 @@ def parse_response(response: Any) -> Reply:
 
 
 def _read_window(whole: Mapping[str, Any]) -> Reply:
-    """The reply in a result of `/responses/compact`: messages of the user, and what stands for everything else."""
+    """The reply in a result of `/responses/compact`: messages of the user, and the compaction that replaces everything
+    else."""
     blobs: dict[str, bytes] = {}
     for i, item in enumerate(whole["output"]):
         check_item(item, f"output[{i}]")
@@ -141,7 +142,7 @@ def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
     """The complete items, and the fragments of incomplete ones.
 
     A truncated call lacks arguments, and truncated reasoning lacks the encrypted content that replays it. A truncated
-    message is sent as far as it arrived. A result without a complete call before it would be refused: it becomes a
+    message is sent as far as it arrived. A result without a complete call before it would be refused, so it becomes a
     fragment.
     """
     whole: list[Any] = []

@@ -32,7 +32,7 @@ def _holds(item: Mapping[str, Any]) -> str:
 
 
 mark_cache = marker(Format("input", "input_text", frozenset({"input_text", "input_image", "input_file"}), _holds))
-"""Adds the key of the cache and the breakpoints to a request. See `Provider.mark_cache`."""
+"""Adds the cache's key and the breakpoints to a request. See `Provider.mark_cache`."""
 
 
 # -- signs -----------------------------------------------------------------------------------------

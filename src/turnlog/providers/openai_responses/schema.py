@@ -33,7 +33,7 @@ _DETAIL = words("low high auto original")
 
 
 def _input_parts(*, output: bool) -> dict[str, Shape]:
-    """Parts that the model did not write. In the `output` of a function, more of their keys may be null."""
+    """Content parts that the model did not write. In the `output` of a function, more of their keys may be null."""
     null = "?" if output else ""
     cached: dict[str, Shape] = {key + null: shape for key, shape in _CACHED.items()}
     file = f"type! *file_data{null} *file_id? *file_url{null} *filename{null}"

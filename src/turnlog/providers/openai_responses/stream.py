@@ -134,7 +134,7 @@ class StreamAssembler:
             self._open.pop(number, None)
 
     def _is_taken(self, number: int, item: dict[str, Any], begins: bool) -> bool:
-        """Whether another item has this number. An open item is closed by the next item with its number, whatever its
+        """Whether another item has this number. The next item with the number of an open item closes it, whatever its
         id: some servers make a new id for each event."""
         opened, done = self._open.get(number), self._done.get(number)
         if opened is not None:

@@ -19,7 +19,7 @@ from .schema_tools import TOOL
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words, None if there is no tool choice."""
+    """The tool choice in common words; None if there is none."""
     choice = settings.get("tool_choice")
     if isinstance(choice, str):
         return choice if choice in ("auto", "none", "required") else None
@@ -91,7 +91,7 @@ _SEARCH = Tool(
 
 
 def _declared(tool: Tool) -> None:
-    """Nothing: a function with `defer_loading` would show its whole description."""
+    """No declaration: a function with `defer_loading` would show its whole description."""
 
 
 def _found(tools: Sequence[Tool]) -> tuple[Opaque, ...]:

@@ -1,7 +1,7 @@
 """The schema language of all wire formats, and the walker that applies a schema to a value.
 
 Each provider states each object once, in its own `schema.py`: parsers check the JSON types that they rely on,
-sanitizers remove what would be refused, and both report the path. Imported by the provider folders beside it.
+sanitizers remove what would be refused, and both report the path. The provider folders beside it import this package.
 """
 
 from __future__ import annotations

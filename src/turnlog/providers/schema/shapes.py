@@ -3,15 +3,15 @@
 A shape is one of
     ANY                 any JSON
     Value("string")     a JSON value of one type, within bounds
-    Words({...})        one of a few words
-    Record({...})       an object with these keys and no others; a value is a shape
+    WordShape({...})    one of a few words
+    ObjectShape({...})  an object with these keys and no others; a value is a shape
     Each(shape)         an object with any keys, the values of one shape
     Many(shape)         a list of that shape
     Tagged("type", {})  an object whose tag picks the shape
     Either((...))       several shapes for different JSON types
     Read(shape, (...))  one shape to send, and others that a reader understands too
     Schema(shape)       a JSON schema of that shape, whose references lead somewhere
-    Named(function)     a shape that contains itself
+    NamedShape(f)       a shape that contains itself
 `record` and `words` are short notations for most of them.
 
 Most values are fine, so each shape has two fast checks, built once, on first use: `takes` (can the value be sent as it
@@ -114,7 +114,7 @@ class Tagged(Shape, frozen=True):
     """An object whose value at `tag` selects the shape; without a tag, `missing` is the tag.
 
     An object with an unknown tag is not changed if the tag matches the pattern `others`: servers may know more tags
-    than turnlog. A reader also understands the tags in `read`, which are not sent.
+    than turnlog. Readers also understand the tags in `read`, which are not sent.
     """
 
     tag: str
@@ -160,7 +160,7 @@ class NamedShape(Shape, frozen=True):
 
 
 def _check(shape: Shape, *, reading: bool) -> Check:
-    """Build `takes` or `reads` of a shape: a function that does not need the shape any more."""
+    """Build a shape's `takes` or `reads`: a function that no longer needs the shape."""
     inner: Callable[[Shape], Check] = attrgetter("reads" if reading else "takes")
     match shape:
         case Value():

@@ -64,7 +64,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
 
 
 def _readable(shape: Shape) -> Shape:
-    """The shape as a reader sees it."""
+    """The shape that a reader accepts."""
     if isinstance(shape, NamedShape):
         return _readable(shape.get())
     if isinstance(shape, Schema):
@@ -146,7 +146,7 @@ def fits(value: Any, shape: Shape) -> bool:
 
 
 def fitted(values: Any, shape: Shape) -> list[Any]:
-    """The values of a list that could be sent, each as it would be; [] if `values` is no list."""
+    """The values of a list that could be sent, each in the form to send; [] if `values` is not a list."""
     fitted_values = (fit(value, shape, "", Edits()) for value in values) if isinstance(values, list) else ()
     return [value for value in fitted_values if value is not REFUSED]
 
