@@ -81,7 +81,7 @@ def test_an_error_ends_it_and_chunks_of_a_provider_do_not_go_on_with_it() -> Non
     """An answer that failed looks complete, or its second half is lost in silence."""
     assembler = AnswerAssembler(provider("anthropic"))
     assembler.feed(RunnerEvent(kind="text", text="Well"))
-    with pytest.raises(FormatError, match="goes on with a provider's chunks"):
+    with pytest.raises(FormatError, match="found a chunk of a provider"):
         assembler.feed({"type": "message_stop"})
     assembler.feed(RunnerEvent(kind="error", error=OSError("no power")))
     assert (assembler.reply().complete, assembler.reply().error) == (False, "no power")

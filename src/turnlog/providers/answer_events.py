@@ -58,7 +58,7 @@ class AnswerAssembler:
         """Process the next chunk or event. Returns the text that it adds. Raises FormatError."""
         if not isinstance(chunk, RunnerEvent):
             if self._tells_events:
-                raise FormatError("a stream that began with events of turnlog goes on with a provider's chunks")
+                raise FormatError("expected another event of turnlog, found a chunk of a provider in the same stream")
             return self._chunks.feed(chunk)
         if chunk.kind == "ran_tool":
             return ()

@@ -117,8 +117,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     tools that are declared by name. `regular`: the piece begins and ends as it did before repair, which is all that its
     neighbours depend on. `strays` is that of `Repaired`; `open_end`: the piece cannot be repaired without the piece
     after it. `thinking` are the records with reasoning that the provider binds to the content before it; `left_out` are
-    those among them that are shown without it. `early` and `waiting` are those of `Repaired`; `opens_turn`: a user
-    speaks in it. `has_word`: see `contains_word`.
+    the records among them that are shown without their reasoning. `early` and `waiting` are those of `Repaired`;
+    `opens_turn`: a user speaks in it. `has_word`: see `contains_word`.
     """
 
     plan: RequestPlan

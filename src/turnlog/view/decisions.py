@@ -7,8 +7,8 @@ The `detail` of a decision has further entries if its action needs them:
 - `replacement`: messages that replace the records left out; `at`: the record before which they are put (default: the
   decision's own record); `tokens`: their sizes, as counted by `counter`;
 - `texts`: `[record, [part, inner part], text]` each: this text replaces that part;
-- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, so many characters at its beginning
-  and its end are shown. If several decisions cut the same text, the newest one applies;
+- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as recorded, only the first `head` and the last
+  `tail` characters are shown. If several decisions cut the same text, the newest one applies;
 - `unsigned`: `[record, [part, inner part]]` each: reasoning that is left out, or a call whose signature is;
 - `outputs`: records whose tool outputs are curated, though none were when they were recorded;
 - `late`, `late_cuts`, `loaded`: what becomes of late blocks and of tools on demand, see `late`;
@@ -53,8 +53,8 @@ LATE, CUTS, LOADED = "late", "late_cuts", "loaded"
 class Late(Struct, frozen=True):
     """The late entries that count, and the number `n` of their decision, 0 if there is none.
 
-    `ranges`: in these ranges of record numbers, system messages are left out. `cuts`: of these messages, so many
-    characters are shown. `loaded`: the names of tools on demand that are declared in full.
+    `ranges`: in these ranges of record numbers, system messages are left out. `cuts`: records, each with the number of
+    characters that are shown of it. `loaded`: the names of tools on demand that are declared in full.
     """
 
     n: int = 0

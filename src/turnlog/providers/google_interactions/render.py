@@ -123,7 +123,7 @@ class _Writer:
         self.losses.author(shown.message.name)
 
     def _is_lost(self, part: Part) -> bool:
-        """Whether a content cannot be sent. Adds losses for the content, or for what of it cannot be sent."""
+        """Whether a content cannot be sent. Adds losses for the content, or for details of it that cannot be sent."""
         if not isinstance(part, Opaque):
             self.losses.extras(getattr(part, "form", None), f"a {type(part).__name__.lower()}")
         if not isinstance(part, Media):

@@ -66,7 +66,7 @@ class MessageReader:
             raise FormatError("expected an object", path=path)
         role = wire.get("role")
         if role not in _ROLES:
-            raise FormatError(f"{brief(role)} is none of {', '.join(_ROLES)}", path=f"{path}.role")
+            raise FormatError(f"expected one of {', '.join(_ROLES)}, found {brief(role)}", path=f"{path}.role")
         check_types(wire, MESSAGE, path)
         if role == "assistant":
             return self._assistant(wire)

@@ -44,10 +44,9 @@ def leave(situation: CompactionInput, action: str, first_to_go: Sequence[Block],
 
 
 def enough_beside(situation: CompactionInput, block: Block) -> int:
-    """The most tokens that a view with this block may have for the block to stay: those of the goal. A summary may stay
-    up to the limit, as nothing else covers the same messages, and even above it if half of the summary would fit (see
-    `shortened`). A summary that takes more than half of the room leaves like any other block: new decisions would be
-    needed again and again."""
+    """The most tokens of a view that may keep this block: the goal. A summary may stay up to the limit, as nothing else
+    covers the same messages, and even above it if half of the summary would fit (see `shortened`). A summary that takes
+    more than half of the room leaves like any other block: new decisions would be needed again and again."""
     limit = situation.marks.limit
     if not block.is_summary or block.tokens > (limit - situation.system) // 2:
         return situation.marks.goal
