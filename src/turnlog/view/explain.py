@@ -44,9 +44,9 @@ class Account(Struct, frozen=True, repr_omit_defaults=True):
     `n`: its record. `fate`: kept, curated, replaced, masked, cut, placeholder, summarised, left out or rewound. `by`:
     the decision that first took the message out or changed it, and the one that says how it is shown now (whose
     summary covers it, or which left that summary out): at most two. For a kept message, the first and the last that
-    pinned it; for an output that was curated when it was recorded, none. `tokens`: its size; `shown`: how many of them requests
-    still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of the conversation.
-    `curator`: what its tool outputs are that were curated, as `kind` of `turnlog.curate`.
+    pinned it; for an output that was curated when it was recorded, none. `tokens`: its size; `shown`: how many of them
+    requests still contain, not counting summaries. A rewound message saves no tokens: it is no longer part of the
+    conversation. `curator`: the kind of its curated tool outputs, as `kind` of `turnlog.curate`.
     """
 
     n: int
