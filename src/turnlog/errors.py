@@ -98,6 +98,10 @@ def _unpickled(kind: type[TurnlogError], args: tuple[Any, ...]) -> TurnlogError:
     return kind.__new__(kind, *args)
 
 
+class UnknownModelWarning(UserWarning):
+    """A model is not in the table of models: the limits of a similar model or its provider's common limits are used."""
+
+
 class InputError(TurnlogError):
     """What the caller gave cannot be used; the message names the field and what to do."""
 

@@ -177,12 +177,15 @@ def test_a_command_alone_is_the_command_among_all() -> None:
         (choices,) = (action.choices for action in build_parser(argv)._actions if isinstance(action.choices, dict))
         return {name: parser.format_help() for name, parser in choices.items()}
 
-    whole = known()
+    (commands,) = (action.choices for action in build_parser()._actions if isinstance(action.choices, dict))
+    whole = {name: parser.format_help() for name, parser in commands.items()}
     for name, described in whole.items():
         assert known("--store", "ls.db", name, "--help")[name] == described
         assert known("--store=show", name)[name] == described
         assert len(known(name)) <= 4
-    assert known("nonsense") == known("--help", "ls") == whole
+    listed = known("nonsense")
+    assert [*listed] == [*known("--help", "ls")] == [*whole]
+    assert build_parser(["--help"]).format_help() == build_parser().format_help()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from .terminal import flush, is_terminal, out, out_bytes, out_json, say, stdin_b
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "chat", "talk with a model, which has tools for this folder")
+    parser = add_command(commands, store, "chat")
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--model", metavar="PROVIDER/MODEL", default="", help="the model (default: one whose key is set)")
     who.add_argument("--program", metavar="PROGRAM", choices=tuple(PROGRAMS), help=f"a program: {', '.join(PROGRAMS)}")

@@ -17,7 +17,7 @@ from .terminal import out_each, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, None, "check", "list what a provider would refuse in a request body")
+    parser = add_command(commands, None, "check")
     parser.add_argument("file", metavar="FILE", help="the request body as JSON; - is standard input")
     parser.add_argument("--as", dest="provider", metavar="PROVIDER", help=PROVIDER_OF_BODY)
     parser.add_argument("--model", metavar="MODEL", default="", help="check for this model instead of the body's own")

@@ -19,7 +19,7 @@ from .terminal import out_json, out_line, out_lines, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    compact = add_command(commands, store, "compact", "make a session's requests smaller; its log keeps every record")
+    compact = add_command(commands, store, "compact")
     compact.add_argument("id", metavar="ID", help=WHOLE_ID)
     text = "summarise all but the newest N turns (default: apply the strategy until requests are half as large)"
     compact.add_argument("--keep", metavar="N", type=number("turns", 1), help=text)
@@ -28,7 +28,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     compact.add_argument("--dry-run", action="store_true", help="show what would be decided, and record nothing")
     compact.add_argument("--json", action="store_true", help="one JSON object")
     compact.set_defaults(run=_compact)
-    undo = add_command(commands, store, "undo", "undo the last decision that made a session's requests smaller")
+    undo = add_command(commands, store, "undo")
     undo.add_argument("id", metavar="ID", help=WHOLE_ID)
     undo.add_argument("--json", action="store_true", help="one JSON object")
     undo.set_defaults(run=_undo)

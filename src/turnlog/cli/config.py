@@ -17,7 +17,7 @@ from .terminal import out_json, out_line, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "config", "show the settings and where each comes from")
+    parser = add_command(commands, store, "config")
     parser.add_argument(
         "--path", action="store_true", help="print only the paths of your configuration file and the project's"
     )

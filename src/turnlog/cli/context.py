@@ -33,7 +33,7 @@ _TOOLS = 12
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "context", "draw what fills the model's window")
+    parser = add_command(commands, store, "context")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     add_target(parser)

@@ -24,7 +24,7 @@ _NO_MODEL = "{}: no model is named; add --model MODEL"
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "count", "count the tokens of a request or a session")
+    parser = add_command(commands, store, "count")
     help_text = "a session, or a file: a request body or any transcript; - is a request body on standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument(

@@ -71,7 +71,7 @@ def call(number: int, command: str) -> ToolCall:
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    demo = add_command(commands, None, "demo", "show what turnlog does, on a made-up conversation; takes a few seconds")
+    demo = add_command(commands, None, "demo")
     demo.set_defaults(run=_demo)
 
 

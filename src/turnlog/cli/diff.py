@@ -29,7 +29,7 @@ _OUTSIDE = "it is outside the folder that the session worked in"
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    diff = add_command(commands, store, "diff", "show how a session changed files")
+    diff = add_command(commands, store, "diff")
     diff.add_argument("id", metavar="ID", help=ANY_ID)
     diff.add_argument("--turn", metavar="N", type=_turn, help="only changes of the Nth turn; -1 is the last")
     diff.add_argument("--rewound", action="store_true", help="only changes that a rewind took back")

@@ -25,7 +25,7 @@ from .terminal import out_each, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    doctor = add_command(commands, store, "doctor", "list what a session left unfinished, and contradictions")
+    doctor = add_command(commands, store, "doctor")
     doctor.add_argument("id", metavar="ID", help=f"{ANY_ID}, except with --fix")
     doctor.add_argument("--strict", action="store_true", help="include harmless findings")
     text = "close open turns, and record a stand-in result for every open call (not while the session is in use)"

@@ -6,14 +6,13 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from .._version import __version__
-from ..errors import CorruptRecord, InputError, TurnlogError
-from ..models.target import UnknownModelWarning
-from .stores import KEY_VARIABLE, VARIABLE
+from ..errors import CorruptRecord, InputError, TurnlogError, UnknownModelWarning
+from .arguments import COMMANDS, KEY, STORE, add_command
 from .terminal import discard_output, flush, in_order, out, place_of, say
 
 EXIT_CODES = {
@@ -33,40 +32,6 @@ EXIT_CODES = {
 
 _DESCRIPTION = "Keeps an LLM agent's conversation: one append-only log, and requests that every provider accepts."
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
-
-
-_NOUNS = {
-    "chat": "chat",
-    "imports": "import",
-    "sessions": "ls fork rename rm",
-    "show": "show",
-    "diff": "diff",
-    "search": "search",
-    "memory": "memory",
-    "recall": "recall",
-    "handoff": "handoff",
-    "request": "request",
-    "context": "context",
-    "compact": "compact undo",
-    "why": "why",
-    "rewind": "rewind",
-    "check": "check",
-    "fit": "fit",
-    "count": "count",
-    "models": "models",
-    "exports": "export",
-    "visualize": "visualize",
-    "gc": "gc keep",
-    "verify": "verify",
-    "doctor": "doctor",
-    "scrub": "scan scrub",
-    "salvage": "salvage",
-    "storage": "pack copy rekey",
-    "config": "config",
-    "demo": "demo",
-}
-"""The modules in the order of the help, with the commands of each. Only the module of the given command is loaded:
-loading all takes half a second, mostly for what `ls` and `show` do not need."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -99,16 +64,16 @@ class _CommandParser(_Parser):
 
 
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """The parser of the whole command line, or of the part that `argv` needs. The namespace of each command has
-    `run`."""
+    """The parser of the whole command line, or of what `argv` needs of it: one command, or the list of all without
+    their options. The namespace of each command has `run`."""
     store = argparse.ArgumentParser(add_help=False)
     text = (
         "the store: a file, files:FOLDER or postgresql://USER@HOST/DATABASE "
-        f"(default: ${VARIABLE}, else your configuration's, else one in your home)"
+        f"(default: ${STORE}, else your configuration's, else one in your home)"
     )
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
     places = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME, ask (at the terminal) or none"
-    key_text = f"key of an encrypted store: {places} (default: ${KEY_VARIABLE}, else your configuration's)"
+    key_text = f"key of an encrypted store: {places} (default: ${KEY}, else your configuration's)"
     store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=key_text)
     parser = _Parser(
         prog="turnlog",
@@ -121,24 +86,24 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--key", metavar="WHERE", default="", help=key_text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser)
-    command = _command(argv or ())
-    for module, words in _NOUNS.items():
-        if command is None or command in words.split():
-            import_module(f"{__package__}.{module}").add_to(commands, store)
+    for module in dict.fromkeys(COMMANDS[name][0] for name in _commands(argv)):
+        import_module(f"{__package__}.{module}").add_to(commands, store)
+    for name in COMMANDS if not commands.choices else ():
+        add_command(commands, None, name)
     return parser
 
 
-def _command(argv: Sequence[str]) -> str | None:
-    """The command in a command line; None if only a parser can find it."""
-    words = iter(argv)
+def _commands(argv: Sequence[str] | None) -> Iterable[str]:
+    """The commands whose modules a command line needs: one, or none if it names none; all of them for None."""
+    words = iter(argv or ())
     for word in words:
         if word in ("--store", "--key"):
             next(words, None)
         elif not word.startswith("-"):
-            return word if any(word in commands.split() for commands in _NOUNS.values()) else None
+            return (word,) if word in COMMANDS else ()
         elif not word.startswith(("--store=", "--key=")):
-            return None
-    return None
+            return ()
+    return COMMANDS if argv is None else ()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

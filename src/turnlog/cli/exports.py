@@ -26,7 +26,7 @@ _NUMBERS = 5
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    export = add_command(commands, store, "export", "write a session in one of several formats")
+    export = add_command(commands, store, "export")
     export.add_argument("id", metavar="ID", help=ANY_ID)
     help_text = f"html, markdown: to read; jsonl, json: for `turnlog import`; {', '.join(PROVIDERS)}: a request body"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)

@@ -17,7 +17,7 @@ from .terminal import as_json, out_bytes, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, None, "fit", "make a request body fit a budget, without a store")
+    parser = add_command(commands, None, "fit")
     parser.add_argument("file", metavar="FILE", help="a request body as JSON; - is standard input")
     text = "the most tokens of the whole request (default: what the model takes)"
     parser.add_argument("--max-tokens", metavar="N", type=number("tokens", 1), default=0, help=text)

@@ -23,7 +23,7 @@ from .terminal import agreed, is_terminal, out_json, out_lines, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    gc = add_command(commands, store, "gc", "delete old sessions until the store is within its limits")
+    gc = add_command(commands, store, "gc")
     gc.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
     text = "delete sessions not written to for this long, such as 30d (default: your configuration's)"
     gc.add_argument("--older-than", metavar="AGE", type=checked(read_age, AGES), help=text)
@@ -39,7 +39,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
-    keep = add_command(commands, store, "keep", "protect sessions from gc, or unprotect them")
+    keep = add_command(commands, store, "keep")
     keep.add_argument("ids", metavar="ID", nargs="+", help="the whole ids of the sessions")
     keep.add_argument("--undo", action="store_true", help="unprotect them")
     keep.set_defaults(run=_keep)

@@ -33,8 +33,7 @@ _LONGEST = 120_000
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    text = "go on with a session in another agent program: print a prompt for it, or start it"
-    parser = add_command(commands, store, "handoff", text)
+    parser = add_command(commands, store, "handoff")
     parser.add_argument("source", metavar="SOURCE", help="a session, or a file: any transcript; - is standard input")
     parser.add_argument("--to", metavar="PROGRAM", choices=tuple(MODELS), required=True, help=", ".join(MODELS))
     text = f"a prompt of at most N tokens (default: {MAX_TOKENS:,})"

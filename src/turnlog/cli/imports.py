@@ -35,7 +35,7 @@ _WIDTH = 79
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "import", "store transcripts of agents, and request bodies, as sessions")
+    parser = add_command(commands, store, "import")
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, or a folder of them; - is standard input")
     text = "import all transcripts of agents in this home folder (default: your own)"
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)

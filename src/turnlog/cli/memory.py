@@ -25,8 +25,7 @@ _WIDEST = 80
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    text = "list the files, commands, errors and other things that a session is about, and what became of them"
-    parser = add_command(commands, store, "memory", text)
+    parser = add_command(commands, store, "memory")
     parser.add_argument("id", metavar="ID", help=ANY_ID)
     text = "only those that contain this text, or what a reference such as 'that file' stands for"
     parser.add_argument("entity", metavar="ENTITY", nargs="?", help=text)

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from ..errors import InputError
 from ..models.catalog import Origin, find_model, known_models, model_origins, own_file
+from .arguments import add_command
 from .tables import table
 from .terminal import out_json, out_line
 
@@ -20,7 +21,7 @@ _PRICES = ("input", "cached", "cache_write", "cache_write_1h", "output")
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("models", help="show facts about models: limits, prices, abilities, and their sources")
+    parser = add_command(commands, None, "models")
     parser.add_argument("name", metavar="NAME", nargs="?", default="", help="a model: show all known facts about it")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_models)

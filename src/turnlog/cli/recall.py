@@ -17,7 +17,7 @@ from .terminal import out, out_json, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "recall", "find how something was done before, in all sessions of the store")
+    parser = add_command(commands, store, "recall")
     parser.add_argument("query", metavar="QUERY", nargs="+", help="a question, or a few words; rare words help most")
     text = f"passages of at most N tokens (default: {MAX_TOKENS:,})"
     parser.add_argument("--tokens", metavar="N", type=number("tokens", 1), default=MAX_TOKENS, help=text)

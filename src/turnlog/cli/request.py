@@ -35,7 +35,7 @@ from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, std
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "request", "print the request that would be sent to a model")
+    parser = add_command(commands, store, "request")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument("--to", metavar="PROVIDER", required=True, help=f"one of {', '.join(PROVIDERS)}")

@@ -25,7 +25,7 @@ _GONE = ("left out", "rewound", "summarised")
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    rewind = add_command(commands, store, "rewind", "go back in a conversation; its log keeps every record")
+    rewind = add_command(commands, store, "rewind")
     rewind.add_argument("id", metavar="ID", help=WHOLE_ID)
     place = rewind.add_mutually_exclusive_group()
     place.add_argument("--turns", metavar="N", type=number("turns"), help="take back the last N turns (default: 1)")

@@ -14,8 +14,7 @@ from .terminal import say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    text = "make a new session of all records of a damaged one that can be read"
-    command = add_command(commands, store, "salvage", text)
+    command = add_command(commands, store, "salvage")
     command.add_argument("id", metavar="ID", help=f"{WHOLE_ID}, which stays as it is")
     command.add_argument("new", metavar="NEW", help="the id of the new session")
     command.set_defaults(run=_salvage)

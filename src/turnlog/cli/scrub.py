@@ -16,12 +16,11 @@ from .terminal import agreed, out_each, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    look = add_command(commands, store, "scan", "look for keys, tokens and passwords in sessions")
+    look = add_command(commands, store, "scan")
     look.add_argument("id", metavar="ID", nargs="?", help="the session's id or its beginning (default: all sessions)")
     look.add_argument("--json", action="store_true", help="one JSON object a line")
     look.set_defaults(run=_scan)
-    text = "replace the secrets in a session by [redacted:...]; this rewrites its records and cannot be undone"
-    clean = add_command(commands, store, "scrub", text)
+    clean = add_command(commands, store, "scrub")
     clean.add_argument("id", metavar="ID", help=WHOLE_ID)
     clean.add_argument("--yes", action="store_true", help="do not ask")
     clean.set_defaults(run=_scrub)

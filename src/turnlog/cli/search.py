@@ -25,9 +25,7 @@ _MARKS = "»", "«"
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    search = add_command(
-        commands, store, "search", "find words in the messages and other records of one session, or of all"
-    )
+    search = add_command(commands, store, "search")
     text = 'words, "phrases" and beginnings of words (umbrel*); a record has to contain all of them'
     search.add_argument("text", metavar="TEXT", nargs="+", help=text)
     search.add_argument("--session", metavar="ID", help="only in this session; the beginning of its id is enough")

@@ -29,23 +29,23 @@ from .terminal import agreed, out_json, out_lines, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    ls = add_command(commands, store, "ls", "list the sessions, the last changed first")
+    ls = add_command(commands, store, "ls")
     ls.add_argument("--cost", action="store_true", help="add tokens and cost, which takes longer")
     text = "only sessions that were first opened with this `source`, or (resumed) opened again"
     ls.add_argument("--source", choices=(*SOURCES, "resumed"), help=text)
     add_labels(ls)
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
-    fork = add_command(commands, store, "fork", "start a new session with the records of another one")
+    fork = add_command(commands, store, "fork")
     fork.add_argument("id", metavar="ID", help=WHOLE_ID)
     fork.add_argument("new", metavar="NEW", help="the id of the new session")
     fork.add_argument("--at", metavar="N", type=int, help="take the records up to this number (default: all)")
     fork.set_defaults(run=_fork)
-    rename = add_command(commands, store, "rename", "give a session another title")
+    rename = add_command(commands, store, "rename")
     rename.add_argument("id", metavar="ID", help=WHOLE_ID)
     rename.add_argument("title", metavar="TITLE", help="the new title")
     rename.set_defaults(run=_rename)
-    rm = add_command(commands, store, "rm", "delete sessions; forks of them keep all their records")
+    rm = add_command(commands, store, "rm")
     rm.add_argument("ids", metavar="ID", nargs="+", help="the whole ids of the sessions")
     rm.add_argument("--yes", action="store_true", help="do not ask")
     rm.set_defaults(run=_rm)

@@ -108,7 +108,7 @@ _Row = tuple[str, str]
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    show = add_command(commands, store, "show", "show the records of a session")
+    show = add_command(commands, store, "show")
     show.add_argument("id", metavar="ID", help=ANY_ID)
     show.add_argument("--last", metavar="N", type=number("records"), help="only the last N records")
     instead = show.add_mutually_exclusive_group()

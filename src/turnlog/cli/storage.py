@@ -12,8 +12,8 @@ from .._platform.units import AGES, counted, read_age
 from ..errors import InputError, no_store
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
-from .arguments import add_command
-from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place, report
+from .arguments import KEY, add_command
+from .stores import is_missing, key_at, key_of, opened, place, report
 from .terminal import say
 
 _NEW_KEY = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME or ask"
@@ -21,7 +21,7 @@ _NEW_KEY = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME or as
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
-    pack = add_command(commands, store, "pack", "compress the records of sessions")
+    pack = add_command(commands, store, "pack")
     pack.add_argument(
         "ids", metavar="ID", nargs="*", help="the whole ids of the sessions to compress; give ids or --older-than"
     )
@@ -29,12 +29,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
         "--older-than", metavar="AGE", help="compress the sessions not written to for this long, such as 30d"
     )
     pack.set_defaults(run=_pack)
-    copy = add_command(commands, store, "copy", "copy the store into another one, encrypted or not")
+    copy = add_command(commands, store, "copy")
     copy.add_argument("path", metavar="PATH", help="the other store; created if it does not exist")
     text = f"encrypt the copy; where its key is: {_NEW_KEY} (default: not encrypted)"
     copy.add_argument("--new-key", metavar="WHERE", help=text)
     copy.set_defaults(run=_copy)
-    rekey = add_command(commands, store, "rekey", "change the key of an encrypted store")
+    rekey = add_command(commands, store, "rekey")
     rekey.add_argument("--new-key", metavar="WHERE", required=True, help=f"where the new key is: {_NEW_KEY}")
     rekey.set_defaults(run=_rekey)
 
@@ -86,7 +86,7 @@ def _copy(arguments: Namespace) -> int:
 def _rekey(arguments: Namespace) -> int:
     key = key_of(arguments)
     if key is None:
-        raise InputError(f"rekey: the present key is missing; give its place with --key WHERE or {KEY_VARIABLE}")
+        raise InputError(f"rekey: the present key is missing; give its place with --key WHERE or {KEY}")
     if is_missing(arguments):
         raise no_store(place(arguments))
     rekey_store(place(arguments), key, key_at(arguments.new_key, new=True))

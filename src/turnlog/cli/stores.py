@@ -20,14 +20,8 @@ from ..stores.places import make_parents
 from ..stores.presence import left_alone
 from .terminal import asked_secret, say
 
-VARIABLE = "TURNLOG_STORE"
-"""The environment variable that names the store if `--store` is not given."""
-
 _MEANT = 5
 """At most this many ids are suggested for an ambiguous id."""
-
-KEY_VARIABLE = "TURNLOG_KEY"
-"""The environment variable that names the place of the key if `--key` is not given."""
 
 
 def settings_of(arguments: Namespace) -> Settings:

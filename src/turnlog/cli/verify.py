@@ -13,7 +13,7 @@ from .terminal import out_each, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    verify = add_command(commands, store, "verify", "look for damage in one session, or in the whole store")
+    verify = add_command(commands, store, "verify")
     verify.add_argument(
         "id", metavar="ID", nargs="?", help="the session's id or its beginning (default: the whole store)"
     )

@@ -25,7 +25,7 @@ _FORMATS: dict[str, Callable[..., Iterator[bytes]]] = {"html": as_trajectory, "p
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "visualize", "show how an agent moved through images, step by step")
+    parser = add_command(commands, store, "visualize")
     help_text = "a session, or a file: a trajectory or any transcript with images; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     help_text = "write to this file, which is replaced (default: standard output)"

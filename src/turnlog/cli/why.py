@@ -25,7 +25,7 @@ from .terminal import out_json, out_line, out_lines
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, store, "why", "show which messages requests contain, and why others are left out")
+    parser = add_command(commands, store, "why")
     help_text = "a session, or a file: a request body or any transcript; - is standard input"
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument(

@@ -15,14 +15,10 @@ from msgspec.structs import replace
 
 from .._platform.texts import without_password
 from ..errors import InputError, UnknownProvider, text_given
+from ..errors import UnknownModelWarning as UnknownModelWarning
 from .abilities import Abilities
 from .catalog import VARIABLE, find_model, model_abilities, own_file
 from .makers import PROVIDER_ROWS
-
-
-class UnknownModelWarning(UserWarning):
-    """A model is not in the table of models: the limits of a similar model or its provider's common limits are used."""
-
 
 _ELSEWHERE = {
     **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
