@@ -37,7 +37,7 @@ from turnlog.log.records import (
     TurnOpened,
 )
 from turnlog.log.store import Draft, Store
-from turnlog.session.recovery import answer_unfinished
+from turnlog.session import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import open_store

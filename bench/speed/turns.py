@@ -11,7 +11,6 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Body, MessageRecord, ToolFinished, ToolStarted, TurnClosed, TurnOpened, UsageRecord
 from turnlog.log.store import Draft
 from turnlog.log.usage import Count, Usage
-from turnlog.session.recovery import begin
 from turnlog.session.session import Session
 from turnlog.stores import open_store
 
@@ -57,7 +56,7 @@ def turns(report: Report, *, records: int = 20_000) -> None:
             works = {
                 "reading": session.history,
                 "open": lambda info=info, store=store: Session(store, info),
-                "begin": lambda s=session: begin(s),
+                "begin": session._begin,
                 **{fold.__name__: fold for fold in (log.turns, log.calls, log.tools_used, log.validate)},
                 "rewind": lambda s=session: s.rewind(turns=1, dry_run=True),
                 "undo": lambda s=session: (s.rewind(turns=1), s.undo("rewind")),

@@ -20,8 +20,7 @@ from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, ToolCall, ToolResult
 from turnlog.log.records import Decision, Record
 from turnlog.models.target import Target
-from turnlog.session import loader
-from turnlog.session.recovery import answer_unfinished
+from turnlog.session import answer_unfinished, loader
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore

@@ -19,7 +19,8 @@ from agents import CHAT, chunks, says, session_in
 from turnlog.errors import InputError
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Text
-from turnlog.session.events import Appended, Event, EventKind, Events, follow_records
+from turnlog.session.events import Appended, Event, EventKind, Events
+from turnlog.session.operations import follow_records
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import crash

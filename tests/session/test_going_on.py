@@ -13,7 +13,8 @@ from turnlog.errors import InputError
 from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.log.records import Approval, Record, ToolStarted, TurnResumed
 from turnlog.log.store import Draft
-from turnlog.session.recovery import Calls, Recovered, interrupted_turn
+from turnlog.session.operations import interrupted_turn
+from turnlog.session.recovery import Calls, Recovered
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore

@@ -335,7 +335,7 @@ def test_of_two_who_open_a_session_one_tells_what_was_left(store: MemoryStore) -
         ) -> tuple[Record, ...]:
             if self.others and isinstance(drafts[0].body, (PartialAnswer, TurnClosed)):
                 self.others -= 1
-                recovery.begin(Session(self, self.info("s")))
+                Session(self, self.info("s"))._begin()
             return super().append(session_id, drafts, expected=expected)
 
     for left in ([TurnOpened("1"), MessageRecord(Message("user", (Text("go"),)))], []):

@@ -17,8 +17,8 @@ from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
 from turnlog.models.target import Target
+from turnlog.session import answer_unfinished
 from turnlog.session.history_edits import Rewind
-from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History

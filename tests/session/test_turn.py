@@ -21,9 +21,9 @@ from turnlog.log.messages import Message, Outcome, Part, Reasoning, Text, ToolCa
 from turnlog.log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, UsageRecord
 from turnlog.log.store import Draft
 from turnlog.log.usage import Usage
-from turnlog.session.events import follow_records
+from turnlog.session import answer_unfinished
+from turnlog.session.operations import follow_records
 from turnlog.session.reader import SessionLog
-from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore, open_store

@@ -29,7 +29,7 @@ from turnlog.log.usage import Count
 from turnlog.models.makers import PROVIDER_ROWS, default_model
 from turnlog.models.target import Target
 from turnlog.providers import provider as provider_named
-from turnlog.session.recovery import answer_unfinished
+from turnlog.session import answer_unfinished
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
 from turnlog.view.repair.arrange import synthetic_result

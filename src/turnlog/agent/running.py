@@ -24,9 +24,9 @@ from ..runners.protocol import Runner
 from ..runners.retrying import RetryingRunner
 from ..session.answer import Answer
 from ..session.inputs import Content, parts_of, to_run
+from ..session.operations import answer_unfinished, interrupted_turn
 from ..session.read_back import READ_BACK
 from ..session.recall import RECALL
-from ..session.recovery import answer_unfinished, interrupted_turn
 from ..session.session import Session
 from ..session.turn import Turn
 from ..skills.ready import READY

@@ -12,8 +12,9 @@ from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..session.checkpoint import KILLED, unfinished_stream
 from ..session.configure import changes_between, changes_since, environment_of
+from ..session.operations import answer_unfinished
 from ..session.reader import SessionLog
-from ..session.recovery import TOUCHED, answer_unfinished, begin
+from ..session.recovery import TOUCHED
 from ..session.session import Session
 from ..view.consistency import Inconsistency, from_transcripts
 from ..view.tool_calls import CallInfo
@@ -125,7 +126,7 @@ def _first_message(log: SessionLog) -> int:
 def _fix(session: Session) -> None:
     quiet = logging.NullHandler()  # recovery is reported below
     logging.getLogger("turnlog").addHandler(quiet)
-    begin(session)
+    session._begin()
     logging.getLogger("turnlog").removeHandler(quiet)
     if session.resumed is not None and session.resumed.recovered.turn is not None:
         say("the turn that was left open is closed as failed")

@@ -14,7 +14,7 @@ from ..errors import BudgetError, InputError, RequestTooLong, RunnerError, Runne
 from ..log.budget import Budget
 from ..log.messages import media_parts, sha256_hex
 from ..requests.request import Request
-from ..session.exclusions import exclude_for
+from ..session.operations import exclude_for
 from ..session.session import Session
 from ..view.types import Shown
 from .protocol import Runner

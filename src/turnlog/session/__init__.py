@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from .caches import CacheOutcome, CacheReport
     from .compactor import Compaction
     from .configure import Change
-    from .events import Appended, Event, EventKind, Feed, follow_records
+    from .events import Appended, Event, EventKind, Feed
     from .history_edits import Rewind
     from .inputs import InvalidArguments
     from .inspect import WindowUse
+    from .operations import answer_unfinished, follow_records, interrupted_turn
     from .prompt import Prompt, SectionReport
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recall import RECALL
-    from .recovery import Recovered, Resumed, answer_unfinished, interrupted_turn
+    from .recovery import Recovered, Resumed
     from .session import Session
     from .skills import Savings, SessionSkills
     from .tool_run import ToolRun
@@ -36,15 +37,16 @@ else:
             "caches": "CacheOutcome CacheReport",
             "compactor": "Compaction",
             "configure": "Change",
-            "events": "Appended Event EventKind Feed follow_records",
+            "events": "Appended Event EventKind Feed",
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
             "inspect": "WindowUse",
+            "operations": "answer_unfinished follow_records interrupted_turn",
             "prompt": "Prompt SectionReport",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recall": "RECALL",
-            "recovery": "answer_unfinished interrupted_turn Recovered Resumed",
+            "recovery": "Recovered Resumed",
             "session": "Session",
             "skills": "Savings SessionSkills",
             "tool_run": "ToolRun",

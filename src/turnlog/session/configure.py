@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -27,9 +27,6 @@ from .inputs import settings_given, target_given
 from .recorder import Journal
 from .state import Context
 from .versions import VIEWS
-
-if TYPE_CHECKING:
-    from .session import Session
 
 
 def refuse_secrets(redactor: Redactor | None, made: Configuration, now: Configuration) -> None:
@@ -226,12 +223,6 @@ class SessionState(NamedTuple):
 
     configuration: Configuration
     system_text: str
-
-
-def situation_of(session: Session) -> SessionState:
-    """The configuration and the system text now, with secrets replaced as on disk: differences show values cut short,
-    perhaps in the middle of a secret."""
-    return SessionState(session._events.as_kept(session.configuration), session._configurer.system_text)
 
 
 def changes_of(was: SessionState, now: SessionState) -> tuple[Change, ...]:

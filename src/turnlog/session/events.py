@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -39,10 +39,6 @@ from ..models.target import Target
 from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
 from ..view.decisions import failures_of
 from .answer import RESPONSE
-from .reader import session_given
-
-if TYPE_CHECKING:
-    from .session import Session
 
 EventKind = Literal[
     "session_opened",
@@ -246,6 +242,10 @@ class Events:
         for feed in tuple(self._feeds):
             feed.push(event)
 
+    def warn(self, text: str) -> None:
+        """Report something to look at."""
+        self.emit("warning", text)
+
     @contextmanager
     def opening(self) -> Iterator[None]:
         """During the opening of the session there is no listener yet: its events are kept for the first one."""
@@ -314,12 +314,6 @@ class Events:
                 self._call(callback, warning)
         for feed in tuple(self._feeds):
             feed.push(warning)
-
-
-def follow_records(session: Session, callback: Callable[[Appended], object]) -> Callable[[], None]:
-    """Call `callback` with every record that a session appends from now on, otherwise as `Session.on_event`."""
-    session_given(session)
-    return session._events.on_records(callback)
 
 
 def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) -> Callable[[], None]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
 from ..log.messages import Media, Message, Part, Reasoning, ToolCall, ToolResult
-from ..log.records import Decision
+from ..log.records import Decision, Record
 from ..log.store import RecordStore
 from .history_edits import message_to_decide
-
-if TYPE_CHECKING:
-    from .session import Session
-
 
 _Path = tuple[int, ...]
 
@@ -32,36 +28,25 @@ def exclusion_for(
     return Decision("exclude", first=n, last=n, why=why, detail={"texts": [[n, list(path), _placeholder(found)]]})
 
 
-def exclude_for(
-    session: Session,
-    provider: str,
-    records: Iterable[int],
-    reason: str,
-    *,
-    media: Collection[str] = (),
-    signatures: bool = False,
-) -> tuple[int, int]:
-    """Leave out of requests to one provider what it refused: in messages of these records, the media with these hashes
-    or URLs, and with `signatures` its reasoning and the signatures of its calls. Records one decision, if there is
-    anything; messages are not touched. Returns how many media and how many signatures are left out."""
+def refusal_for(
+    records: Iterable[Record], provider: str, reason: str, *, media: Collection[str], signatures: bool
+) -> Decision | None:
+    """The decision that leaves out of requests to one provider what it refused; None if these records have nothing of
+    it. Arguments as for `turnlog.session.operations.exclude_for`."""
     texts: list[Any] = []
     unsigned: list[Any] = []
-    wanted = set(records)
-    for record in session.log.records(min(wanted, default=1)) if wanted else ():
-        if record.n not in wanted or record.message is None:
-            continue
-        for path, part in _parts(record.message):
+    for record in records:
+        for path, part in _parts(record.message) if record.message is not None else ():
             if isinstance(part, Media) and {part.sha256, part.url, part.file_id} & {*media} - {""}:
                 texts.append([record.n, list(path), _placeholder(part)])
             elif signatures and isinstance(part, (Reasoning, ToolCall)) and part.provider == provider:
                 signed = isinstance(part, Reasoning) or bool(part.signature)
                 unsigned += [[record.n, list(path)]] if signed else []
-    if texts or unsigned:
-        detail = {"provider": provider, "texts": texts, "unsigned": unsigned}
-        numbers = [entry[0] for entry in (*texts, *unsigned)]
-        decision = Decision("exclude", first=min(numbers), last=max(numbers), why=reason, detail=detail)
-        session._journal.append(decision)
-    return len(texts), len(unsigned)
+    if not (texts or unsigned):
+        return None
+    detail = {"provider": provider, "texts": texts, "unsigned": unsigned}
+    numbers = [entry[0] for entry in (*texts, *unsigned)]
+    return Decision("exclude", first=min(numbers), last=max(numbers), why=reason, detail=detail)
 
 
 def readmission_for(decisions: Mapping[int, Decision]) -> Decision:

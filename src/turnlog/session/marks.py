@@ -7,17 +7,13 @@ with its marks. The first such opening records a decision that names the first c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..log.messages import ToolCall, compact_json
 from ..log.records import Decision, Record
 from ..log.texts import texts_in
 from ..redaction import SHOWS_MARKS, counts_text, first_mark
 from ..view.types import Edit
-
-if TYPE_CHECKING:
-    pass
-
 
 _WHY = "the session was opened again: marks stand in place of secrets from here on"
 

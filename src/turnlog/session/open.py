@@ -51,7 +51,6 @@ from ..stores.wrapper import ReadingStore
 from .collect import collect, limits_of
 from .configure import Change, changes_between, refuse_secrets
 from .inputs import target_given
-from .recovery import begin
 from .session import Session
 from .settings import settings_for
 from .threads import in_thread
@@ -116,7 +115,7 @@ def opened_to_read(place: Store | str | Path, session_id: str, said: Settings, *
         raise
 
     def warn(problem: Problem) -> None:
-        session._warn(f"record {problem.record} is damaged and left out: {problem.what}")
+        session._events.warn(f"record {problem.record} is damaged and left out: {problem.what}")
 
     store.tell = warn
     with session._events.opening():
@@ -244,7 +243,7 @@ def _begin(
         kept = _kept(session, target, budget, tools)
         target = budget = tools = None
     given = (said if created else Settings(), target, budget, tools, said.system if system is None else system)
-    begin(session, partial(_configure, session, *given), created=created, source=said.source, kept=kept)
+    session._begin(partial(_configure, session, *given), created=created, source=said.source, kept=kept)
     if labels:
         session.label(labels)
 

@@ -9,14 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import InputError, SessionBusy, StoreError
 from ..log.store import Leased, utc_now
-
-if TYPE_CHECKING:
-    from .turn import Turn
-
 
 _UNBEGUN = (
     "a turn was made and never begun, so what the user said in it is not on record: "
@@ -24,11 +20,25 @@ _UNBEGUN = (
 )
 
 
+class Queued(Protocol):
+    """What the queue of turns needs to know of a turn."""
+
+    @property
+    def id(self) -> str:
+        """The id of the turn, once it is open."""
+
+    def abandon(self) -> None:
+        """Close the turn as failed: its session is being closed."""
+
+    def lose(self) -> None:
+        """Leave the turn open on record: its process is lost."""
+
+
 class _Ticket:
     """A place in the queue: a turn, and the thread and task that enter it. `wake` ends the wait; `awaits` tells that
     the thread goes on meanwhile."""
 
-    def __init__(self, turn: Turn, wake: Callable[[], object], *, awaits: bool) -> None:
+    def __init__(self, turn: Queued, wake: Callable[[], object], *, awaits: bool) -> None:
         self.turn = turn
         self.wake = wake
         self.awaits = awaits
@@ -68,7 +78,7 @@ class OpenTurn:
         self._lock = threading.Lock()
         self._open: _Ticket | None = None
         self._waiting: deque[_Ticket] = deque()
-        self._made: Turn | None = None
+        self._made: Queued | None = None
         self._closed = False
 
     @property
@@ -82,13 +92,12 @@ class OpenTurn:
         """Whether this process has the session, and not the one that it is a fork of."""
         return self._lease.is_ours
 
-    def made(self, turn: Turn) -> Turn:
+    def made(self, turn: Queued) -> None:
         """Remember a turn that was made, until one is entered."""
         self._warn_of_unbegun()
         self._made = turn
-        return turn
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Queued) -> None:
         """Make `turn` the open one, when its time comes; `begin` is next. Raises InputError if the thread that asks has
         a turn open, SessionBusy if others take too long, and StoreError if the session is closed."""
         woken = threading.Event()
@@ -101,7 +110,7 @@ class OpenTurn:
             raise
         self._enter(ticket)
 
-    async def atake(self, turn: Turn) -> None:
+    async def atake(self, turn: Queued) -> None:
         """As `take`, while other tasks go on."""
         import asyncio  # here: whoever awaits has loaded it, and nobody else should pay for it
 
@@ -122,7 +131,7 @@ class OpenTurn:
             raise
         self._enter(ticket)
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, turn: Queued) -> None:
         """Close what a crash left open, before `turn` begins."""
         try:
             self._recover()
@@ -130,7 +139,7 @@ class OpenTurn:
             self.release(turn)
             raise
 
-    def release(self, turn: Turn) -> None:
+    def release(self, turn: Queued) -> None:
         """`turn` is not open any more; the next one is."""
         with self._lock:
             if self._open is not None and self._open.turn is turn:

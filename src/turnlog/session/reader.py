@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from ..errors import CorruptRecord, InputError, flag_given, text_given
 from ..log.records import Record, SessionOpened, StreamCheckpoint
@@ -126,9 +125,3 @@ def was_resumed(store: RecordStore, session_id: str) -> bool:
     """Whether a record shows that a session was opened again. Raises as `Store.of_kinds`."""
     openings = store.of_kinds(session_id, ("session_opened",))
     return any(isinstance(record.body, SessionOpened) and record.body.resumed for record in openings)
-
-
-def session_given(session: Any) -> None:
-    """Raises InputError if this is no session."""
-    if not isinstance(getattr(session, "log", None), SessionLog):
-        raise InputError(f"session must be what turnlog.open returns, not {session!r:.100}")

@@ -12,7 +12,18 @@ import msgspec
 from .._platform.units import an
 from ..errors import Conflict, InputError, TurnlogError
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction, unchanged
-from ..log.records import Binding, Body, Decision, MessageBody, MessageRecord, Note, PartialAnswer, Record, UsageRecord
+from ..log.records import (
+    Binding,
+    Body,
+    Decision,
+    MessageBody,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    Record,
+    ToolStarted,
+    UsageRecord,
+)
 from ..log.store import Draft, Store
 from ..log.usage import Count, Usage
 from ..log.validation import admitted, unreadable
@@ -204,6 +215,15 @@ class Journal:
         if changed:
             return changed
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
+
+    def tool_started(self, call: ToolCall) -> Record:
+        """Record that a tool begins to run."""
+        record = self.record_of(call)
+        return self.append(ToolStarted(call.id, record, call.name))[0]
+
+    def tool_result(self, call: ToolCall | str, content: Content, outcome: Outcome) -> Record:
+        """Record the result of a call. Arguments and errors as for `result_of`."""
+        return self.append(MessageRecord(Message("user", (self.result_of(call, content, outcome),))))[0]
 
     def tool_of(self, record: int, call_id: str) -> str:
         """The name of the tool called in record `record`; empty if it is not known."""

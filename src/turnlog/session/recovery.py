@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice, tee
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from ..errors import Conflict, InputError, kind_given, list_given
+from ..errors import Conflict, InputError
 from ..log.messages import Message, ToolCall, ToolResult
 from ..log.records import (
     Approval,
@@ -32,13 +32,10 @@ from ..view.tool_calls import LEDGER, CallInfo, calls_of, fate_of, unanswered
 from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
-from .configure import Change, changes_since, environment_of, situation_of
+from .configure import Change, SessionState, changes_of, changes_since, environment_of
 from .marks import marks_decision
-from .reader import SessionLog, session_given
-
-if TYPE_CHECKING:
-    from .session import Session
-
+from .parts import Parts
+from .reader import SessionLog
 
 # -- going on --------------------------------------------------------------------------------------
 #
@@ -67,20 +64,12 @@ def calls_given(calls: str) -> None:
         raise InputError(f"calls must be 'answer', 'run' or 'ask', not {calls!r}")
 
 
-def interrupted_turn(session: Session) -> TurnInfo | None:
-    """The turn that `session.turn()` goes on with: the newest one, if it ended before it came to its end. None if there
-    is none, also while it is open."""
-    session_given(session)
-    found = _newest(session.log)
-    return found[1] if isinstance(found, tuple) else None
-
-
 def resumption(log: SessionLog, calls: Calls) -> Resumption:
     """What makes the newest turn go on. Raises InputError, which says why, if none can."""
-    found = _newest(log)
-    if isinstance(found, str):
-        raise InputError(f"there is no turn to go on with: {found}; {_INSTEAD}")
-    opened, turn = found
+    newest = newest_turn(log)
+    if isinstance(newest, str):
+        raise InputError(f"there is no turn to go on with: {newest}; {_INSTEAD}")
+    opened, turn = newest
     waiting = [info for info in turn.calls if info.awaits]
     bodies: list[Body] = [TurnResumed(turn.id)]
     if calls == "answer":
@@ -91,7 +80,7 @@ def resumption(log: SessionLog, calls: Calls) -> Resumption:
     return Resumption(opened, turn.id, tuple(bodies))
 
 
-def _newest(log: SessionLog) -> tuple[int, TurnInfo] | str:
+def newest_turn(log: SessionLog) -> tuple[int, TurnInfo] | str:
     """The record that opened the newest turn, and that turn; or why it cannot go on."""
     marks = log.of_kinds(*_TURN_RECORDS, reverse=True)
     opened = next((record for record in marks if isinstance(record.body, TurnOpened)), None)
@@ -175,19 +164,21 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def begin(
-    session: Session,
-    configure: Callable[[], object] = lambda: None,
+    parts: Parts,
+    was: SessionState,
+    configure: Callable[[], object],
     *,
-    created: bool = False,
-    source: str = "",
-    kept: tuple[Change, ...] = (),
-) -> None:
+    created: bool,
+    source: str,
+    kept: tuple[Change, ...],
+) -> Resumed | None:
     """Open a session: `configure` it, record what a crash left unfinished, and report to listeners how it was opened.
+    Returns what an existing session had, None for a new one.
 
-    `source` is the `source` setting, recorded first; `created` tells that the session is new; `kept` is as in
-    `Resumed`.
+    `was` is the state before that; `source` is the `source` setting, recorded first; `created` tells that the session
+    is new; `kept` is as in `Resumed`.
     """
-    journal, events, context = session._journal, session._events, session._context
+    journal, events, context = parts.journal, parts.events, parts.context
     before = context.last
     opening = journal.append(SessionOpened(source, resumed=not created))[0] if source else None
     if not created and (moved := context.version_decision()) is not None:  # before this version configures anything
@@ -196,12 +187,11 @@ def begin(
     configure()
     with events.opening():
         if created:
-            session._found = situation_of(session)
             events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
-            return
-        recovered, changes, now = recover(session), session.changes, context.configuration
+            return None
+        recovered, changes, now = recover(parts), changes_of(was, parts.state), context.configuration
         shows = marks_decision(
-            context.marks, context.decisions, lambda n: session._store.read(session.id, first=n, last=n)
+            context.marks, context.decisions, lambda n: parts.store.read(parts.log.id, first=n, last=n)
         )
         if shows is not None:
             with suppress(Conflict):  # another process was faster
@@ -210,25 +200,14 @@ def begin(
         if now.environment not in (None, here):  # said once: the next opening compares with what is here
             why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
             journal.append(msgspec.structs.replace(now, environment=here, why=why))
-        session.resumed = Resumed(before, recovered, changes, source, kept)
-        events.emit("session_resumed", str(session.resumed), opening, session.resumed)
+        resumed = Resumed(before, recovered, changes, source, kept)
+        events.emit("session_resumed", str(resumed), opening, resumed)
         if kept:
-            session._warn(
+            events.warn(
                 f"not taken over, as the session has its own: {', '.join(map(str, kept))}; open it with override=True "
                 "to replace what is on record, or leave these arguments out"
             )
-
-
-def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:
-    """Record a stand-in result for every call that has none, or for these: the same text that requests contain for it.
-    A real result recorded later replaces it. Returns the calls."""
-    session_given(session)
-    found = session.log.unfinished() if calls is None else list_given("calls", calls, "CallInfo values")
-    for call in found:
-        kind_given("calls", call, CallInfo, "CallInfo values, as those of session.log.unfinished()")
-    if found:
-        session._journal.append(*stand_ins(session.log, found))
-    return found
+    return resumed
 
 
 def stand_ins(log: SessionLog, calls: Iterable[CallInfo]) -> list[MessageRecord]:
@@ -269,23 +248,23 @@ _RACES = 8
 """How often another process may append first."""
 
 
-def recover(session: Session) -> Recovered:
+def recover(parts: Parts) -> Recovered:
     """Record the part of an unfinished answer as an interrupted answer, and close as failed a turn that was left open.
     Returns what was found. While others share the session, nothing in it is known to be left: nothing is recorded."""
-    if not session._lease.alone:
+    if not parts.lease.alone:
         return Recovered()
     for _ in range(_RACES):
         with suppress(Conflict):
-            return _recovered(session)
-    return _recovered(session, exact=False)
+            return _recovered(parts)
+    return _recovered(parts, exact=False)
 
 
-def _recovered(session: Session, *, exact: bool = True) -> Recovered:
+def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
     """See `recover`. If `exact`, raises Conflict if somebody else appends meanwhile.
 
     Reads back to the newest record that opened a turn.
     """
-    log, journal = session.log, session._journal
+    log, journal = parts.log, parts.journal
     near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
     last = next((record.n for record in to_last), 0) if exact else None
     opened, is_closed = _newest_opening(near)
@@ -305,8 +284,8 @@ def _recovered(session: Session, *, exact: bool = True) -> Recovered:
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     watched = opened.body.watch
-    shared = session._store.info(session.id).parent_records  # the session it was forked from tells of their files
-    touched = _touched(session, watched, turn, records) if watched and opened.n > shared else ()
+    shared = parts.store.info(log.id).parent_records  # the session it was forked from tells of their files
+    touched = _touched(parts, watched, turn, records) if watched and opened.n > shared else ()
     ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
     if touched:  # said with it, or never: the next opening cannot tell any more who changed them
         ending.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
@@ -325,11 +304,11 @@ def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
     return None, False
 
 
-def _touched(session: Session, folder: str, turn: TurnInfo, records: Iterable[Record]) -> tuple[str, ...]:
+def _touched(parts: Parts, folder: str, turn: TurnInfo, records: Iterable[Record]) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
     try:
         since = datetime.fromisoformat(turn.started)
     except ValueError:  # a store holds any text; nobody knows since when then
         return ()
-    with FileRecorder(folder, session._journal.append, session._store.put_blob) as recorder:
+    with FileRecorder(folder, parts.journal.append, parts.store.put_blob) as recorder:
         return tuple(recorder.touched(since, records))

@@ -18,7 +18,7 @@ from ..errors import InputError, flag_given, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall, bare
-from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
+from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished
 from ..log.store import Held, Leased, SessionInfo, Store
 from ..log.usage import Usage
 from ..memory import Memory
@@ -31,11 +31,11 @@ from ..stores.leases import WAIT, Lease, ReadLease
 from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
-from ..workspace.watch import FileRecorder, Watches, folder_given
+from ..workspace.watch import FileRecorder, Watches
 from .answer import Answer
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
-from .configure import Change, Configurer, changes_of, situation_of
+from .configure import Change, Configurer, changes_of
 from .events import Event, Events, Feed
 from .exclusions import exclusion_for, readmission_for
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
@@ -43,6 +43,7 @@ from .inputs import Content, media_of, message_given, messages_of, outcome_given
 from .inspect import WindowUse, explained
 from .memory import SessionMemory
 from .open_turn import OpenTurn
+from .parts import Parts
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
@@ -83,7 +84,7 @@ class Session:
         self._context = Context(store, self.id)
         redactor = self.log.redactor
         self._events = Events(self.id, redactor, lambda record, call: self._journal.tool_of(record, call))
-        self._services = Services(self._warn)
+        self._services = Services(self._events.warn)
         if owns_store:
             self._services.on_close(store.close)
         self._lease = Lease(self.id) if lease is None else lease
@@ -93,16 +94,10 @@ class Session:
             if lock is not None:
                 self._services.on_close(lock.close)
         self._services.on_close(self._events.close)
-        tell, by_lines = self._events.tell, redactor is not None and redactor.spans_words
+        tell, warn, check = self._events.tell, self._events.warn, self._lease.check
+        by_lines = redactor is not None and redactor.spans_words
         self._journal = Journal(
-            store,
-            self.id,
-            self._context,
-            tell,
-            settings.checkpoint,
-            by_lines=by_lines,
-            warn=self._warn,
-            check=self._lease.check,
+            store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines, warn=warn, check=check
         )
         self._memory = SessionMemory(store, self.id)
         self._configurer = Configurer(self._context, self._journal, redactor)
@@ -110,12 +105,23 @@ class Session:
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)
-        self._turn = OpenTurn(lambda: recover(self), self._warn, self._lease, wait)
+        self._turn = OpenTurn(lambda: recover(self._parts), warn, self._lease, wait)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
         self.cache = CacheReport(store, self.id)
-        self._found = situation_of(self)
+        self._parts = Parts(
+            store=store,
+            log=self.log,
+            lease=self._lease,
+            events=self._events,
+            context=self._context,
+            journal=self._journal,
+            configurer=self._configurer,
+            prompt=self.prompt,
+            watches=self._watches,
+        )
+        self._found = self._parts.state
         self._settings = settings
 
     def __repr__(self) -> str:
@@ -178,7 +184,7 @@ class Session:
             lease = taken.enter_context(closing(self._store.lease(new_id, wait=self._wait)))
             info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
             made = Session(self._store, info, self._settings, lease=lease, hold=hold, wait=self._wait)
-            begin(made)
+            made._begin()
             taken.pop_all()
         return made
 
@@ -202,7 +208,9 @@ class Session:
         becomes of its calls without a result: `answer` records what is known of each as its result; with `run` they
         wait to be run; with `ask` those that may have run wait for `approve` or `deny`. Raises InputError when it is
         entered, if there is no such turn."""
-        return self._turn.made(Turn(self, self._journal, self._turn, content, watch, calls))
+        turn = Turn(self._parts, self.request, self._turn, content, watch, calls)
+        self._turn.made(turn)
+        return turn
 
     # -- recording -------------------------------------------------------------------------------
 
@@ -230,7 +238,7 @@ class Session:
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a tool call, given as the call itself or its id. Raises InputError, which names the open
         calls, if no call on record has that id. To record a result whose call is not on record, use `add`."""
-        return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
+        return self._journal.tool_result(call, content, outcome)
 
     def add(self, message: Message, *, model: str = "", step: int = 0) -> Record:
         """Record a turnlog.Message. `model` wrote it; `step` is the step of a trajectory whose image it shows."""
@@ -263,8 +271,7 @@ class Session:
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run. If the process is killed then, later requests say that it may have run."""
-        record = self._journal.record_of(call)
-        return self._journal.append(ToolStarted(call.id, record, call.name))[0]
+        return self._journal.tool_started(call)
 
     def tool_finished(
         self, call: ToolCall, outcome: Outcome = "ok", *, seconds: float = 0.0, reason: str = ""
@@ -281,7 +288,7 @@ class Session:
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """An object that records changes of files under `root`: one by one with `record`, or all during a `watch()`."""
-        return FileRecorder(folder_given(root), self._journal.append, self._store.put_blob, self._watches)
+        return self._parts.files(root)
 
     # -- configuration and decisions -------------------------------------------------------------
 
@@ -494,7 +501,7 @@ class Session:
     def changes(self) -> tuple[Change, ...]:
         """What has changed against the configuration that was on record before this session was opened: by the
         arguments of `turnlog.open`, and since."""
-        return changes_of(self._found, situation_of(self))
+        return changes_of(self._found, self._parts.state)
 
     @property
     def usage(self) -> Usage:
@@ -517,5 +524,15 @@ class Session:
                     return record
         return None
 
-    def _warn(self, text: str) -> None:
-        self._events.emit("warning", text)
+    def _begin(
+        self,
+        configure: Callable[[], object] = lambda: None,
+        *,
+        created: bool = False,
+        source: str = "",
+        kept: tuple[Change, ...] = (),
+    ) -> None:
+        """Begin to work with the session that was opened, forked or found unfinished. Arguments as for `begin`."""
+        self.resumed = begin(self._parts, self._found, configure, created=created, source=source, kept=kept)
+        if created:
+            self._found = self._parts.state

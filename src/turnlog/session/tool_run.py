@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ..errors import cancellations, described, text_given, timed_out
 from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
@@ -16,10 +16,6 @@ from ..view.repair.arrange import synthetic_result
 from .inputs import Content, parts_of
 from .recorder import Journal
 from .threads import recorded
-
-if TYPE_CHECKING:
-    pass
-
 
 _DENIED = "The user did not allow this call; it did not run."
 

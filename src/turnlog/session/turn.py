@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from ..errors import InputError, TurnCancelled, cancellations, described, text_given
 from ..log.messages import Message, Outcome, ToolCall, ToolResult
@@ -24,15 +24,12 @@ from ..workspace.watch import FileRecorder
 from .answer import GONE, Answer, Receiving, is_stream
 from .inputs import Content, parts_of
 from .open_turn import OpenTurn
+from .parts import Parts
 from .reader import SessionLog
-from .recorder import Journal, asynchronous
+from .recorder import asynchronous
 from .recovery import Calls, calls_given, resumption, told
-from .threads import closed, recorded
+from .threads import closed, in_thread, recorded
 from .tool_run import ToolRun, denied
-
-if TYPE_CHECKING:
-    from .session import Session
-
 
 # -- breaks ----------------------------------------------------------------------------------------
 #
@@ -85,7 +82,7 @@ _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`
 
 
 class Turn:
-    """A turn of a session, made by `Session.turn`: a context manager.
+    """A turn of a session, made by `Session.turn` from the session's parts and its `request`: a context manager.
 
     On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C,
     a cancelled task). `answer` is the last answer that was received in it.
@@ -93,18 +90,20 @@ class Turn:
 
     def __init__(
         self,
-        session: Session,
-        journal: Journal,
+        parts: Parts,
+        request: Callable[[Target | None], Request],
         slot: OpenTurn,
         content: Content | None,
         watch: str | Path | None,
         calls: Calls = "answer",
     ) -> None:
-        self._session = session
-        self._journal = journal
+        self._parts = parts
+        self._log = parts.log
+        self._journal = parts.journal
+        self._request = request
         self._slot = slot
-        self._parts = None if content is None else parts_of(content)
-        if any(isinstance(part, ToolResult) for part in self._parts or ()):
+        self._input = None if content is None else parts_of(content)
+        if any(isinstance(part, ToolResult) for part in self._input or ()):
             raise InputError("turns begin with what a user says; results of tools go to tool_result()")
         calls_given(calls)
         self._calls = calls
@@ -115,7 +114,7 @@ class Turn:
         self._resumed = 0  # number of the record from which it goes on, if an earlier process began it
         self._over = ""  # how it ended
         self._cancelled: str | None = None  # why it is to end
-        self._breaks = Breaks(session.log)
+        self._breaks = Breaks(parts.log)
         self._reading: list[AsyncGenerator[Delta, None]] = []
         self.answer: Answer | None = None
 
@@ -139,12 +138,12 @@ class Turn:
             raise InputError("the session was closed while this turn was being opened; open the session again")
         try:
             if self._watch is not None:
-                files = self._stack.enter_context(self._session.files(self._watch))
+                files = self._stack.enter_context(self._parts.files(self._watch))
                 self._stack.enter_context(files.watch())
-            if self._parts is None:
+            if self._input is None:
                 self._journal.append_at(self._resuming)
             else:
-                self._session.prompt.said(self._opening)
+                self._parts.prompt.said(self._opening)
         except BaseException:
             self._opened = 0
             self._slot.release(self)
@@ -222,20 +221,20 @@ class Turn:
     def request(self, target: Target | None = None) -> Request:
         """The next request, as `Session.request`."""
         self._check()
-        return self._session.request(target)
+        return self._request(target)
 
     async def arequest(self, target: Target | None = None) -> Request:
         """The next request, as `Session.arequest`."""
         self._check()
-        return await self._session.arequest(target)
+        return await in_thread(lambda: self._request(target))
 
     def receive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
         if not is_stream(answer) or hasattr(answer, "__aiter__"):
-            return self._received(self._session.receive(answer, target))
+            return self._received(self._journal.receive(answer, self._asked(target)))
         with self._breaks.of_stream(self._opened):
-            return self._received(self._session.receive(self._until_cancelled(answer), target))
+            return self._received(self._journal.receive(self._until_cancelled(answer), self._asked(target)))
 
     async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
@@ -243,7 +242,7 @@ class Turn:
         asynchronous(chunks, "areceive")
         self._breaks.is_asked = False
         try:
-            return self._received(await self._session.areceive(self._auntil_cancelled(chunks), target))
+            return self._received(await self._journal.areceive(self._auntil_cancelled(chunks), self._asked(target)))
         except BaseException as error:
             await recorded(partial(self._breaks.broke, error, self._opened))
             raise
@@ -261,7 +260,7 @@ class Turn:
         return found
 
     async def _streamed(self, chunks: AsyncIterable[Any], target: Target | Request | None) -> AsyncGenerator[Delta]:
-        receiving = self._journal.receiving(self._session._configurer.asked(target))
+        receiving = self._journal.receiving(self._asked(target))
         self._stack.callback(self._read_no_more, receiving)
         try:
             self._breaks.is_asked = True
@@ -316,25 +315,25 @@ class Turn:
         if info is not None and info.approval in ("asked", "denied"):
             said = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
             raise InputError(f"call {call.id!r} of {call.name!r} {said}")
-        return self._session.tool_started(call)
+        return self._journal.tool_started(call)
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, as `Session.tool_result`."""
         self._check()
-        return self._session.tool_result(call, content, outcome=outcome)
+        return self._journal.tool_result(call, content, outcome)
 
     # -- files -----------------------------------------------------------------------------------
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """What records changes of files under `root`, as `Session.files`; closed with the turn."""
         self._check()
-        return self._stack.enter_context(self._session.files(root))
+        return self._stack.enter_context(self._parts.files(root))
 
     @property
     def changes(self) -> list[NetChange]:
         """What became of each file in this turn, net."""
         info = self.info
-        records = (record for record in self._session.log.records(info.first) if record.n <= info.last)
+        records = (record for record in self._log.records(info.first) if record.n <= info.last)
         return net_changes(record for record in records if isinstance(record.body, FileChange))
 
     # -- figures ---------------------------------------------------------------------------------
@@ -349,7 +348,7 @@ class Turn:
         """What the log says of this turn so far. Raises InputError before it is entered."""
         if not self._opened:
             raise InputError(_NOT_BEGUN)
-        return turns_of(self._session.log.records(self._opened))[0]
+        return turns_of(self._log.records(self._opened))[0]
 
     @property
     def status(self) -> str:
@@ -367,10 +366,10 @@ class Turn:
         # before anybody is told of it: whoever listens may ask the turn, cancel it, close the session
         self._opened, self._id = n, str(n)
         watched = "" if self._watch is None else os.path.abspath(self._watch)
-        return TurnOpened(self._id, watched), MessageRecord(Message("user", self._parts or ()))
+        return TurnOpened(self._id, watched), MessageRecord(Message("user", self._input or ()))
 
     def _resuming(self, n: int) -> Sequence[Body]:
-        self._opened, self._id, bodies = resumption(self._session.log, self._calls)
+        self._opened, self._id, bodies = resumption(self._log, self._calls)
         self._resumed = n
         return bodies
 
@@ -400,6 +399,9 @@ class Turn:
         if self._cancelled is not None:
             raise TurnCancelled(self.id, self._cancelled)
 
+    def _asked(self, target: Target | Request | None) -> Target | Request:
+        return self._parts.configurer.asked(target)
+
     def _received(self, answer: Answer, *, late: bool = False) -> Answer:
         self._breaks.received(answer, late=late)
         self.answer = answer
@@ -420,7 +422,7 @@ class Turn:
     def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
         """What is known of a call of this turn; if `earlier`, of one before it too."""
         n = self._journal.record_of(call)
-        known = calls_of(self._session.log.records(n)) if earlier and n < self._opened else self.info.calls
+        known = calls_of(self._log.records(n)) if earlier and n < self._opened else self.info.calls
         return next((info for info in known if (info.record, info.call.id) == (n, call.id)), None)
 
     def _approval(

@@ -15,7 +15,7 @@ except ImportError as error:
     raise ImportError(f"spans need OpenTelemetry's API: {install_extra('otel')}") from error
 
 from ..redaction import Redactor
-from ..session.events import follow_records
+from ..session.operations import follow_records
 from ..session.session import Session
 from .content import Contents
 from .names import SCHEMA_URL

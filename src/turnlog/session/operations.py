@@ -1,0 +1,69 @@
+"""What agents, runners and telemetry do with a session beyond its methods: follow its records, find the turn to go on
+with, answer open calls, exclude what a provider refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from ..errors import InputError, kind_given, list_given
+from ..view.tool_calls import CallInfo
+from ..view.turns import TurnInfo
+from .events import Appended
+from .exclusions import refusal_for
+from .reader import SessionLog
+from .recovery import newest_turn, stand_ins
+from .session import Session
+
+
+def follow_records(session: Session, callback: Callable[[Appended], object]) -> Callable[[], None]:
+    """Call `callback` with every record that a session appends from now on, otherwise as `Session.on_event`."""
+    _session_given(session)
+    return session._events.on_records(callback)
+
+
+def interrupted_turn(session: Session) -> TurnInfo | None:
+    """The turn that `session.turn()` goes on with: the newest one, if it ended before it came to its end. None if there
+    is none, also while it is open."""
+    _session_given(session)
+    newest = newest_turn(session.log)
+    return newest[1] if isinstance(newest, tuple) else None
+
+
+def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:
+    """Record a stand-in result for every call that has none, or for these: the same text that requests contain for it.
+    A real result recorded later replaces it. Returns the calls."""
+    _session_given(session)
+    unanswered = session.log.unfinished() if calls is None else list_given("calls", calls, "CallInfo values")
+    for call in unanswered:
+        kind_given("calls", call, CallInfo, "CallInfo values, as those of session.log.unfinished()")
+    if unanswered:
+        session._journal.append(*stand_ins(session.log, unanswered))
+    return unanswered
+
+
+def exclude_for(
+    session: Session,
+    provider: str,
+    records: Iterable[int],
+    reason: str,
+    *,
+    media: Collection[str] = (),
+    signatures: bool = False,
+) -> tuple[int, int]:
+    """Leave out of requests to one provider what it refused: in messages of these records, the media with these hashes
+    or URLs, and with `signatures` its reasoning and the signatures of its calls. Records one decision, if there is
+    anything; messages are not touched. Returns how many media and how many signatures are left out."""
+    numbers = set(records)
+    named = [record for record in session.log.records(min(numbers)) if record.n in numbers] if numbers else []
+    decision = refusal_for(named, provider, reason, media=media, signatures=signatures)
+    if decision is None:
+        return 0, 0
+    session._journal.append(decision)
+    return len(decision.detail["texts"]), len(decision.detail["unsigned"])
+
+
+def _session_given(session: Any) -> None:
+    """Raises InputError if this is no session."""
+    if not isinstance(getattr(session, "log", None), SessionLog):
+        raise InputError(f"session must be what turnlog.open returns, not {session!r:.100}")
