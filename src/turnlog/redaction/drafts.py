@@ -64,10 +64,10 @@ class _Redaction:
         arguments = self._redactor.value(call.arguments, self.counts, ids=False)
         if call.raw is None:
             return call if arguments is call.arguments else replace(call, arguments=arguments)
-        more: Counts = Counter()
-        raw = self._redactor.spelled(call.raw, more, ids=False)
+        raw_counts: Counts = Counter()
+        raw = self._redactor.spelled(call.raw, raw_counts, ids=False)
         if arguments is call.arguments and raw is not call.raw:  # a secret only in `raw`, such as under a repeated key
-            self.counts.update(more)
+            self.counts.update(raw_counts)
             arguments = read(raw) if _spells(call.raw, arguments) else arguments
         same = raw is call.raw and arguments is call.arguments
         return call if same else replace(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
@@ -123,10 +123,10 @@ def redacted_drafts(
     renamed: dict[str, Cleaned] = {}
     clean: dict[str, bytes] = {}
     for name, data in blobs.items():
-        kept, counts = redacted_bytes(data, redactor)
+        clean_data, counts = redacted_bytes(data, redactor)
         if counts:
-            renamed[name] = Cleaned.of(kept, counts)
-        clean[renamed[name].name if counts else name] = kept
+            renamed[name] = Cleaned.of(clean_data, counts)
+        clean[renamed[name].name if counts else name] = clean_data
     attentive = Attentive(redactor)
     return tuple(redacted_next(draft, attentive, renamed) for draft in drafts), clean
 
@@ -148,15 +148,15 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     does not know. Records of a kind that it does not know are searched as JSON.
     """
     body, counts = redacted(draft.body, redactor)
-    body, more = renamed_blobs(body, renamed)
-    counts.update(more)
+    body, blob_counts = renamed_blobs(body, renamed)
+    counts.update(blob_counts)
     raw = draft.raw
     if raw is not None and isinstance(body, UnknownRecord):
         raw = _clean_raw(raw, redactor, counts)
     elif raw is not None and not counts:
         counts = _beside(raw, body, redactor)
-    time, more = redacted_time(draft.time, redactor)
-    counts.update(more)
+    time, time_counts = redacted_time(draft.time, redactor)
+    counts.update(time_counts)
     if not counts:
         return draft
     if isinstance(body, MessageBody):

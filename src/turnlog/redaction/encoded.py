@@ -59,8 +59,8 @@ def in_base64(text: str, replace: Replace) -> tuple[str, Counter[str]]:
     clean, counts = in_bytes(data, replace)
     if not counts:
         return text, counts
-    made = base64.b64encode(clean, letters).decode("ascii")
-    return made.rstrip("=") if unpadded else made, counts
+    encoded = base64.b64encode(clean, letters).decode("ascii")
+    return encoded.rstrip("=") if unpadded else encoded, counts
 
 
 def in_data_urls(text: str, replace: Replace) -> tuple[str, Counter[str]]:
@@ -69,17 +69,17 @@ def in_data_urls(text: str, replace: Replace) -> tuple[str, Counter[str]]:
 
     def replaced(url: re.Match[str]) -> str:
         if url["base64"] is not None:
-            made, counts = in_base64(url["base64"], replace)
+            encoded, counts = in_base64(url["base64"], replace)
             total.update(counts)
-            return url[0].removesuffix(url["base64"]) + made
+            return url[0].removesuffix(url["base64"]) + encoded
         clean, counts = in_bytes(unquote_to_bytes(url["escaped"]), replace)
         total.update(counts)
         return url[0].removesuffix(url["escaped"]) + quote_from_bytes(clean) if counts else url[0]
 
     if DATA not in text:
         return text, total
-    made = _DATA_URL.sub(replaced, text)
-    return (made, total) if total else (text, total)
+    clean_text = _DATA_URL.sub(replaced, text)
+    return (clean_text, total) if total else (text, total)
 
 
 def _encodings(data: bytes) -> tuple[tuple[str, int], ...]:

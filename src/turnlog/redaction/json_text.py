@@ -87,7 +87,7 @@ def cuts(text: str, spans: Sequence[tuple[int, int]], *, ids: bool) -> list[Cut]
 
     With `ids`, texts under the keys in `EXACT` are skipped. An escape is always cut out as a whole, and so is a number.
     """
-    found: list[Cut] = []
+    parts: list[Cut] = []
     first = place = 0
     for start, end, quoted in _pieces(text, ids=ids):
         while first < len(spans) and spans[first][1] <= start:
@@ -100,9 +100,9 @@ def cuts(text: str, spans: Sequence[tuple[int, int]], *, ids: bool) -> list[Cut]
                 begun, ended = max(start + 1, spans[number][0], place), min(end - 1, spans[number][1])
                 cut = _with_escapes(text, start, begun, ended) if begun < ended else (place, place)
             if max(cut[0], place) < cut[1]:
-                found.append(Cut(number, max(cut[0], place), cut[1], quoted))
+                parts.append(Cut(number, max(cut[0], place), cut[1], quoted))
                 place = cut[1]
-    return found
+    return parts
 
 
 def decoded(text: str) -> str:

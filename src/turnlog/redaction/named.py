@@ -125,8 +125,8 @@ def looks_random(text: str, least: int = 12) -> bool:
 
 def name_kind(name: str) -> str:
     """The kind of secret that has this name: `password`, `secret`, `token` or `key`; "" if none."""
-    found = _FULL_NAME.pattern.match(name) if len(name) <= 128 else None
-    return _kind_at(name.lower(), found.start("name"), found["name"].lower()) if found else ""
+    match = _FULL_NAME.pattern.match(name) if len(name) <= 128 else None
+    return _kind_at(name.lower(), match.start("name"), match["name"].lower()) if match else ""
 
 
 def _kind_at(lower: str, start: int, keyword: str) -> str:
@@ -172,11 +172,11 @@ def has_name(text: str) -> bool:
     """Whether the name of a secret occurs anywhere in `text`. If not, `find_named` finds nothing."""
     lower = text.lower()
     for keyword in _KEYWORDS:
-        at = lower.find(keyword)
-        while at >= 0:
-            if _NAME_HERE.pattern.match(lower, at):
+        index = lower.find(keyword)
+        while index >= 0:
+            if _NAME_HERE.pattern.match(lower, index):
                 return True
-            at = lower.find(keyword, at + len(keyword))
+            index = lower.find(keyword, index + len(keyword))
     return False
 
 
@@ -186,15 +186,15 @@ def find_named(text: str) -> Iterator[NamedSecret]:
     if len(lower) != len(text):  # the only letter whose lower case is longer
         lower = text.replace("\u0130", "I").lower()
     for keyword in _KEYWORDS:
-        at = lower.find(keyword)
-        while at >= 0:
-            after = at + len(keyword)
-            pair = _PAIR.pattern.match(text, at)
-            found = None if pair is None else _judged(pair, text, lower)
-            if found is not None and MARK not in text[found.start : found.end]:  # keep marks; search inside
-                yield found
-                after = found.end
-            at = lower.find(keyword, after)
+        index = lower.find(keyword)
+        while index >= 0:
+            after = index + len(keyword)
+            pair = _PAIR.pattern.match(text, index)
+            secret = None if pair is None else _judged(pair, text, lower)
+            if secret is not None and MARK not in text[secret.start : secret.end]:  # keep marks; search inside
+                yield secret
+                after = secret.end
+            index = lower.find(keyword, after)
 
 
 def _judged(pair: re.Match[str], text: str, lower: str) -> NamedSecret | None:
@@ -214,8 +214,8 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> NamedSecret | None:
         )
     value = pair["plain"].rstrip(".:)}]\u201d")
     if kind == "password" and not pair["tag"]:
-        more = _MORE.match(text, pair.end("plain"))
-        whole = pair["plain"] + more.group() if more else ""
+        rest = _MORE.match(text, pair.end("plain"))
+        whole = pair["plain"] + rest.group() if rest else ""
         if whole and _is_literal(whole, pair, text, kind) and plausible(kind, whole):
             return NamedSecret(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):

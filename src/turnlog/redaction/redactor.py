@@ -71,17 +71,17 @@ def nearby(pattern: str) -> Nearby:
 
 def _value_at(text: str, at: int) -> tuple[int, int] | None:
     """The start and end of the value behind a name that ends at this place."""
-    found = _VALUE.match(text, at)
-    if found is None:
+    match = _VALUE.match(text, at)
+    if match is None:
         return None
-    if found["quoted"] is not None:
-        return None if is_placeholder(found["quoted"]) else found.span("quoted")
-    value = found["plain"].rstrip(".:!?")
+    if match["quoted"] is not None:
+        return None if is_placeholder(match["quoted"]) else match.span("quoted")
+    value = match["plain"].rstrip(".:!?")
     if value.startswith(MARK):  # a mark is no secret, but what stands before it is a name
-        return found.span("plain")
-    if not value or is_placeholder(value) or (found["loose"] is not None and not any(map(str.isdigit, value))):
+        return match.span("plain")
+    if not value or is_placeholder(value) or (match["loose"] is not None and not any(map(str.isdigit, value))):
         return None
-    return found.start("plain"), found.start("plain") + len(value)
+    return match.start("plain"), match.start("plain") + len(value)
 
 
 # -- examples --------------------------------------------------------------------------------------
@@ -151,14 +151,14 @@ def has_mark(text: str) -> bool:
 
 def marks_in(text: str) -> list[tuple[str, int]]:
     """The kinds of the marks in `text`, and where they begin."""
-    return [(found[1], found.start()) for found in _MARK.finditer(text)] if MARK in text else []
+    return [(mark[1], mark.start()) for mark in _MARK.finditer(text)] if MARK in text else []
 
 
 def first_mark(text: str, *, name: bool = False) -> int:
     """How many bytes of UTF-8 come before the first mark in `text`, the text of a `name` if it is one; -1 if there is
     none."""
-    found = (_NAME_MARK if name else _MARK).search(text)
-    return -1 if found is None else len(text[: found.start()].encode("utf-8", "surrogatepass"))
+    mark = (_NAME_MARK if name else _MARK).search(text)
+    return -1 if mark is None else len(text[: mark.start()].encode("utf-8", "surrogatepass"))
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
@@ -203,9 +203,11 @@ class Redactor:
         self.live = live
 
     def __repr__(self) -> str:
-        known = "known shapes" if self._known else "no known shapes"
-        own = ", ".join(dict.fromkeys([*(kind for kind, _ in self._own), *([_SENSITIVE] if self._nearby else [])]))
-        return f"Redactor({known}{own and f' and {own}'}{'' if self.live else ', live=False'})"
+        shapes = "known shapes" if self._known else "no known shapes"
+        own_kinds = ", ".join(
+            dict.fromkeys([*(kind for kind, _ in self._own), *([_SENSITIVE] if self._nearby else [])])
+        )
+        return f"Redactor({shapes}{own_kinds and f' and {own_kinds}'}{'' if self.live else ', live=False'})"
 
     @property
     def spans_words(self) -> bool:
@@ -215,27 +217,27 @@ class Redactor:
     def find(self, text: str) -> list[Finding]:
         """The secrets in `text`, in order. They do not overlap each other or a mark."""
         text_given("text", text)
-        found = [
+        findings = [
             Finding(kind, *match.span("secret" if "secret" in pattern.groupindex else 0), random=False)
             for kind, pattern in self._own
             for match in pattern.finditer(text)
         ]
-        found += [Finding(_SENSITIVE, *span, random=False) for find in self._nearby for span in find(text)]
+        findings += [Finding(_SENSITIVE, *span, random=False) for find in self._nearby for span in find(text)]
         if self._known:
-            known = [each for needle, shape in _candidates(text) for each in _of_shape(needle, shape, text)]
-            known += [
+            known_findings = [each for needle, shape in _candidates(text) for each in _of_shape(needle, shape, text)]
+            known_findings += [
                 Finding(*named, random=looks_random(text[named.start : named.end], 16)) for named in find_named(text)
             ]
-            found += [each for each in known if text[each.start : each.end] not in EXAMPLES]
-        return apart(text, found) if found else []
+            findings += [each for each in known_findings if text[each.start : each.end] not in EXAMPLES]
+        return apart(text, findings) if findings else []
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks instead of secrets, and what was replaced."""
         text, counts = in_data_urls(text_given("text", text), self.text)
-        while found := self.find(text):  # a mark may reveal another secret; redacting a second time changes nothing
-            marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in found]
+        while findings := self.find(text):  # a mark may reveal another secret; redacting a second time changes nothing
+            marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in findings]
             text = _with_marks(text, marks)
-            counts.update(finding.kind for finding in found)
+            counts.update(finding.kind for finding in findings)
         return text, counts
 
     def name(self, name: str) -> tuple[str, Counts]:
@@ -271,16 +273,16 @@ class Redactor:
     def spelled(self, text: str, counts: dict[str, int], *, ids: bool = True) -> str:
         """JSON text with marks instead of secrets, still JSON; `text` itself if it contains none. Arguments as for
         `value`."""
-        while found := self.find(text):
-            parts = cuts(text, [(finding.start, finding.end) for finding in found], ids=ids)
+        while findings := self.find(text):
+            parts = cuts(text, [(finding.start, finding.end) for finding in findings], ids=ids)
             if not parts:
                 break
             marks = []
             for cut in parts:
-                mark = self.mark(found[cut.finding], decoded(text[cut.start : cut.end]))
+                mark = self.mark(findings[cut.finding], decoded(text[cut.start : cut.end]))
                 marks.append((cut.start, cut.end, mark if cut.quoted else f'"{mark}"'))
             text = _with_marks(text, marks)
-            _add(counts, Counter(found[number].kind for number in {cut.finding for cut in parts}))
+            _add(counts, Counter(findings[number].kind for number in {cut.finding for cut in parts}))
         return text
 
     def refuse(self, field: str, value: Any) -> None:
@@ -331,7 +333,7 @@ class Redactor:
     def _named(self, text: str, name: str, counts: dict[str, int]) -> str:
         is_secret = self._known and name and text not in EXAMPLES
         if is_secret and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text, name):
-            whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
+            whole = (match for match in self.find(text) if (match.start, match.end) == (0, len(text)))
             finding = next(whole, Finding(kind, 0, len(text), looks_random(text, 16)))
             _add(counts, {finding.kind: 1})
             return self.mark(finding, text)
@@ -350,19 +352,19 @@ class Redactor:
         changed: dict[str, Any] = {}
         same = True
         for key, item in value.items():
-            kept = item
+            clean = item
             if is_file and key in BYTES and isinstance(item, str):
-                kept, replaced = in_base64(item, self.text)
+                clean, replaced = in_base64(item, self.text)
                 _add(counts, replaced)
-            if kept is item and not (ids and key in EXACT and isinstance(item, str)):
-                kept = self._inside(item, counts, label if key == "value" else key, levels - 1, ids)
+            if clean is item and not (ids and key in EXACT and isinstance(item, str)):
+                clean = self._inside(item, counts, label if key == "value" else key, levels - 1, ids)
             spelled = key
             if len(key) >= LONG or self._has_own:
                 spelled, replaced = self.text(key)
                 _add(counts, replaced)
                 spelled = apart_by(spelled, changed)  # two keys that now read the same stay two
-            same = same and kept is item and spelled is key
-            changed[spelled] = kept
+            same = same and clean is item and spelled is key
+            changed[spelled] = clean
         return value if same else changed
 
 
@@ -403,22 +405,22 @@ def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
 
 def _candidates(text: str) -> list[tuple[str, SecretShape]]:
     """The needles that occur in `text`, with their shapes. Ordinary text is searched no further."""
-    found = [row for row in _SPREAD if row[0] in text]
+    candidates = [row for row in _SPREAD if row[0] in text]
     if len(text) < LONG:
-        return found
+        return candidates
     pieces = range(0, len(text), _PIECE) if len(text) > _PIECE + _OVERLAP else (0,)
     left = _WHOLE
-    for at in pieces:
-        runs = _long_runs(text if len(pieces) == 1 else text[at : at + _PIECE + _OVERLAP])
+    for start in pieces:
+        runs = _long_runs(text if len(pieces) == 1 else text[start : start + _PIECE + _OVERLAP])
         likely: Iterable[tuple[str, SecretShape]] = left
         if len(runs) >= _MANY:
             missing = [char for char in _IN_NEEDLES if char not in runs]
             likely = [row for row in left if not any(char in row[0] for char in missing)]
         met = [row for row in likely if row[0] in runs]
         if met:
-            found += met
+            candidates += met
             left = tuple(row for row in left if row not in met)
-    return found
+    return candidates
 
 
 def _long_runs(text: str) -> str:
@@ -429,15 +431,15 @@ def _long_runs(text: str) -> str:
 
 def _of_shape(needle: str, shape: SecretShape, text: str) -> Iterable[Finding]:
     group = "secret" if "secret" in shape.pattern.groupindex else 0
-    at = text.find(needle)
-    while at >= 0:
-        after = at + len(needle)
-        starts = range(max(0, at - shape.before), at + 1)
+    index = text.find(needle)
+    while index >= 0:
+        after = index + len(needle)
+        starts = range(max(0, index - shape.before), index + 1)
         match = next(filter(None, (shape.pattern.match(text, start) for start in starts)), None)
         if match is not None and not _is_blank(match[group]) and (shape.random or not is_placeholder(match[group])):
             yield Finding(shape.kind, *match.span(group), shape.random)
             after = max(after, match.end())
-        at = text.find(needle, after)
+        index = text.find(needle, after)
 
 
 def _is_blank(secret: str) -> bool:
@@ -521,14 +523,14 @@ class Pieces(Redactor):
 
     def find(self, text: str) -> list[Finding]:
         """See `Redactor.find`."""
-        known = tuple(self._marks.items())  # other threads may learn more
-        found = [finding for secret, (whole, _) in known for finding in _met(secret, whole, text)]
-        return apart(text, found) if found else []
+        marks = tuple(self._marks.items())  # other threads may learn more
+        findings = [finding for secret, (whole, _) in marks for finding in _met(secret, whole, text)]
+        return apart(text, findings) if findings else []
 
     def mark(self, finding: Finding, secret: str) -> str:
         """See `Redactor.mark`."""
-        known = tuple(self._marks.items())
-        whole = (mark for line, (_, mark) in known if line.startswith(secret) or line.endswith(secret))
+        marks = tuple(self._marks.items())
+        whole = (mark for line, (_, mark) in marks if line.startswith(secret) or line.endswith(secret))
         return next(whole, f"[redacted:{finding.kind}]")
 
     def _could_hold(self, text: str) -> bool:
@@ -542,19 +544,19 @@ def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
         least = max(_OF_WORDS, len(secret) // 2)
     else:
         least = min(_ENOUGH, max(_LEAST, len(secret) // 2))
-    at = text.find(secret[:least])
-    while at >= 0:
-        end = at + _same(secret, text[at : at + len(secret)])
-        if whole.random or _CUT_BEHIND.match(text, end) or (end - at == len(secret) and _is_apart(text, at, end)):
-            yield whole._replace(start=at, end=end)
-        at = text.find(secret[:least], end)
-    at = text.find(secret[-least:])
-    while at >= 0:
-        end = at + least
+    index = text.find(secret[:least])
+    while index >= 0:
+        end = index + _same(secret, text[index : index + len(secret)])
+        if whole.random or _CUT_BEHIND.match(text, end) or (end - index == len(secret) and _is_apart(text, index, end)):
+            yield whole._replace(start=index, end=end)
+        index = text.find(secret[:least], end)
+    index = text.find(secret[-least:])
+    while index >= 0:
+        end = index + least
         start = end - _same(secret[::-1], text[max(0, end - len(secret)) : end][::-1])
         if whole.random or _CUT_AHEAD.search(text[max(0, start - _CUT_LOOK) : start]):
             yield whole._replace(start=start, end=end)
-        at = text.find(secret[-least:], end)
+        index = text.find(secret[-least:], end)
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:

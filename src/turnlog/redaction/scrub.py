@@ -76,16 +76,16 @@ def scan(store: Store, session_id: str | None = None, redactor: Redactor | None 
 def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Iterator[Leak]:
     title = store.info(session).title
     whole = redactor.text(title)[1]
-    said: list[str] = []
+    texts: list[str] = []
     yield from (Leak(session, 0, kind, number) for kind, number in whole.items())
     attentive = Attentive(redactor)
     for record in store.read(session):
-        found = _clean(record, attentive, files)
-        said += _said(title, found or record)
-        if found is not None:
-            more = Counter(found.redacted) - Counter(record.redacted)
-            yield from (Leak(session, record.n, kind, number) for kind, number in more.items())
-    halves = redacted_title(title, said, attentive)[1] - whole
+        clean = _clean(record, attentive, files)
+        texts += _said(title, clean or record)
+        if clean is not None:
+            new_counts = Counter(clean.redacted) - Counter(record.redacted)
+            yield from (Leak(session, record.n, kind, number) for kind, number in new_counts.items())
+    halves = redacted_title(title, texts, attentive)[1] - whole
     yield from (Leak(session, 0, kind, number) for kind, number in halves.items())
 
 
@@ -112,19 +112,19 @@ def _scrubbed(store: Store, session_id: str, relatives: Sequence[str], redactor:
     counts = Counter[str]()
     changed: dict[int, bytes] = {}
     earlier: set[str] = set()
-    said: list[str] = []
+    texts: list[str] = []
     for record in store.read(session_id):
         earlier |= _listed(record)
         draft = _clean(record, redactor, files)
-        said += _said(info.title, draft or record)
+        texts += _said(info.title, draft or record)
         if draft is None:
             continue
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         counts += Counter(draft.redacted) - Counter(record.redacted)
     if redactor.pieces:  # first, so that a later run still finds them if this one is interrupted
         _scrub_relatives(store, relatives, redactor.pieces)
-    title, more = redacted_title(info.title, said, redactor)
-    counts += more
+    title, title_counts = redacted_title(info.title, texts, redactor)
+    counts += title_counts
     for data in files.clean.values():
         store.put_blob(data)
     if title != info.title:
@@ -151,8 +151,8 @@ def _relatives(store: Store, session_id: str) -> list[str]:
             name = infos[name].parent if name in infos and infos[name].parent_records else name
         return met
 
-    own = line(session_id)
-    return [name for name in infos if name != session_id and not own.isdisjoint(line(name))]
+    ancestors = line(session_id)
+    return [name for name in infos if name != session_id and not ancestors.isdisjoint(line(name))]
 
 
 def _scrub_relatives(store: Store, relatives: Sequence[str], pieces: Pieces) -> None:
@@ -183,15 +183,15 @@ def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: C
     rewriting, or is interrupted (rewriting a whole store file takes long), because the note lists the files to
     delete."""
     data = {"records": list(changed), "redacted": counts, "files": files}
-    said = Draft(Note(SCRUBBED, "secrets were taken out of records that were there", data))
+    note = Draft(Note(SCRUBBED, "secrets were taken out of records that were there", data))
     try:
         store.rewrite(session_id, changed)
     except (StoreError, KeyboardInterrupt):
         first = min(changed, default=0)
         if first and [record.raw for record in store.read(session_id, first=first, last=first)] == [changed[first]]:
-            store.append(session_id, [said])
+            store.append(session_id, [note])
         raise
-    store.append(session_id, [said])
+    store.append(session_id, [note])
 
 
 def _listed(record: Record) -> set[str]:

@@ -55,8 +55,8 @@ def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple
                 kind, whole = cut
                 return cut_title(whole), counts + Counter((kind,))
         if isinstance(redactor, Attentive):
-            clean, more = redactor.pieces.text(clean)
-            counts.update(more)
+            clean, cut_counts = redactor.pieces.text(clean)
+            counts.update(cut_counts)
     return clean, counts
 
 
@@ -65,10 +65,14 @@ def _cut_in(beginning: str, line: str) -> tuple[str, str] | None:
     secret is a mark by now; None if it does not come from this line. The line may have other words first, if enough
     text before the mark is the same."""
     last = beginning.split()[-1:]
-    for kind, at in marks_in(line) if last else ():
+    for kind, index in marks_in(line) if last else ():
         for size in range(len(beginning) - len(last[0]), len(beginning)):
-            if beginning[size] != "[" and (size == at or size >= _ENOUGH) and line.endswith(beginning[:size], 0, at):
-                return kind, beginning[:size] + line[at:]
+            if (
+                beginning[size] != "["
+                and (size == index or size >= _ENOUGH)
+                and line.endswith(beginning[:size], 0, index)
+            ):
+                return kind, beginning[:size] + line[index:]
     return None
 
 
@@ -119,8 +123,8 @@ class RedactingStore(StoreWrapper):
     def readable(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record | Problem]:
-        for one in self.store.readable(session_id, first=first, last=last, reverse=reverse):
-            yield one if isinstance(one, Problem) else next(self._with_secrets(session_id, (one,)))
+        for entry in self.store.readable(session_id, first=first, last=last, reverse=reverse):
+            yield entry if isinstance(entry, Problem) else next(self._with_secrets(session_id, (entry,)))
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
@@ -143,10 +147,10 @@ class RedactingStore(StoreWrapper):
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         self.redactor.refuse("the session's id", new_id)
-        made = self.store.fork(session_id, new_id, at=at, title=self.redactor.text(title)[0])
+        fork = self.store.fork(session_id, new_id, at=at, title=self.redactor.text(title)[0])
         shared = {n: body for (session, n), body in self._live.items() if session == session_id}
-        self._live.update({(new_id, n): body for n, body in shared.items() if n <= made.records})
-        return made
+        self._live.update({(new_id, n): body for n, body in shared.items() if n <= fork.records})
+        return fork
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. Raises InputError for a label with a secret: all sessions with such a label have the
@@ -160,8 +164,8 @@ class RedactingStore(StoreWrapper):
     def _search(self, search: Search) -> list[Hit]:
         self._without_secrets(search.where)
         store: Any = self.store  # the method is not in the protocol: only stores use it of each other
-        found: list[Hit] = store._search(search)
-        return found
+        hits: list[Hit] = store._search(search)
+        return hits
 
     def _without_secrets(self, where: Mapping[str, str] | None) -> Mapping[str, str] | None:
         given = where_given(where)
@@ -179,11 +183,11 @@ class RedactingStore(StoreWrapper):
         stored."""
         self.redactor.refuse("the name of a file", name)
         clean, counts = redacted_bytes(data, self.redactor)
-        kept = self.store.put_blob(clean, name=name)
+        stored_hash = self.store.put_blob(clean, name=name)
         if not counts:
-            return kept
+            return stored_hash
         given = sha256_hex(data)
-        self._renamed[given] = Cleaned(kept, len(clean), counts)
+        self._renamed[given] = Cleaned(stored_hash, len(clean), counts)
         if self.redactor.live:
             self._given[given] = data
         return given
