@@ -83,7 +83,7 @@ class CacheReport:
 def _outcome(record: Record) -> CacheOutcome:
     bill = record.body
     assert isinstance(bill, UsageRecord)
-    size, known = bill.usage.window or bill.usage.input, bill.cache or CacheRead()
+    size, cache_read = bill.usage.window or bill.usage.input, bill.cache or CacheRead()
     return CacheOutcome(
         n=record.n,
         provider=bill.provider,
@@ -91,10 +91,10 @@ def _outcome(record: Record) -> CacheOutcome:
         input=size,
         read=bill.usage.cached,
         written=bill.usage.cache_write,
-        expected=None if bill.cache is None else known.expected,
-        changed=known.changed,
-        why=known.why,
-        reason=known.reason,
+        expected=None if bill.cache is None else cache_read.expected,
+        changed=cache_read.changed,
+        why=cache_read.why,
+        reason=cache_read.reason,
     )
 
 
@@ -140,10 +140,10 @@ class Caches:
         bill, prices = self._bills.of(target.provider, target.model), cache_prices(target.model)
         if bill is None or prices is None or not strategy.cache_marks or strategy.cache_ttl != "auto":
             return None
-        since, now = lifetime_in_force(target, decisions)
+        since, is_long = lifetime_in_force(target, decisions)
         rules = cache_rules(target.model)
-        long = keeps_long(rules, self._bills, bill, prices, since, long=now)
-        if long == now:
+        long = keeps_long(rules, self._bills, bill, prices, since, long=is_long)
+        if long == is_long:
             return None
         seconds = lifetime_of(rules, long=long) or 0
         why = f"by the pauses between requests, keeping the prompt cache for {seconds // 60} minutes costs less"
@@ -192,8 +192,8 @@ class Caches:
         if held is None:
             share, cause = _share_on_record(now, bill, decisions)
         elif use is not None and use.shared < use.previous:
-            found = _entry(now, held) if rules.mode == "marked" or rules.breakpoints else use.shared
-            share = found / max(1, use.previous)
+            cached = _entry(now, held) if rules.mode == "marked" or rules.breakpoints else use.shared
+            share = cached / max(1, use.previous)
         else:
             share = 1.0
         read = read_of(rules, bill, share, rules.minimum or SMALLEST)
@@ -204,9 +204,9 @@ def lifetime_in_force(target: Target, decisions: Mapping[int, Decision]) -> tupl
     """The number of the newest decision on how long the cache of a model is kept, and whether that is long; 0 and False
     if there is none."""
     name = target.provider, model_name(target.model)
-    for n, one in reversed([*decisions.items()]):
-        if one.action == LIFETIME and (one.detail.get("provider"), one.detail.get("model")) == name:
-            return n, one.detail.get("long") is True
+    for n, decision in reversed([*decisions.items()]):
+        if decision.action == LIFETIME and (decision.detail.get("provider"), decision.detail.get("model")) == name:
+            return n, decision.detail.get("long") is True
     return 0, False
 
 
@@ -222,8 +222,8 @@ def doubt(cache: CacheRead | None, miss: CacheMiss | None) -> str:
     if cache is None or miss is None or not miss.changed or cache.changed in miss.changed:
         return ""
     told = f"says {miss.reason!r}" if miss.reason else "found no change"
-    known = f"{cache.changed}: {cache.why}" if cache.changed else "nothing that it sent"
-    return f"of the request's prompt cache, the provider {told}; turnlog changed {known}"
+    change = f"{cache.changed}: {cache.why}" if cache.changed else "nothing that it sent"
+    return f"of the request's prompt cache, the provider {told}; turnlog changed {change}"
 
 
 def _ends(now: LastRequest) -> list[int]:
@@ -248,10 +248,10 @@ def _share_on_record(now: LastRequest, bill: Bill, decisions: Mapping[int, Decis
     changed since."""
     if bill.configured:
         return 0.0, CacheRead(0, "settings", "the configuration changed")
-    later = [one for n, one in decisions.items() if n > bill.n and one.action in SHOWN_BY]
+    later = [decision for n, decision in decisions.items() if n > bill.n and decision.action in SHOWN_BY]
     if not later or not bill.counted:
         return 1.0, CacheRead()
-    moved = min(later, key=lambda one: int(one.detail.get("changes_from", one.first)))
+    moved = min(later, key=lambda decision: int(decision.detail.get("changes_from", decision.first)))
     first = moved.detail.get("changes_from", moved.first)
     view = now.view.closed.view
     same = next((i for i, shown in enumerate(view) if max(shown.records, default=0) >= first), len(view))

@@ -82,9 +82,9 @@ class Changes:
         """The system messages that a conversation begins with, as decisions replaced them; of one that began without
         any, those which a decision made its system text since. `lasts` are the decisions that still change views."""
         given = {decision.first for decision in decisions.values() if decision.action == "system"}
-        found = (item for item in shown.items if item.n in given and item.raw.treatment == "verbatim")
+        later_items = (item for item in shown.items if item.n in given and item.raw.treatment == "verbatim")
         effects = Effects.of(lasts)
-        return tuple(effects.treat(item.raw) for item in (shown.head or (found if given else ())))
+        return tuple(effects.treat(item.raw) for item in (shown.head or (later_items if given else ())))
 
     def _read(
         self, ways: ChangeDelivery, configuration: Configuration, decisions: Mapping[int, Decision], last: int
@@ -96,10 +96,10 @@ class Changes:
     def _configured(self, since: int) -> list[tuple[int, tuple[Tool, ...]]]:
         """The tools of each configuration from the one in force at record `since` on, by record number, oldest
         first."""
-        found: list[tuple[int, tuple[Tool, ...]]] = []
+        tool_lists: list[tuple[int, tuple[Tool, ...]]] = []
         for record in self._store.of_kinds(self._id, ("configuration",), reverse=True):
             if isinstance(record.body, Configuration):
-                found.append((record.n, record.body.tools))
+                tool_lists.append((record.n, record.body.tools))
             if record.n <= since:
                 break
-        return found[::-1]
+        return tool_lists[::-1]

@@ -91,7 +91,10 @@ def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
         match record.body:
             case StreamCheckpoint():
                 decisions = active_decisions(reversed(since)).values()
-                taken = any(one.action in _TAKES_BACK and one.first <= record.n <= one.last for one in decisions)
+                taken = any(
+                    decision.action in _TAKES_BACK and decision.first <= record.n <= decision.last
+                    for decision in decisions
+                )
                 return None if taken else record
             case PartialAnswer() | MessageRecord() if is_answer(record):
                 return None
@@ -142,8 +145,8 @@ def _cut(part: Part, end: re.Pattern[str]) -> Part | None:
 
 def _whole(text: str, end: re.Pattern[str]) -> str:
     """`text` up to the last match of `end` in it. Searches backwards, so the time is linear in the length."""
-    found = end.search(text[::-1])
-    return text[: len(text) - found.start()] if found else ""
+    match = end.search(text[::-1])
+    return text[: len(text) - match.start()] if match else ""
 
 
 def _size(part: Part) -> int:

@@ -39,7 +39,9 @@ def collect(
         raise InputError(f"now must be a datetime with its time zone, such as datetime.now(UTC), not {now!r}")
     flag_given("dry_run", dry_run)
     number_given("grace", grace)
-    if among is not None and any(not isinstance(one, str) for one in list_given("among", among, "ids of sessions")):
+    if among is not None and any(
+        not isinstance(session_id, str) for session_id in list_given("among", among, "ids of sessions")
+    ):
         raise InputError(f"among must be ids of sessions, not {among!r:.100}")
     if store is not None:
         store_given(store)
@@ -55,12 +57,12 @@ def collect(
         limits = limits_of(settings) if limits is None else limits
     if not limits:
         raise InputError("no limit is set: give max_age, max_disk, max_sessions or compress_after, or configure one")
-    at = now or datetime.now(UTC)
+    current_time = now or datetime.now(UTC)
     if not isinstance(store, (str, Path)):
-        return collect_within(store, limits, at, dry_run, grace, among)
+        return collect_within(store, limits, current_time, dry_run, grace, among)
     opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
     try:
-        return collect_within(opened, limits, at, dry_run, grace, among)
+        return collect_within(opened, limits, current_time, dry_run, grace, among)
     finally:
         opened.close()
 

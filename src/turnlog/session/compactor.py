@@ -68,12 +68,12 @@ class ProviderSummaries:
     def prepare(self, aim: Target, record: Callable[[Body], object]) -> None:
         """Ask for a compaction, unless that was done since the last decision. `record` appends a record. To be called
         by who holds the lock of the context."""
-        now = tuple(self._context.decisions)
-        if not self.wanted or self._run is not None or self._tried == now:
+        decision_numbers = tuple(self._context.decisions)
+        if not self.wanted or self._run is not None or self._tried == decision_numbers:
             return
         if has_open_call(self._context.items[-_NEWEST:]):
             return  # its result would come behind a summary that has the call
-        self._tried = now
+        self._tried = decision_numbers
         try:
             request = self._compactions.request(aim, record)
         except InputError:  # its model cannot be asked
@@ -252,12 +252,12 @@ class Compactor:
         self._provided.collect(0)
         if on_record:
             self._settle_cache(aim)
-        made = self._request(aim, on_record=on_record, waits=on_record)
-        if made is None:
+        request = self._request(aim, on_record=on_record, waits=on_record)
+        if request is None:
             self._provided.collect(self._timeout)
-            made = self._request(aim, on_record=on_record, waits=False)
-        assert made is not None
-        return self._provided.offer(made) if on_record else made
+            request = self._request(aim, on_record=on_record, waits=False)
+        assert request is not None
+        return self._provided.offer(request) if on_record else request
 
     @_locked
     def _request(self, aim: Target, *, on_record: bool, waits: bool) -> Request | None:
@@ -327,11 +327,11 @@ class Compactor:
     def undo(self) -> Record:
         """Undo the last decision that made requests smaller. Raises InputError if none is in force."""
         self._context.refresh()
-        made = [n for n, decision in self._context.decisions.items() if decision.action in SHRINKING]
-        if not made:
+        numbers = [n for n, decision in self._context.decisions.items() if decision.action in SHRINKING]
+        if not numbers:
             raise InputError(f"session {self._id!r} has no compaction that could be taken back")
-        shown_again = {"after": self._context.decisions[made[-1]].detail.get("before", 0)}
-        decision = Decision("undo", why="taken back", detail=shown_again, supersedes=made[-1])
+        shown_again = {"after": self._context.decisions[numbers[-1]].detail.get("before", 0)}
+        decision = Decision("undo", why="taken back", detail=shown_again, supersedes=numbers[-1])
         record = self._store.append(self._id, [Draft(decision)])
         self._context.take(record)
         self._untold.append(record)
@@ -376,9 +376,9 @@ class Compactor:
         situation = self._context.situation(aim, self._summarise)
         if is_stalled(self._context.past, situation.marks.limit - situation.system):
             return  # no summary is going to be asked for
-        found = summary_ahead(situation)
-        if found is not None:
-            ahead, wanted = found
+        planned = summary_ahead(situation)
+        if planned is not None:
+            ahead, wanted = planned
             material = Material.of(wanted, self._context.counter.text)
             model = beside(self._models[0], lambda: self._context.request(aim, sent=False, marks=strategy))
             self._background.start(material, model, self._ledger)
@@ -387,8 +387,8 @@ class Compactor:
 
     def _read_ahead(self) -> None:
         """Have some notes made of what a digest is going to be of."""
-        said = (shown for shown in self._context.newest() if not shown.stands_in)
-        unread = [*takewhile(lambda shown: shown.records[0] > self._read, said)]
+        messages = (shown for shown in self._context.newest() if not shown.stands_in)
+        unread = [*takewhile(lambda shown: shown.records[0] > self._read, messages)]
         if unread:
             oldest = unread[-_AHEAD:]
             self._read = oldest[0].records[0]
@@ -416,14 +416,14 @@ class Compactor:
     def _telling_earlier(self, decisions: Sequence[Decision]) -> dict[int, Decision]:
         """The next decisions by record number. A decision that leaves out records also lists the earlier decisions that
         are still in force, so that a session can be opened without reading every decision ever made."""
-        made: dict[int, Decision] = {}
+        by_number: dict[int, Decision] = {}
         taken_back = any(decision.action == "undo" for decision in self._context.past)
         for n, decision in enumerate(decisions, self._context.last + 1):
-            made[n] = decision
+            by_number[n] = decision
             if decision.action in HIDING and not (taken_back and "rule" in decision.detail):
-                needed = still_needed({**self._context.decisions, **made}, n, self._context.system)
-                made[n] = msgspec.structs.replace(decision, detail={**decision.detail, EARLIER: needed})
-        return made
+                needed = still_needed({**self._context.decisions, **by_number}, n, self._context.system)
+                by_number[n] = msgspec.structs.replace(decision, detail={**decision.detail, EARLIER: needed})
+        return by_number
 
     def _overtaken(self, last: int) -> bool:
         """Whether other processes appended records after record `last`. Records about summaries do not count: the
@@ -438,17 +438,17 @@ class Compactor:
 
     def _digest(self, wanted: SummaryRequest) -> Summary:
         material = Material.of(wanted, self._context.counter.text)
-        made = attempt(material, (), offline=self._offline)
+        outcome = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
         return Summary(
-            made.text, made.summarizer, (*unasked, *map(str, made.failures)), self._files.detail(wanted.target)
+            outcome.text, outcome.summarizer, (*unasked, *map(str, outcome.failures)), self._files.detail(wanted.target)
         )
 
     def _summarise(self, wanted: SummaryRequest) -> Summary:
         if wanted.unpaid:
             return self._digest(wanted)
         material = Material.of(wanted, self._context.counter.text)
-        made = attempt(
+        outcome = attempt(
             material,
             self._models,
             offline=self._offline,
@@ -456,7 +456,9 @@ class Compactor:
             ledger=self._ledger,
             ahead=self._background,
         )
-        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)), self._files.detail(wanted.target))
+        return Summary(
+            outcome.text, outcome.summarizer, tuple(map(str, outcome.failures)), self._files.detail(wanted.target)
+        )
 
 
 def _pressed(situation: CompactionInput, keep: int | None) -> CompactionInput:

@@ -34,8 +34,8 @@ def refuse_secrets(redactor: Redactor | None, made: Configuration, now: Configur
     usable."""
     if redactor is None:
         return
-    known = [tool.name for tool in now.tools]  # no set: a name of a wrong type is told by who records it
-    redactor.refuse("the name of a tool", [tool.name for tool in made.tools if tool.name not in known])
+    recorded_names = [tool.name for tool in now.tools]  # no set: a name of a wrong type is told by who records it
+    redactor.refuse("the name of a tool", [tool.name for tool in made.tools if tool.name not in recorded_names])
     redactor.refuse("the name of the model", "" if made.model == now.model else made.model)
 
 
@@ -52,22 +52,25 @@ class Configurer:
     @property
     def target(self) -> Target | None:
         """The target on record; None if there is none yet."""
-        now = self._context.configuration
-        if not (now.provider and now.model):
+        configuration = self._context.configuration
+        if not (configuration.provider and configuration.model):
             return None
-        if self._last is None or self._last[0] is not now:
-            usual = make_target(now.provider, now.model, base_url=now.base_url)
-            self._last = now, msgspec.structs.replace(usual, input_limit=now.input_limit or usual.input_limit)
+        if self._last is None or self._last[0] is not configuration:
+            usual = make_target(configuration.provider, configuration.model, base_url=configuration.base_url)
+            self._last = (
+                configuration,
+                msgspec.structs.replace(usual, input_limit=configuration.input_limit or usual.input_limit),
+            )
         return self._last[1]
 
     def target_or(self, given: Target | None) -> Target:
         """The target given, else the one on record. Raises InputError if there is neither."""
-        found = self.target if given is None else target_given(given)
-        if found is None:
+        chosen = self.target if given is None else target_given(given)
+        if chosen is None:
             raise InputError(
                 "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
             )
-        return found
+        return chosen
 
     def asked(self, given: Target | Request | None) -> Target | Request:
         """The same for what was asked: a request stays a request."""
@@ -92,15 +95,18 @@ class Configurer:
         }
 
         def configured(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
-            target, now = self.target_or(None), self._context.configuration
-            merged = {key: value for key, value in {**now.settings, **settings}.items() if value is not None}
+            target, configuration = self.target_or(None), self._context.configuration
+            merged = {key: value for key, value in {**configuration.settings, **settings}.items() if value is not None}
             here = environment_of(target.provider, target.model)
-            made = msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given)
-            refuse_secrets(self._redactor, made, now)
-            return (made,)
+            changed = msgspec.structs.replace(
+                configuration, settings=merged, why="", form=None, environment=here, **given
+            )
+            refuse_secrets(self._redactor, changed, configuration)
+            return (changed,)
 
-        now, wanted = self._context.configuration, admitted(configured(0)[0])  # a tuple is a list on record
-        if msgspec.structs.replace(wanted, why=now.why, form=now.form, environment=now.environment) == now:
+        configuration, wanted = self._context.configuration, admitted(configured(0)[0])  # a tuple is a list on record
+        unchanged = {name: getattr(configuration, name) for name in ("why", "form", "environment")}
+        if msgspec.structs.replace(wanted, **unchanged) == configuration:
             return None
         return self._journal.append_at(configured, exact=False)[0]
 
@@ -111,12 +117,12 @@ class Configurer:
     def switch(self, target: Target, reason: str) -> tuple[Loss, ...]:
         """Record another target. Arguments and result as for `Session.switch`."""
         self._context.refresh()
-        made = plan(self._context.configuration, target_given(target))
+        planned = plan(self._context.configuration, target_given(target))
         usual = make_target(target.provider, target.model)
 
         def switched(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
-            now = self._context.configuration
-            carried = translate(now, made.provider)[0]
+            configuration = self._context.configuration
+            carried = translate(configuration, planned.provider)[0]
             then = Configuration(
                 provider=target.provider,
                 model=target.model,
@@ -124,17 +130,17 @@ class Configurer:
                 tools=carried.tools,
                 why=reason,
                 input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
-                budget=now.budget,
-                strategy=now.strategy,
+                budget=configuration.budget,
+                strategy=configuration.strategy,
                 environment=environment_of(target.provider, target.model),
                 base_url=target.base_url,
             )
-            refuse_secrets(self._redactor, then, now)
+            refuse_secrets(self._redactor, then, configuration)
             return (then,)
 
         self._journal.append_at(switched, exact=False)
         with self._context.lock:
-            return (*made.losses, *self._losses(self.target_or(None)))
+            return (*planned.losses, *self._losses(self.target_or(None)))
 
     def _losses(self, target: Target) -> tuple[Loss, ...]:
         """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
@@ -157,8 +163,8 @@ class Configurer:
     def begins_with(self, text: str) -> bool:
         """Whether the system text that the conversation begins with is `text`, apart from that of sections. On disk its
         secrets are marks."""
-        now = self.text_of_section("") or ""
-        return now == text or (self._redactor is not None and now == self._redactor.text(text)[0])
+        own_text = self.text_of_section("") or ""
+        return own_text == text or (self._redactor is not None and own_text == self._redactor.text(text)[0])
 
     def replace_system(self, text: str) -> Record:
         """Record system text that replaces the text at the beginning of the conversation, apart from that of sections.
@@ -172,8 +178,8 @@ class Configurer:
 
     def text_of_section(self, section: str) -> str | None:
         """The text of a section at the beginning of the conversation ("": of no section); None if it is not there."""
-        own = [text_of(shown.message) for shown in self._context.head if self._section_of(shown) == section]
-        return "\n\n".join(own) if own else None
+        texts = [text_of(shown.message) for shown in self._context.head if self._section_of(shown) == section]
+        return "\n\n".join(texts) if texts else None
 
     def system_bodies(self, n: int, text: str, section: str = "") -> tuple[Body, ...]:
         """The records, from number `n` on, that make `text` the one of a section at the beginning of the conversation
@@ -181,20 +187,20 @@ class Configurer:
         models that are told of changes are told the whole text anew."""
         head = self._context.head
         old = [(shown, i) for shown in head for i in range(len(shown.message.parts))]
-        own = [place for place in old if self._section_of(place[0]) == section]
-        if not own:
-            said = MessageRecord(Message("system", (Text(text),)), section=section)
+        own_places = [place for place in old if self._section_of(place[0]) == section]
+        if not own_places:
+            system_record = MessageRecord(Message("system", (Text(text),)), section=section)
             is_first = not old and bool(self._context.items)
-            return (said, Decision("system", n, n, "system text")) if is_first else (said,)
+            return (system_record, Decision("system", n, n, "system text")) if is_first else (system_record,)
         first, last = old[0][0].records[0], old[-1][0].records[0]
         places = []
         for shown, i in old:
             part = shown.message.parts[i]
-            now = part.text if isinstance(part, Text) else None
-            if (shown, i) in own:
-                now = text if (shown, i) == own[0] else ""
-            if now is not None:
-                places.append([shown.records[0], [i], now])
+            new_text = part.text if isinstance(part, Text) else None
+            if (shown, i) in own_places:
+                new_text = text if (shown, i) == own_places[0] else ""
+            if new_text is not None:
+                places.append([shown.records[0], [i], new_text])
         return (Decision("system", first, last, "another system text", {"texts": places, "changes_from": first}),)
 
     def _section_of(self, shown: Shown) -> str:
@@ -227,11 +233,11 @@ class SessionState(NamedTuple):
 
 def changes_of(was: SessionState, now: SessionState) -> tuple[Change, ...]:
     """What is not as it was; of the model's limits and turnlog, since the last configuration before."""
-    found = changes_between(was.configuration, now.configuration)
+    changes = changes_between(was.configuration, now.configuration)
     if now.system_text != was.system_text:
-        found.append(Change("system text", "", was.system_text, now.system_text))
+        changes.append(Change("system text", "", was.system_text, now.system_text))
     here = environment_of(now.configuration.provider, now.configuration.model)
-    return (*found, *changes_since(was.configuration.environment, here))
+    return (*changes, *changes_since(was.configuration.environment, here))
 
 
 def environment_of(provider: str, model: str) -> Environment:
@@ -246,45 +252,50 @@ def changes_since(was: Environment | None, now: Environment | None) -> list[Chan
     """The differences between the environment and the one recorded with a configuration; none if none was recorded."""
     if was is None or now is None or was == now:
         return []
-    found = []
+    changes = []
     for name in ("input_limit", "output_limit"):
         before, after = getattr(was, name), getattr(now, name)
         if before and after and before != after:
-            found.append(Change("limit", name.replace("_", " "), f"{before:,}", f"{after:,}"))
+            changes.append(Change("limit", name.replace("_", " "), f"{before:,}", f"{after:,}"))
     if was.known != now.known:
         words = {True: "in the table of models", False: "in no table of models"}
-        found.append(Change("model", "", words[was.known], words[now.known]))
+        changes.append(Change("model", "", words[was.known], words[now.known]))
     if was.turnlog != now.turnlog:
-        found.append(Change("turnlog", "", was.turnlog, now.turnlog))
+        changes.append(Change("turnlog", "", was.turnlog, now.turnlog))
     if was.views != now.views:
-        found.append(Change("turnlog", "views", f"{was.views}", f"{now.views}"))
-    return found
+        changes.append(Change("turnlog", "views", f"{was.views}", f"{now.views}"))
+    return changes
 
 
 def changes_between(before: Configuration, after: Configuration) -> list[Change]:
     """The differences between two configurations."""
     if before == after:
         return []
-    found: list[Change] = []
-    names = [f"{one.provider} {one.model} {one.base_url}".strip() for one in (before, after)]
+    changes: list[Change] = []
+    names = [
+        f"{configuration.provider} {configuration.model} {configuration.base_url}".strip()
+        for configuration in (before, after)
+    ]
     if names[0] != names[1]:
-        found.append(Change("model", "", *names))
-    found += _values("setting", before.settings, after.settings)
-    limits = [f"{one.input_limit:,}" if one.input_limit else "" for one in (before, after)]
+        changes.append(Change("model", "", *names))
+    changes += _values("setting", before.settings, after.settings)
+    limits = [
+        f"{configuration.input_limit:,}" if configuration.input_limit else "" for configuration in (before, after)
+    ]
     if limits[0] != limits[1]:
-        found.append(Change("limit", "input limit given", *limits))
-    tools = [{tool.name: tool for tool in one.tools} for one in (before, after)]
+        changes.append(Change("limit", "input limit given", *limits))
+    tools = [{tool.name: tool for tool in configuration.tools} for configuration in (before, after)]
     for name in sorted(tools[0].keys() | tools[1].keys()):
-        was, now = tools[0].get(name), tools[1].get(name)
-        if was != now:
-            found.append(Change("tool", name, _tool(was), _tool(now)))
-    found += _fields("budget", before.budget or Budget(), after.budget or Budget())
-    strategies = [one.strategy or Strategy("auto") for one in (before, after)]
+        old_tool, new_tool = tools[0].get(name), tools[1].get(name)
+        if old_tool != new_tool:
+            changes.append(Change("tool", name, _tool(old_tool), _tool(new_tool)))
+    changes += _fields("budget", before.budget or Budget(), after.budget or Budget())
+    strategies = [configuration.strategy or Strategy("auto") for configuration in (before, after)]
     if strategies[0].name != strategies[1].name:
-        found.append(Change("strategy", "", *(one.name or "of its own" for one in strategies)))
+        changes.append(Change("strategy", "", *(configuration.name or "of its own" for configuration in strategies)))
     elif before.strategy is not None and after.strategy is not None:
-        found += _fields("strategy", *strategies)
-    return found
+        changes += _fields("strategy", *strategies)
+    return changes
 
 
 def _values(what: Literal["setting"], before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
@@ -296,7 +307,7 @@ def _values(what: Literal["setting"], before: dict[str, Any], after: dict[str, A
 
 def _fields(what: Literal["budget", "strategy"], before: Budget | Strategy, after: Budget | Strategy) -> list[Change]:
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
-    return [Change(what, name, _said(was), _said(now)) for name, was, now in pairs if was != now]
+    return [Change(what, name, _said(old), _said(new)) for name, old, new in pairs if old != new]
 
 
 def _said(value: object) -> str:

@@ -120,9 +120,9 @@ class Feed:
     def waiting(self) -> list[Event]:
         """The events that have come and were not taken yet; does not wait for more."""
         with self._changed:
-            found = list(self._events)
+            events = list(self._events)
             self._events.clear()
-        return found
+        return events
 
     def __iter__(self) -> Iterator[Event]:
         return self
@@ -204,14 +204,14 @@ class Events:
     def feed(self) -> Feed:
         """Every event from now on, to iterate over; also the events of opening the session if this is the first
         listener."""
-        made = Feed()
+        feed = Feed()
         for event in self._of_opening():
-            made.push(event)
+            feed.push(event)
         if self._closed:
-            made.close()
+            feed.close()
         else:
-            self._feeds.add(made)
-        return made
+            self._feeds.add(feed)
+        return feed
 
     def tell(self, records: Sequence[Record], asked: Target | None = None) -> None:
         """Report appended records, as they are on disk; `asked` as in `Appended`."""
@@ -222,9 +222,9 @@ class Events:
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            found = _told(record.body, self._ended(record.body))
-            if found is not None:
-                self.emit(*found, record)
+            event = _told(record.body, self._ended(record.body))
+            if event is not None:
+                self.emit(*event, record)
             for kind, number in record.redacted.items():
                 self.emit("redacted", f"record {record.n}: {counts_text({kind: number})} replaced on disk", record)
 
@@ -290,8 +290,8 @@ class Events:
         return self.as_kept(ToolStarted(body.call_id, body.call_record, name)).name
 
     def _of_opening(self) -> list[Event]:
-        found, self._opening = self._opening, []
-        return found
+        events, self._opening = self._opening, []
+        return events
 
     def _call(self, callback: Callable[[Event], object], event: Event) -> None:
         try:
@@ -302,10 +302,10 @@ class Events:
     def _tell_failure(
         self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
     ) -> None:
-        said = f"{_name_of(failed)} failed at {place}: {described(error)}"
-        clean = self._clean(said)
+        line = f"{_name_of(failed)} failed at {place}: {described(error)}"
+        clean = self._clean(line)
         text = _one_line(clean)
-        _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == said else None)  # a trace repeats the error
+        _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == line else None)  # a trace repeats the error
         if not warn:
             return
         warning = Event("warning", self._id, text, record)

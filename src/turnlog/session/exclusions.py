@@ -21,11 +21,11 @@ def exclusion_for(
     `Session.exclude`."""
     parts = dict(_parts(message_to_decide(store, session_id, n, "excluded")))
     path = _only_media(n, parts) if part is None else _given(n, part, parts)
-    found = parts[path]
-    if isinstance(found, (Reasoning, ToolCall)):
-        kind = "a tool call" if isinstance(found, ToolCall) else "reasoning"
+    excluded = parts[path]
+    if isinstance(excluded, (Reasoning, ToolCall)):
+        kind = "a tool call" if isinstance(excluded, ToolCall) else "reasoning"
         raise InputError(f"part {_said(path)} of record {n} is {kind}, which cannot be excluded alone")
-    return Decision("exclude", first=n, last=n, why=why, detail={"texts": [[n, list(path), _placeholder(found)]]})
+    return Decision("exclude", first=n, last=n, why=why, detail={"texts": [[n, list(path), _placeholder(excluded)]]})
 
 
 def refusal_for(
@@ -51,10 +51,10 @@ def refusal_for(
 
 def readmission_for(decisions: Mapping[int, Decision]) -> Decision:
     """The decision that undoes the last exclusion in force. Raises InputError if there is none."""
-    made = [number for number, decision in decisions.items() if decision.action == "exclude"]
-    if not made:
+    exclusions = [number for number, decision in decisions.items() if decision.action == "exclude"]
+    if not exclusions:
         raise InputError("no exclusion is in force that could be taken back")
-    return Decision("undo", why="no longer excluded", supersedes=max(made))
+    return Decision("undo", why="no longer excluded", supersedes=max(exclusions))
 
 
 def _parts(message: Message) -> Iterator[tuple[_Path, Part]]:
@@ -66,11 +66,15 @@ def _parts(message: Message) -> Iterator[tuple[_Path, Part]]:
 
 
 def _only_media(n: int, parts: Mapping[_Path, Part]) -> _Path:
-    found = [path for path, part in parts.items() if isinstance(part, Media)]
-    if len(found) != 1:
-        advice = f"give part={' or part='.join(map(_said, found))}" if found else "say with part= what to exclude"
-        raise InputError(f"record {n} has {len(found) or 'no'} images and files: {advice}")
-    return found[0]
+    media_paths = [path for path, part in parts.items() if isinstance(part, Media)]
+    if len(media_paths) != 1:
+        advice = (
+            f"give part={' or part='.join(map(_said, media_paths))}"
+            if media_paths
+            else "say with part= what to exclude"
+        )
+        raise InputError(f"record {n} has {len(media_paths) or 'no'} images and files: {advice}")
+    return media_paths[0]
 
 
 def _given(n: int, part: int | tuple[int, int], parts: Mapping[_Path, Part]) -> _Path:

@@ -85,14 +85,14 @@ class Rewinder:
         """Go back. Arguments and errors as for `Session.rewind`."""
         if dry_run:
             return _rewound(self._closed([]), turns, to, why)
-        made: list[Rewind] = []
+        rewinds: list[Rewind] = []
 
         def decided(records: Sequence[Record]) -> Decision:
-            made[:] = [_rewound(records, turns, to, why)]
-            return made[0].decision
+            rewinds[:] = [_rewound(records, turns, to, why)]
+            return rewinds[0].decision
 
         record = self._decide(decided, _decides)
-        return msgspec.structs.replace(made[0], n=record.n)
+        return msgspec.structs.replace(rewinds[0], n=record.n)
 
     def undo(self) -> Record:
         """Undo the last rewind. Raises as `Session.undo`."""
@@ -105,24 +105,24 @@ class Rewinder:
         for insists in _INSISTS:
             decision = decide(self._closed(records))
             try:
-                (made,) = self._append(decision, expected=len(records) if insists else None)
+                (appended,) = self._append(decision, expected=len(records) if insists else None)
             except Conflict:
                 continue
             meanwhile = () if insists else self._read(len(records) + 1)
-            if not any(concerns(record) for record in meanwhile if record.n < made.n):
-                return made
-            self._append(Decision("undo", why="others decided something meanwhile", supersedes=made.n))
-        raise Conflict(self._id, expected=len(records), actual=made.n)
+            if not any(concerns(record) for record in meanwhile if record.n < appended.n):
+                return appended
+            self._append(Decision("undo", why="others decided something meanwhile", supersedes=appended.n))
+        raise Conflict(self._id, expected=len(records), actual=appended.n)
 
     def _closed(self, records: list[Record]) -> Sequence[Record]:
         """The log; raises InputError if a turn is open. `records` are the records already read."""
         records.extend(self._read(len(records) + 1))
         newest = turns_of(records)[-1:]
         left = newest[0].id if newest and newest[0].is_open else ""
-        if found := self._living() or left:
+        if open_turn := self._living() or left:
             raise InputError(
-                f"turn {found!r} is open: wait for its end, or cancel it; if its process died, it is closed by opening "
-                "the session again and by `turnlog doctor ID --fix`"
+                f"turn {open_turn!r} is open: wait for its end, or cancel it; if its process died, it is closed by "
+                "opening the session again and by `turnlog doctor ID --fix`"
             )
         return records
 
@@ -158,10 +158,12 @@ def _undone(records: Sequence[Record]) -> Decision:
     if not n:
         raise InputError("no rewind is in force that could be taken back")
     rewinds = Rewinds.of(records)
-    said = [r.n for r in records[n:] if not rewinds.by(r.n) and (_is_said(r) or (r.n in held and _shapes(held[r.n])))]
-    if said:
+    continuing = [
+        r.n for r in records[n:] if not rewinds.by(r.n) and (_is_said(r) or (r.n in held and _shapes(held[r.n])))
+    ]
+    if continuing:
         raise InputError(
-            f"the rewind in record {n} cannot be undone, as record {said[0]} continued the conversation; "
+            f"the rewind in record {n} cannot be undone, as record {continuing[0]} continued the conversation; "
             f"going back to record {n - 1} restores the conversation as it was before the rewind and takes back what "
             f"came since; a fork at record {n - 1} puts that state into a second session and leaves this one as it is"
         )
@@ -170,7 +172,7 @@ def _undone(records: Sequence[Record]) -> Decision:
 
 def _before_turns(records: Sequence[Record], turns: int | None) -> int:
     """The last record before the newest turns that were not taken back."""
-    cleared = max((n for n, one in active_decisions(records).items() if one.action == "clear"), default=0)
+    cleared = max((n for n, decision in active_decisions(records).items() if decision.action == "clear"), default=0)
     starts = [turn.first for turn in turns_of(records) if not turn.rewound and turn.first > cleared]
     if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= len(starts):
         have = f"the conversation has {counted(len(starts), 'turn')}"
@@ -197,7 +199,7 @@ def _check_cut(branch: Sequence[Record], to: int) -> None:
     what the tool did."""
     spans = [(info.record, _end(info), info) for info in calls_of(branch)]
     talk = [record.n for record in branch if isinstance(record.body, MessageRecord) and _speaks(record)]
-    runs = [one for one in spans if not any(one[0] < n <= one[1] for n in talk)]
+    runs = [span for span in spans if not any(span[0] < n <= span[1] for n in talk)]
     cut = next((info for first, last, info in runs if first <= to < last), None)
     if cut is None:
         return
@@ -244,18 +246,18 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
     taken = [record for record in records if are.by(record.n) and not were.by(record.n)]
     numbers = {record.n for record in taken}
     root = root_of(record.body for record in records if isinstance(record.body, FileChange))
-    before, now = _shown(records), _shown(after)
+    shown_before, shown_after = _shown(records), _shown(after)
     held_before, held = active_decisions(records), active_decisions(after)
     return Rewind(
         n=0,
         to=decision.first - 1,
         decision=decision,
-        gone=tuple(n for n in before if n not in now and are.by(n)),
-        back=tuple(n for n in now if n not in before),
+        gone=tuple(n for n in shown_before if n not in shown_after and are.by(n)),
+        back=tuple(n for n in shown_after if n not in shown_before),
         ended=tuple(n for n in held_before if n not in held),
         turns=tuple(turn for turn in turns_of(records) if turn.first in numbers),
         files=tuple(net_changes(taken, root=root)),
-        hidden=tuple(n for n in before if n not in now and not are.by(n)),
+        hidden=tuple(n for n in shown_before if n not in shown_after and not are.by(n)),
         again=tuple(n for n in held if n not in held_before and n <= len(records)),
     )
 
@@ -268,8 +270,8 @@ def _shown(records: Sequence[Record]) -> dict[int, None]:
 def undone_last(decisions: Mapping[int, Decision]) -> str:
     """Which kind of decision undo takes back: `compaction`, `exclusion` or `rewind`, whichever is in force and came
     last. Raises InputError if there is none."""
-    found = [action_of(decision.action).undone for _, decision in sorted(decisions.items())]
-    last = next(filter(None, reversed(found)), "")
+    kinds = [action_of(decision.action).undone for _, decision in sorted(decisions.items())]
+    last = next(filter(None, reversed(kinds)), "")
     if not last:
         raise InputError("no compaction, exclusion or rewind is in force that could be taken back")
     return last
@@ -284,15 +286,15 @@ def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
 def message_to_decide(store: RecordStore, session_id: str, n: int, done: str) -> Message:
     """The message of record `n`, about which something is decided (`done`). Raises InputError if there is no such
     message, or it was rewound."""
-    found = list(store.read(session_id, first=n, last=n)) if type(n) is int and n > 0 else []
-    if not found or found[0].message is None:
+    records = list(store.read(session_id, first=n, last=n)) if type(n) is int and n > 0 else []
+    if not records or records[0].message is None:
         raise InputError(f"record {n!r} of session {session_id!r} is not a message, so it cannot be {done}")
     if gone := Rewinds.of(store.of_kinds(session_id, ("decision",))).by(n):
         raise InputError(
             f"record {n} of session {session_id!r} was taken back by the rewind in record {gone}, so it cannot be "
             f"{done}; undo that rewind first"
         )
-    return found[0].message
+    return records[0].message
 
 
 def unpins_for(decisions: Mapping[int, Decision], n: int) -> list[Decision]:

@@ -134,9 +134,9 @@ def outcome_given(outcome: str) -> Outcome:
     other word."""
     if outcome == "cancelled":
         return "canceled"
-    for known in OUTCOMES:
-        if outcome == known:
-            return known
+    for allowed in OUTCOMES:
+        if outcome == allowed:
+            return allowed
     raise InputError(f"outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r:.100}")
 
 
@@ -154,15 +154,15 @@ def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed
     """Several messages: turnlog.Message objects, or messages in the format of the target's provider. Raises InputError
     for anything else, FormatError if they cannot be read, or if another provider reads more of one of them."""
     several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
-    found = list(messages) if several else []
-    if several and all(isinstance(message, Message) for message in found):
-        return Parsed(messages=tuple(map(message_given, found)), configuration=Configuration())
+    given = list(messages) if several else []
+    if several and all(isinstance(message, Message) for message in given):
+        return Parsed(messages=tuple(map(message_given, given)), configuration=Configuration())
     what = "messages must be a list, of turnlog.Message or in a provider's format (`body['messages']`)"
-    if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
+    if not several or any(isinstance(message, (Message, str, int, float, NoneType)) for message in given):
         raise InputError(f"{what}, not {messages!r:.200}")
     speaker = provider(target().provider)
     try:
-        body = plain_body({speaker.conversation: found})
+        body = plain_body({speaker.conversation: given})
     except FormatError as error:
         raise FormatError(f"{what}; {error}") from error
     return _read(body, speaker)
@@ -197,10 +197,10 @@ def _check_content(wires: Sequence[Any], speaker: Provider) -> None:
     """Raises FormatError for a message whose content is where no provider looks for it: a model would get a blank."""
     for i, wire in enumerate(wires):
         messages = speaker.parse({speaker.conversation: [wire]}).messages
-        if not isinstance(wire, dict) or any(_worth(part) for one in messages for part in one.parts):
+        if not isinstance(wire, dict) or any(_worth(part) for message in messages for part in message.parts):
             continue
-        parts = [part for one in messages for part in one.parts]
-        unread = [key for one in messages for key in extra_keys(one.form) if key not in _ENVELOPE]
+        parts = [part for message in messages for part in message.parts]
+        unread = [key for message in messages for key in extra_keys(message.form) if key not in _ENVELOPE]
         if parts and all(isinstance(part, Opaque) and _is_of_no_kind(part) for part in parts):
             wrong = "its parts have no `type`"
         elif unread and not parts and "content" not in wire:  # a message without content has the key all the same
@@ -225,17 +225,17 @@ def _is_of_no_kind(part: Opaque) -> bool:
 def _other_formats(wires: Sequence[Any], speaker: Provider) -> tuple[int, str] | None:
     """The index of the first message of which other providers read more than `speaker` does, and which target to pass
     instead; None if there is none."""
-    others = [one for one in PROVIDERS.values() if one is not speaker]
+    others = [other for other in PROVIDERS.values() if other is not speaker]
     for i, wire in enumerate(wires):
-        own = _value([wire], speaker)
-        values = {one.name: _value([wire], one) for one in others}
+        own_value = _value([wire], speaker)
+        values = {other.name: _value([wire], other) for other in others}
         best = max(values.values())
-        if best[0] > max(own[0], 0):
+        if best[0] > max(own_value[0], 0):
             whole = {name: _value(wires, PROVIDERS[name]) for name, value in values.items() if value == best}
             first, *equal = (name for name, value in whole.items() if value == max(whole.values()))
             also = f" (or of {', '.join(equal)})" if equal else ""
             return i, f"this is a message in the format of {first}{also}: pass target=turnlog.target({first!r}, MODEL)"
-        if own[0] < 1 and isinstance(wire, Mapping) and (half := _half_read(wire, speaker, others)) is not None:
+        if own_value[0] < 1 and isinstance(wire, Mapping) and (half := _half_read(wire, speaker, others)) is not None:
             return i, half
     return None
 
@@ -271,11 +271,11 @@ def _value(wires: Sequence[Any], speaker: Provider) -> tuple[int, int]:
     except FormatError:
         return -1, 0
     parts = [part for message in messages for part in message.parts]
-    unknown = sum(len(extra_keys(getattr(one, "form", None))) for one in (*messages, *parts))
-    known = sum(isinstance(part, Opaque) and speaker.knows(part) for part in parts)
+    unknown = sum(len(extra_keys(getattr(holder, "form", None))) for holder in (*messages, *parts))
+    known_parts = sum(isinstance(part, Opaque) and speaker.knows(part) for part in parts)
     if speaker.knows(Opaque(speaker.name, "", {})):  # it sends whatever it is given: that it does says nothing
-        known = 0
-    return sum(_worth(part) for part in parts) + known, -unknown
+        known_parts = 0
+    return sum(_worth(part) for part in parts) + known_parts, -unknown
 
 
 def _worth(part: Part) -> int:
@@ -286,7 +286,7 @@ def _worth(part: Part) -> int:
         case ToolCall(id=call_id, arguments=arguments):  # text in place of arguments is how another API has them
             return 3 if call_id and not isinstance(arguments, str) else 2
         case ToolResult(call_id=call_id, parts=parts):
-            return (3 if call_id else 2) + sum(_worth(one) for one in parts)
+            return (3 if call_id else 2) + sum(_worth(inner) for inner in parts)
         case Opaque() | Unknown():
             return 0
     return 2
@@ -331,7 +331,7 @@ _ARGUMENTS = ("tools", "budget", "strategy")
 def _meant(name: str, speaker: Provider) -> str:
     """A hint for a wrong name: where a setting of that name belongs, or a name that is spelled nearly the same."""
     settings = speaker.settings - not_settings().keys()
-    common = {**{one: (one,) for one in settings}, **speaker.setting_paths}
+    common = {**{setting: (setting,) for setting in settings}, **speaker.setting_paths}
     near = get_close_matches(name, common, 1, 0.7)
     if not near:
         return f"there are {', '.join(sorted(settings))}"

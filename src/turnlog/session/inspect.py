@@ -94,11 +94,11 @@ class WindowUse:
         """The tokens of the conversation by kind (system, tools, user, ...), and the budget. `target`, `budget` and
         `strategy` are used instead of the session's own."""
         with self._context.lock:
-            terms, found = (
+            terms, wanted_target = (
                 self._context.terms(budget, strategy),
                 self._target_or(target),
             )  # in this order, as in `preview`
-            return self._broken_down(found, self._compactor.marks(found, terms), terms)
+            return self._broken_down(wanted_target, self._compactor.marks(wanted_target, terms), terms)
 
     def _broken_down(self, target: Target, marks: Thresholds, terms: Terms | None) -> Breakdown:
         context, blob = self._context, self._store.get_blob
@@ -108,14 +108,14 @@ class WindowUse:
         sizing = Sizing(counter, blob)
         followed = shown_to(active_decisions(records), target.provider)
         shown = [*viewed(records, changes.untold(followed), changes.messages)]
-        items = [Item(one.shown, sizing.message(one.shown.message), one.shown, 0) for one in shown]
+        items = [Item(entry.shown, sizing.message(entry.shown.message), entry.shown, 0) for entry in shown]
         curated = _saved(shown, items, sizing)
         bindings: dict[int, Bound] = {**dict(bindings_of(records)), **dict(prefixes_of(followed))}
         builder = Builder(ways, blob, sizing, bindings)
         sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
-        found = found_tools(shown.message for shown in sent.closed.view)
-        shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, found)
+        loaded = found_tools(shown.message for shown in sent.closed.view)
+        shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, loaded)
         declared = counter.tools(shown_tools, given_choice(ways))
         around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings_tally(
             ways.local.settings, counter, ways.provider
@@ -129,10 +129,10 @@ class WindowUse:
 def _saved(view: Sequence[Viewed], items: Sequence[Item], sizing: Sizing) -> tuple[tuple[str, int], ...]:
     """The tokens that curation saved, by what the outputs are, the largest first."""
     saved: dict[str, int] = {}
-    for one, item in zip(view, items, strict=True):
-        if one.curator:
-            saved[one.curator] = saved.get(one.curator, 0) + sizing.message(one.decided.message) - item.tokens
-    return tuple(sorted(saved.items(), key=lambda one: (-one[1], one[0])))
+    for entry, item in zip(view, items, strict=True):
+        if entry.curator:
+            saved[entry.curator] = saved.get(entry.curator, 0) + sizing.message(entry.decided.message) - item.tokens
+    return tuple(sorted(saved.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def explained(store: Store, session_id: str, target: Target | None, also: Mapping[int, Decision] | None) -> Explanation:

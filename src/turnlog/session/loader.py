@@ -176,8 +176,8 @@ class _Log:
 
     def shown(self, record: Record) -> Shown | None:
         """What a record shows by itself, if no decision hides it."""
-        found = as_shown(record)
-        return found[0] if found and not self._effects.hides(record.n, found[0].message) else None
+        messages = as_shown(record)
+        return messages[0] if messages and not self._effects.hides(record.n, messages[0].message) else None
 
 
 def known_fate(
@@ -187,8 +187,8 @@ def known_fate(
     taken back."""
     at_hand = [record for record in window.records if record.n >= first]
     whole = len(at_hand) > last - first  # nothing of it is hidden, or in a gap
-    known = at_hand if whole else store.of_kinds(session_id, LEDGER, first=first)
-    return fate_of(record for record in known if not rewinds.by(record.n))
+    records = at_hand if whole else store.of_kinds(session_id, LEDGER, first=first)
+    return fate_of(record for record in records if not rewinds.by(record.n))
 
 
 def _is_system(record: Record) -> bool:
@@ -246,19 +246,19 @@ def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Rec
         pairing.see(_whole(record))
         wanted += pairing.orphaned
     before: list[Record] = []
-    found = 0  # so many of them belong to the newest
+    count = 0  # so many of them belong to the newest
     for record in islice(ahead, _RESULTS_WITHIN if wanted else 0):
         before.append(record)
         calls = [part for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)]
         remaining = [result for result in wanted if not any(may_answer(result, call) for call in calls)]
         if len(remaining) < len(wanted):
             wanted = remaining
-            found = len(before)
-        elif found == len(before) - 1 and found and (record.message or _NOTHING).role == "assistant":
-            found = len(before)  # the same answer, in several messages
+            count = len(before)
+        elif count == len(before) - 1 and count and (record.message or _NOTHING).role == "assistant":
+            count = len(before)  # the same answer, in several messages
         elif not wanted:
             break
-    return before[:found][::-1]
+    return before[:count][::-1]
 
 
 def _whole(record: Record) -> Shown:
@@ -269,14 +269,14 @@ def _whole(record: Record) -> Shown:
 def _pinned(log: _Log, decisions: Mapping[int, Decision], gap: tuple[int, int]) -> list[Record]:
     """The pinned records in a gap, and the records that stay with them."""
     numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
-    found: dict[int, Record] = {}
+    pinned: dict[int, Record] = {}
     for n in sorted(numbers):
-        if n not in found:
+        if n not in pinned:
             block = _around(log, n, gap)
             before = _calls_before(block, log.read_all(gap[0], block[0].n - 1, reverse=True))
             block = [*(record for record in before if log.shown(record)), *block]
-            found.update((record.n, record) for record in block)
-    return [found[n] for n in sorted(found)]
+            pinned.update((record.n, record) for record in block)
+    return [pinned[n] for n in sorted(pinned)]
 
 
 def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
@@ -304,9 +304,9 @@ def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
 
 def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Record, ...]:
     """With the system messages among the landmarks: they stay whatever is hidden."""
-    found = {record.n: record for record in records}
-    found.update({mark.n: mark for mark in marks if mark.message is not None})
-    return tuple(found[n] for n in sorted(found))
+    by_number = {record.n: record for record in records}
+    by_number.update({mark.n: mark for mark in marks if mark.message is not None})
+    return tuple(by_number[n] for n in sorted(by_number))
 
 
 _SUMMARY = "replacement"
@@ -339,16 +339,16 @@ class Landmarks(Struct, frozen=True):
 def read_landmarks(store: RecordStore, session_id: str, provider: str = "") -> Landmarks:
     """The landmarks of a log for requests to a provider ("": the one in its configuration). Decisions are read back to
     the newest one that lists the earlier ones still in force."""
-    found = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
-    configuration = found.body if found and isinstance(found.body, Configuration) else _NONE
+    newest = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
+    configuration = newest.body if newest and isinstance(newest.body, Configuration) else _NONE
     provider = provider or configuration.provider
     system = tuple(store.of_kinds(session_id, ("system",)))
-    made = _decisions(store, session_id)
-    decisions, ended = active_decisions(made), ended_decisions(made)
+    decision_records = _decisions(store, session_id)
+    decisions, ended = active_decisions(decision_records), ended_decisions(decision_records)
     followed = shown_to(decisions, provider)
     lasts = lasting(followed, {record.n for record in system})
     outlines = {n: body if n in lasts else _outline(body) for n, body in decisions.items()}
-    past = ((record.n, record.body) for record in made if record.n not in ended)
+    past = ((record.n, record.body) for record in decision_records if record.n not in ended)
     return Landmarks(
         system=system,
         configuration=configuration,
@@ -357,22 +357,22 @@ def read_landmarks(store: RecordStore, session_id: str, provider: str = "") -> L
         followed={n: lasts.get(n) or _outline(body) for n, body in followed.items()},
         lasting=lasts,
         past=tuple(outlines.get(n, body) for n, body in past if isinstance(body, Decision)),
-        rewinds=Rewinds.of(made),
+        rewinds=Rewinds.of(decision_records),
         told=told(lasts),
     )
 
 
 def _decisions(store: RecordStore, session_id: str) -> list[Record]:
     """The decisions of a log, oldest first, without those that no longer matter."""
-    found: list[Record] = []
+    newest_first: list[Record] = []
     for record in store.of_kinds(session_id, ("decision",), reverse=True):
-        found.append(record)
-        earlier = _earlier(record, found)
+        newest_first.append(record)
+        earlier = _earlier(record, newest_first)
         if earlier is not None:
             before = [other for n in earlier for other in store.read(session_id, first=n, last=n)]
             if all(isinstance(other.body, Decision) for other in before):
-                return [*before, *reversed(found)]
-    return found[::-1]
+                return [*before, *reversed(newest_first)]
+    return newest_first[::-1]
 
 
 def _earlier(record: Record, since: Sequence[Record]) -> list[int] | None:
@@ -440,7 +440,7 @@ class Originals(Struct, frozen=True):
     def _whole_from(self) -> int:
         """The record from which on all messages are at hand as they are on record."""
         effects = Effects.of(self.decisions)
-        hidden = (one.last for one in effects.hidings)
+        hidden = (hiding.last for hiding in effects.hidings)
         return 1 + max([*hidden, *effects.changes, self.gap[1] if self.gap else 0], default=0)
 
     def _at_hand(self, first: int, last: int) -> Iterator[tuple[Shown, int]]:

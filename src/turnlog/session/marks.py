@@ -27,7 +27,9 @@ def mark_edits(marks: Mapping[int, str], shown: Iterable[int]) -> tuple[Edit, ..
     """An edit for each of these records that is shown."""
     seen = set(shown) if marks else set()
     return tuple(
-        Edit("redacted", f"secrets are shown as marks: {said}", (n,)) for n, said in sorted(marks.items()) if n in seen
+        Edit("redacted", f"secrets are shown as marks: {counts}", (n,))
+        for n, counts in sorted(marks.items())
+        if n in seen
     )
 
 
@@ -36,17 +38,22 @@ def marks_decision(
 ) -> Decision | None:
     """The decision that requests show these marks; None if earlier decisions say so. `read` reads the record with a
     number."""
-    said = {n for one in decisions.values() if one.action == SHOWS_MARKS for n in one.detail.get("records", ())}
-    new = sorted(marks.keys() - said)
+    shown_already = {
+        n
+        for decision in decisions.values()
+        if decision.action == SHOWS_MARKS
+        for n in decision.detail.get("records", ())
+    }
+    new = sorted(marks.keys() - shown_already)
     if not new:
         return None
     detail: dict[str, Any] = {"records": new, "changes_from": new[0]}
     places = (
         (path, first_mark(_as_text(value), name=kind == "name"))
-        for one in read(new[0])
-        for path, kind, value in texts_in(one.body)
+        for record in read(new[0])
+        for path, kind, value in texts_in(record.body)
     )
-    place, byte = next((found for found in places if found[1] >= 0), ("", 0))
+    place, byte = next(((path, before) for path, before in places if before >= 0), ("", 0))
     if place:
         detail |= {"place": place, "byte": byte}
     return Decision(SHOWS_MARKS, new[0], new[-1], _WHY, detail)

@@ -78,9 +78,9 @@ class Locks:
 
     def release(self) -> None:
         """Release what was taken."""
-        for one in (self.lease, self.hold):
-            if one is not None:
-                one.close()
+        for lock in (self.lease, self.hold):
+            if lock is not None:
+                lock.close()
 
 
 def wait_given(wait: Any) -> float:
@@ -95,7 +95,7 @@ def wait_given(wait: Any) -> float:
 # Opening a session to read it: nothing is written, nobody is kept away, and damaged records are left out.
 
 
-def opened_to_read(place: Store | str | Path, session_id: str, said: Settings, **given: Any) -> Session:
+def opened_to_read(place: Store | str | Path, session_id: str, settings: Settings, **given: Any) -> Session:
     """The session of that id. `given` are the arguments of `open` that would be recorded. Raises InputError for any of
     them, SessionNotFound, StoreError."""
     if not session_id:
@@ -103,12 +103,12 @@ def opened_to_read(place: Store | str | Path, session_id: str, said: Settings, *
     for name, value in given.items():
         if value is not None:
             raise InputError(f"read_only: {name} cannot be set in a session that is open for reading only")
-    home = open_store(place, key=said.key, read_only=True) if isinstance(place, (str, Path)) else place
+    home = open_store(place, key=settings.key, read_only=True) if isinstance(place, (str, Path)) else place
     met: list[Problem] = []
     store = ReadingStore(home, met.append)
     try:
         info = store.info(session_id)
-        session = Session(store, info, said, owns_store=home is not place, lease=ReadLease(session_id))
+        session = Session(store, info, settings, owns_store=home is not place, lease=ReadLease(session_id))
     except BaseException:
         if home is not place:
             home.close()
@@ -164,28 +164,28 @@ def open(
     _check(session_id, store, target, system, budget, settings, create=create)
     _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
     tools = None if tools is None else read_tools(tools)
-    said = settings_for(store, settings)
-    _check_key(store, None if settings is None else said.key)
-    place = _place(said, makes=create and said.save_history and not read_only) if store is None else store
+    used = settings_for(store, settings)
+    _check_key(store, None if settings is None else used.key)
+    place = _place(used, makes=create and used.save_history and not read_only) if store is None else store
     if read_only:
         given = {"target": target, "system": system, "tools": tools, "budget": budget, "labels": labels}
-        return opened_to_read(place, session_id, said, **given)
-    home = _home(place, said, session_id, create=create) if said.save_history else _in_memory(place, session_id, said)
+        return opened_to_read(place, session_id, used, **given)
+    home = _home(place, used, session_id, create=create) if used.save_history else _in_memory(place, session_id, used)
     with ExitStack() as opened:  # what is closed if the rest fails
         if owns := home is not place:
             opened.callback(home.close)
-        home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
+        home = RedactingStore(home, redactor) if (redactor := used.redactor) else home
         opened.enter_context(_damage_named(home, session_id))
-        _check_new(home, session_id, said, target, tools, budget, labels, create=create)
+        _check_new(home, session_id, used, target, tools, budget, labels, create=create)
         locks = Locks(home, opened, shared=shared, wait=wait)
-        info, created = _found_or_made(home, session_id, said.title, locks) if session_id else _made(home, said, locks)
-        session = Session(home, info, said, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
-        _begin(session, said, target, system, tools, budget, labels, created=created, override=override)
+        info, created = _found_or_made(home, session_id, used.title, locks) if session_id else _made(home, used, locks)
+        session = Session(home, info, used, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
+        _begin(session, used, target, system, tools, budget, labels, created=created, override=override)
         if shared:
             session._lease.share()
         opened.pop_all()
-    if said.save_history and said.gc_on_open:
-        _clear_up(home, limits_of(said))
+    if used.save_history and used.gc_on_open:
+        _clear_up(home, limits_of(used))
     return session
 
 
@@ -227,7 +227,7 @@ def _check_values(wait: Any, labels: Any, **flags: Any) -> None:
 
 def _begin(
     session: Session,
-    said: Settings,
+    settings: Settings,
     target: Target | None,
     system: str | None,
     tools: tuple[Tool, ...] | None,
@@ -238,12 +238,12 @@ def _begin(
     override: bool,
 ) -> None:
     """Record what the session starts with, and what was left unfinished in it."""
-    kept: tuple[Change, ...] = ()
+    differences: tuple[Change, ...] = ()
     if not (created or override) and session.target is not None:
-        kept = _kept(session, target, budget, tools)
+        differences = _kept(session, target, budget, tools)
         target = budget = tools = None
-    given = (said if created else Settings(), target, budget, tools, said.system if system is None else system)
-    session._begin(partial(_configure, session, *given), created=created, source=said.source, kept=kept)
+    given = (settings if created else Settings(), target, budget, tools, settings.system if system is None else system)
+    session._begin(partial(_configure, session, *given), created=created, source=settings.source, kept=differences)
     if labels:
         session.label(labels)
 
@@ -280,7 +280,7 @@ def _check_names(home: Store, session_id: str, labels: Mapping[str, str]) -> Non
 def _check_new(
     home: Store,
     session_id: str,
-    said: Settings,
+    settings: Settings,
     target: Target | None,
     tools: tuple[Tool, ...] | None,
     budget: Budget | int | None,
@@ -302,23 +302,23 @@ def _check_new(
     except SessionNotFound as error:
         if not create:
             raise _absent(str(error)) from error
-    if target is None and not said.provider:
+    if target is None and not settings.provider:
         raise InputError(
             f"{given}: a new session needs a target before it can have {given}; give "
             "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
         )
-    made = Configuration(
+    configuration = Configuration(
         model="" if target is None else target.model,
         settings={} if target is None else target.settings,
         tools=tools or (),
     )
-    admitted(made)
-    refuse_secrets(home.redactor if isinstance(home, RedactingStore) else None, made, Configuration())
+    admitted(configuration)
+    refuse_secrets(home.redactor if isinstance(home, RedactingStore) else None, configuration, Configuration())
 
 
-def _absent(said: str) -> SessionNotFound:
+def _absent(reason: str) -> SessionNotFound:
     return SessionNotFound(
-        f"{said}, and create=False makes none; `turnlog ls` lists the sessions, create=True begins a new one"
+        f"{reason}, and create=False makes none; `turnlog ls` lists the sessions, create=True begins a new one"
     )
 
 
@@ -326,9 +326,9 @@ def _kept(
     session: Session, target: Target | None, budget: Budget | int | None, tools: tuple[Tool, ...] | None
 ) -> tuple[Change, ...]:
     """How the configuration of a session would differ if it took over these arguments, without secrets."""
-    now, redactor = session.configuration, session.log.redactor
+    recorded, redactor = session.configuration, session.log.redactor
     ready = None if tools is None else session._configurer.with_ready_tools(tools)
-    wanted = now if ready is None else msgspec.structs.replace(now, tools=ready)
+    wanted = recorded if ready is None else msgspec.structs.replace(recorded, tools=ready)
     if budget is not None:
         wanted = msgspec.structs.replace(wanted, budget=read_budget(budget))
     if target is not None:
@@ -338,12 +338,12 @@ def _kept(
             provider=target.provider,
             model=target.model,
             base_url=target.base_url,
-            settings={**now.settings, **target.settings},
+            settings={**recorded.settings, **target.settings},
             input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
         )
     if redactor is not None:  # before values are cut short, perhaps in the middle of a secret
-        now, wanted = redacted(now, redactor)[0], redacted(wanted, redactor)[0]
-    return tuple(changes_between(_spelled(now), _spelled(admitted(wanted))))
+        recorded, wanted = redacted(recorded, redactor)[0], redacted(wanted, redactor)[0]
+    return tuple(changes_between(_spelled(recorded), _spelled(admitted(wanted))))
 
 
 def _spelled(made: Configuration) -> Configuration:
@@ -355,31 +355,31 @@ def _spelled(made: Configuration) -> Configuration:
     return msgspec.structs.replace(made, tools=tuple(tools))
 
 
-def _place(said: Settings, *, makes: bool) -> str | Path:
+def _place(settings: Settings, *, makes: bool) -> str | Path:
     """The store that the settings name. If it `makes` one, all folders above it are made, as nobody typed its path just
     now."""
-    place = said.store or default_path()
+    place = settings.store or default_path()
     if makes:
         make_parents(place)
     return place
 
 
-def _home(place: Store | str | Path, said: Settings, session_id: str, *, create: bool) -> Store:
+def _home(place: Store | str | Path, settings: Settings, session_id: str, *, create: bool) -> Store:
     """The store that the session is kept in. Raises SessionNotFound, and makes no store, if nothing may be created."""
     if not isinstance(place, (str, Path)):
         return place
     if not create and (path := local_path(str(place))) is not None and not path.exists():
         raise _absent(f"there is no session {session_id!r} (nor a store at {path})")
-    return open_store(place, durability=said.durability, key=said.key)
+    return open_store(place, durability=settings.durability, key=settings.key)
 
 
-def _in_memory(place: Store | str | Path, session_id: str, said: Settings) -> Store:
+def _in_memory(place: Store | str | Path, session_id: str, settings: Settings) -> Store:
     """A store in memory with a copy of the session from `place`, if it is there. Nothing is written to `place`."""
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
     elif is_server(str(place)) or ((path := local_path(str(place))) is not None and path.exists()):
-        source = open_store(place, read_only=True, key=said.key)
+        source = open_store(place, read_only=True, key=settings.key)
         try:
             _copy(source, session_id, memory)
         finally:
@@ -415,27 +415,27 @@ def _configure(
     target = usual.target if target is None else target
     if target is not None and not _has(session, target):
         session.switch(target, reason="resumed with another target" if session.target else "opened")
-    now = session.configuration
+    configuration = session.configuration
     strategy = None
     if session.target is not None:
         budget, strategy = usual.budget if budget is None else budget, usual.first_strategy
     wanted = (
-        now.budget if budget is None else read_budget(budget),
-        strategy or now.strategy,
-        now.tools if tools is None else session._configurer.with_ready_tools(tools),
+        configuration.budget if budget is None else read_budget(budget),
+        strategy or configuration.strategy,
+        configuration.tools if tools is None else session._configurer.with_ready_tools(tools),
     )
     if system is not None:
         session._configurer.begin_with(system)  # ahead of the section that lists tools on demand
-    if wanted != (now.budget, now.strategy, now.tools):
+    if wanted != (configuration.budget, configuration.strategy, configuration.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
 
 
 def _clear_up(store: Store, limits: Limits) -> None:
     """Delete the sessions beyond the limits. An error here does not prevent a session from being opened."""
-    now = datetime.now(UTC)
+    current_time = datetime.now(UTC)
     try:
-        if limits and is_over(store, limits, now):
-            done = collect(store, limits, now=now)
+        if limits and is_over(store, limits, current_time):
+            done = collect(store, limits, now=current_time)
             _LOG.info("gc: %d sessions went, %d bytes are left", len(done.gone), done.after)
     except (TurnlogError, OSError) as error:
         _LOG.warning("gc: %s", error)
@@ -460,14 +460,14 @@ def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> t
         return store.info(session_id), False
 
 
-def _made(store: Store, said: Settings, locks: Locks) -> tuple[SessionInfo, bool]:
+def _made(store: Store, settings: Settings, locks: Locks) -> tuple[SessionInfo, bool]:
     """A session of its own, under an id that is made for it: two that are opened in the same moment are two."""
-    made, number = _new_id(store, said.title), 1
+    base_id, number = _new_id(store, settings.title), 1
     while True:
-        session_id = made if number == 1 else f"{made}-{number}"
+        session_id = base_id if number == 1 else f"{base_id}-{number}"
         try:
             locks.take(session_id, wait=0)
-            return store.create(session_id, title=said.title), True
+            return store.create(session_id, title=settings.title), True
         except (SessionBusy, SessionExists):
             locks.release()
         number += 1
@@ -475,9 +475,9 @@ def _made(store: Store, said: Settings, locks: Locks) -> tuple[SessionInfo, bool
 
 def _has(session: Session, target: Target) -> bool:
     """Whether a session already makes requests for this target, with these settings."""
-    now = session.configuration
+    configuration = session.configuration
     same = session.target is not None and session.target == msgspec.structs.replace(target, settings={})
-    return same and target.settings.items() <= now.settings.items()
+    return same and target.settings.items() <= configuration.settings.items()
 
 
 def _new_id(store: Store, title: str) -> str:

@@ -84,8 +84,8 @@ class OpenTurn:
     @property
     def id(self) -> str:
         """The id of the turn that is open here; empty if none is."""
-        found = self._open
-        return found.turn.id if found is not None else ""
+        ticket = self._open
+        return ticket.turn.id if ticket is not None else ""
 
     @property
     def is_ours(self) -> bool:
@@ -148,8 +148,8 @@ class OpenTurn:
 
     def check_begun(self) -> None:
         """Raises InputError, once, if a turn was made and never entered."""
-        made, self._made = self._made, None
-        if made is not None:
+        turn, self._made = self._made, None
+        if turn is not None:
             raise InputError(_UNBEGUN)
 
     def give_up(self) -> None:
@@ -160,19 +160,19 @@ class OpenTurn:
             self._waiting.clear()
         for ticket in refused:
             ticket.wake()
-        if (found := self._open) is not None and self.is_ours:
-            found.turn.abandon()
+        if (open_ticket := self._open) is not None and self.is_ours:
+            open_ticket.turn.abandon()
 
     def lose(self) -> None:
         """Forget the open turn and those that wait, and record nothing: their process is lost."""
         with self._lock:
-            self._closed, found, refused = True, self._open, list(self._waiting)
+            self._closed, open_ticket, refused = True, self._open, list(self._waiting)
             self._waiting.clear()
             self._open = self._made = None
         for ticket in refused:
             ticket.wake()
-        if found is not None:
-            found.turn.lose()
+        if open_ticket is not None:
+            open_ticket.turn.lose()
 
     def _queue_up(self, ticket: _Ticket) -> _Ticket:
         """Make a turn the open one, or let it wait. Raises InputError if it would wait for itself, StoreError if
@@ -204,17 +204,17 @@ class OpenTurn:
                 raise self._refusal()
 
     def _refusal(self) -> StoreError:
-        name, found = self._lease.session_id, self._open
-        if self._closed or found is None:
+        name, open_ticket = self._lease.session_id, self._open
+        if self._closed or open_ticket is None:
             return StoreError(f"session {name!r} was closed while a turn waited; open it again")
         return SessionBusy(
-            f"session {name!r} is in use: turn {found.turn.id!r} is still open after {self.wait:g} s (thread "
-            f"{found.thread.name}, since {found.since}); wait longer (wait=SECONDS when it is opened), or end that "
-            "turn with its cancel()",
+            f"session {name!r} is in use: turn {open_ticket.turn.id!r} is still open after {self.wait:g} s (thread "
+            f"{open_ticket.thread.name}, since {open_ticket.since}); wait longer (wait=SECONDS when it is opened), or "
+            "end that turn with its cancel()",
             process=os.getpid(),
             host=socket.gethostname(),
-            thread=found.thread.name,
-            since=found.since,
+            thread=open_ticket.thread.name,
+            since=open_ticket.since,
         )
 
     def _leave(self, ticket: _Ticket) -> None:
@@ -231,6 +231,6 @@ class OpenTurn:
             self._open.wake()
 
     def _warn_of_unbegun(self) -> None:
-        made, self._made = self._made, None
-        if made is not None:
+        turn, self._made = self._made, None
+        if turn is not None:
             self._warn(_UNBEGUN)

@@ -57,10 +57,10 @@ class SectionReport(Struct, frozen=True, repr_omit_defaults=True):
     changes: bool = False
 
     def __str__(self) -> str:
-        said = [f"{self.name}: {counted(self.tokens, 'token')}", self.place]
-        said += ["by a function"] if self.changes else []
-        said += ["never gives way"] if self.priority is None else [f"priority {self.priority}"]
-        return f"{', '.join(said)}{f' - left out: {self.left_out}' if self.left_out else ''}"
+        words = [f"{self.name}: {counted(self.tokens, 'token')}", self.place]
+        words += ["by a function"] if self.changes else []
+        words += ["never gives way"] if self.priority is None else [f"priority {self.priority}"]
+        return f"{', '.join(words)}{f' - left out: {self.left_out}' if self.left_out else ''}"
 
 
 class Prompt:
@@ -92,16 +92,18 @@ class Prompt:
             self._functions.pop(section.name, None)
             if not isinstance(section.text, str):
                 self._functions[section.name] = section.text
-        self._change(lambda now: replace(now, sections=replaced(now.sections, (_kept(one, now) for one in given))))
+        self._change(
+            lambda now: replace(now, sections=replaced(now.sections, (_kept(section, now) for section in given)))
+        )
 
     def remove(self, *names: str) -> None:
         """Remove sections by name. Raises InputError for a name that is not there."""
 
         def removed(now: PromptRecord) -> PromptRecord:
-            there = [section.name for section in now.sections]
-            if missing := [name for name in names if name not in there]:
-                raise InputError(f"there is no section {missing[0]!r}: there are {', '.join(there) or 'none'}")
-            return replace(now, sections=tuple(one for one in now.sections if one.name not in names))
+            present = [section.name for section in now.sections]
+            if missing := [name for name in names if name not in present]:
+                raise InputError(f"there is no section {missing[0]!r}: there are {', '.join(present) or 'none'}")
+            return replace(now, sections=tuple(section for section in now.sections if section.name not in names))
 
         self._change(removed)
         for name in names:
@@ -114,13 +116,13 @@ class Prompt:
 
     def _refuse_secrets(self, field: str, names: Iterable[str]) -> None:
         """Raises InputError for new names with a secret; those on record stay usable."""
-        known = {*self._now.labels, *(section.name for section in self._now.sections)}
+        recorded = {*self._now.labels, *(section.name for section in self._now.sections)}
         if isinstance(self._store, RedactingStore):
-            self._store.redactor.refuse(field, [name for name in names if name not in known])
+            self._store.redactor.refuse(field, [name for name in names if name not in recorded])
 
     def unlabel(self, *labels: str) -> None:
         """Take labels from the prompt."""
-        self._change(lambda now: replace(now, labels=tuple(one for one in now.labels if one not in labels)))
+        self._change(lambda now: replace(now, labels=tuple(label for label in now.labels if label not in labels)))
 
     def limit(self, max_tokens: int) -> None:
         """Set the most tokens of all sections together; 0: half of what a request may have. Sections with the lowest
@@ -165,15 +167,15 @@ class Prompt:
 
         def told(n: int) -> list[Body]:
             bodies = make(n)
-            said = "\n".join(text_of(body.message) for body in bodies if isinstance(body, MessageRecord))
-            return [*bodies, *self._late(texts), *(more for hook in self._hooks for more in hook(said))]
+            user_text = "\n".join(text_of(body.message) for body in bodies if isinstance(body, MessageRecord))
+            return [*bodies, *self._late(texts), *(body for hook in self._hooks for body in hook(user_text))]
 
         return self._journal.append_at(told, exact=exact)
 
     def _called(self) -> dict[str, str]:
         """What the functions of sections return now. What that changes at the beginning is recorded."""
         texts = {name: text_said(name, function()) for name, function in self._functions.items()}
-        self._change(lambda now: replace(now, sections=tuple(_with_text(one, texts) for one in now.sections)))
+        self._change(lambda now: replace(now, sections=tuple(_with_text(section, texts) for section in now.sections)))
         return texts
 
     # -- looking ---------------------------------------------------------------------------------
@@ -195,9 +197,11 @@ class Prompt:
             self._context.refresh()
             plain = self._configurer.text_of_section("")
             reports = [] if plain is None else [SectionReport("system", "start", tokens_in(plain))]
-            for one in self._composed(self._now):
-                of = one.section
-                reports.append(SectionReport(of.name, of.place, one.tokens, one.left_out, of.priority, of.changes))
+            for placement in self._composed(self._now):
+                of = placement.section
+                reports.append(
+                    SectionReport(of.name, of.place, placement.tokens, placement.left_out, of.priority, of.changes)
+                )
             return tuple(reports)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -225,30 +229,32 @@ class Prompt:
 
     def _composed(self, record: PromptRecord, texts: Mapping[str, str] | None = None) -> list[SectionPlacement]:
         """Where each section stands. Late ones with a function have the text in `texts`, or the last one on record."""
-        late = [one.name for one in record.sections if one.place == "late" and one.changes]
+        late = [section.name for section in record.sections if section.place == "late" and section.changes]
         told = {name: text_told(name, self._shown_text(name)) for name in late}
         return composed(record.sections, {**told, **(texts or {})}, self._facts(record), self._room(record))
 
     def _late(self, texts: Mapping[str, str]) -> Iterator[Body]:
         """The late blocks that are to be told now."""
-        found = [one for one in self._composed(self._now, texts) if one.section.place == "late"]
-        wanted = {one.section.name: "" if one.left_out else one.text for one in found}
-        there = {name for name in self._context.sections.of.values() if not is_reserved(name)}
-        for name in (*wanted, *sorted(there - {*wanted})):
-            now, text = self._shown_text(name), wanted.get(name, "")
-            if text_told(name, now) != text:
+        placements = [placement for placement in self._composed(self._now, texts) if placement.section.place == "late"]
+        wanted = {placement.section.name: "" if placement.left_out else placement.text for placement in placements}
+        shown_names = {name for name in self._context.sections.of.values() if not is_reserved(name)}
+        for name in (*wanted, *sorted(shown_names - {*wanted})):
+            shown_text, text = self._shown_text(name), wanted.get(name, "")
+            if text_told(name, shown_text) != text:
                 block = block_of(name, text) if text else block_that_ends(name)
                 yield MessageRecord(Message("system", (Text(block),)), section=name)
 
     def _room(self, record: PromptRecord) -> int:
-        now, target = self._context.configuration, self._configurer.target
-        limit = (now.budget.max_tokens if now.budget else 0) or (target.input_limit if target else 0)
+        configuration, target = self._context.configuration, self._configurer.target
+        limit = (configuration.budget.max_tokens if configuration.budget else 0) or (
+            target.input_limit if target else 0
+        )
         return record.max_tokens or int(limit * _ROOM) or 1 << 62
 
     def _facts(self, record: PromptRecord) -> Facts:
-        now = self._context.configuration
-        tools = {tool.name for tool in now.tools}
-        return Facts(tools, cache(self._used_in), now.provider, frozenset(record.labels))
+        configuration = self._context.configuration
+        tools = {tool.name for tool in configuration.tools}
+        return Facts(tools, cache(self._used_in), configuration.provider, frozenset(record.labels))
 
     def _used_in(self, turns: int) -> Collection[str]:
         """The names of the tools called in the last turns of the user, without what was taken back."""
@@ -271,8 +277,8 @@ class Prompt:
 
 def _with_list(now: PromptRecord, name: str, text: str) -> PromptRecord:
     """The sections with one that lists what a model may load, or without it."""
-    kept = now.sections if text else tuple(one for one in now.sections if one.name != name)
-    return replace(now, sections=replaced(kept, [PromptSection(name, text)] if text else ()))
+    sections = now.sections if text else tuple(section for section in now.sections if section.name != name)
+    return replace(now, sections=replaced(sections, [PromptSection(name, text)] if text else ()))
 
 
 def _on_demand(tool: Tool) -> bool:
@@ -282,7 +288,9 @@ def _on_demand(tool: Tool) -> bool:
 def _kept(section: Section, now: PromptRecord) -> PromptSection:
     """A section as it is kept. One with a function has the last text on record until a turn opens."""
     changes = not isinstance(section.text, str)
-    before = next((one.text for one in now.sections if one.name == section.name and one.changes), "")
+    before = next(
+        (recorded.text for recorded in now.sections if recorded.name == section.name and recorded.changes), ""
+    )
     text = section.text if isinstance(section.text, str) else before
     return PromptSection(
         section.name, text, section.place, section.when, section.cap, section.priority, changes=changes

@@ -77,13 +77,13 @@ class ProviderCompactions:
         if fold is not None:  # else the compaction would tell these changes too, and the tools could not move any more
             record(fold)
         with context.lock:
-            made, sent = context.compaction(target)
+            prepared, sent = context.compaction(target)
         asked = Asked(f"{_key(target)}{sent.last}", sent.last, sent)
         record(SummaryRecord(asked.key, "claimed", summarizer=str(target)))
         self._asked = [*self._asked[1 - _REMEMBERED :], asked]
         wanted = marks_wanted(self._id, target, context.strategy, context.decisions)
-        made = context.builder(target).marked(made, sent.view.tokens, wanted)
-        request = made.changed(make)
+        prepared = context.builder(target).marked(prepared, sent.view.tokens, wanted)
+        request = prepared.changed(make)
         request.compacts = sent.last
         return request
 
@@ -102,14 +102,16 @@ class ProviderCompactions:
         """The compaction that an answer is for: of the records up to `compacts`; if that is 0, the one that was asked
         for and is not answered yet. None if there is none. Raises InputError if there are several."""
         begin = _key(target)
-        own = [asked for asked in self._asked if asked.key.startswith(begin) and asked.last == (compacts or asked.last)]
+        pending = [
+            asked for asked in self._asked if asked.key.startswith(begin) and asked.last == (compacts or asked.last)
+        ]
         if compacts:
-            return own[0] if own else Asked(f"{begin}{compacts}", compacts)
-        if len(own) > 1:
+            return pending[0] if pending else Asked(f"{begin}{compacts}", compacts)
+        if len(pending) > 1:
             raise InputError(
                 "several compactions were asked for: hand over the request with its answer, receive(answer, request)"
             )
-        return own[0] if own else self._claimed(begin)
+        return pending[0] if pending else self._claimed(begin)
 
     def _claimed(self, begin: str) -> Asked | None:
         """The last compaction that was asked for by any process and is not answered."""
@@ -158,20 +160,20 @@ class ProviderCompactions:
         sent = asked.sent if asked is not None and asked.sent is not None else self._context.sent_to(target)
         last = sent.last if asked is None else asked.last
         changed = next(self._changes(last), None)
-        made: Decision | None = None
+        decision: Decision | None = None
         if reply.compacted is not None and changed is None:
-            made = self._decision(reply, reply.compacted, target, last, n)
-        if made is not None and asked is not None and asked.sent is not None and reply.compacted is not None:
+            decision = self._decision(reply, reply.compacted, target, last, n)
+        if decision is not None and asked is not None and asked.sent is not None and reply.compacted is not None:
             if sent.plan.rules.reasoning_bound:
                 prefix = _compacted(sent, reply.compacted)[0]
                 bound = [prefix.before, prefix.all, prefix.role]
-                made = msgspec.structs.replace(made, detail={**made.detail, BOUND: bound})
-        failed = "" if made is not None else f"{_LATE}: decision {changed}" if changed is not None else _FAILED
+                decision = msgspec.structs.replace(decision, detail={**decision.detail, BOUND: bound})
+        failed = "" if decision is not None else f"{_LATE}: decision {changed}" if changed is not None else _FAILED
         if asked is not None:
-            self._asked = [one for one in self._asked if one.key != asked.key]
+            self._asked = [other for other in self._asked if other.key != asked.key]
             ended = SummaryRecord(asked.key, "failed" if failed else "made", reason=failed, summarizer=str(target))
-            return [ended] if made is None else [made, ended]
-        return [Note(COMPACTION, failed)] if made is None else [made]
+            return [ended] if decision is None else [decision, ended]
+        return [Note(COMPACTION, failed)] if decision is None else [decision]
 
     def _changes(self, last: int) -> Iterator[int]:
         """The decisions since record `last` with which the conversation up to that record is no longer what was sent:
@@ -204,16 +206,16 @@ class ProviderCompactions:
         if not going:
             return None
         first = min(item.n for item in going)
-        kept = {*head, *_numbers(covered, "pinned messages")}
+        kept_numbers = {*head, *_numbers(covered, "pinned messages")}
         late = range(last + 1, n) if _splits(reply, compacted) else ()
         through = n if _splits(reply, compacted) else last
         sizing = context.sizing(counter_for(target.provider, target.model))
         tokens = [sizing.message(message) for message in compacted.window]
-        gone = sum(item.tokens for item in going if item.n not in kept)
+        gone = sum(item.tokens for item in going if item.n not in kept_numbers)
         detail: dict[str, Any] = {
             PROVIDER: target.provider,
             "system_too": True,
-            "kept": ranges_of([*(one for one in kept if first <= one <= last), *late]),
+            "kept": ranges_of([*(number for number in kept_numbers if first <= number <= last), *late]),
             "replacement": [msgspec.to_builtins(message) for message in compacted.window],
             "at": first,
             "summarizer": reply.model or target.model,
@@ -231,20 +233,20 @@ class ProviderCompactions:
         """What all other providers are shown: the summary as a text, beside the task and what the user pinned."""
         before = [self._context.decisions[n].detail for n in _summaries(covered) if n in self._context.decisions]
         earlier = [detail[ELSEWHERE] for detail in before if ELSEWHERE in detail]
-        kept = {*_numbers(covered, "pinned messages")}
+        kept_numbers = {*_numbers(covered, "pinned messages")}
         if earlier:  # the task is among what these kept
-            kept |= {n for detail in earlier for start, end in detail["kept"] for n in range(start, end + 1)}
+            kept_numbers |= {n for detail in earlier for start, end in detail["kept"] for n in range(start, end + 1)}
         else:
-            kept |= {*_numbers(covered, "the task")}
+            kept_numbers |= {*_numbers(covered, "the task")}
         heading = f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
         message = Message("user", (Text(f"{heading}\n{summary}"),))
-        at = max(
+        position = max(
             (detail["at"] for detail in earlier), default=max(_numbers(covered, "the task"), default=first - 1) + 1
         )
         return {
-            "kept": ranges_of(n for n in kept if first <= n <= last),
+            "kept": ranges_of(n for n in kept_numbers if first <= n <= last),
             "replacement": [msgspec.to_builtins(message)],
-            "at": at,
+            "at": position,
         }
 
 

@@ -66,8 +66,8 @@ def declaration(tool: Tool, provider: str, model: str) -> dict[str, Any]:
     aim = target(provider, model or usual)  # the declaration is the same for each model
     ways = plan(Configuration(provider=provider, tools=(tool,)), aim)
     request = ways.provider.render([], ways.local, aim, _no_blob).body
-    found: dict[str, Any] = request["tools"][0]
-    return found
+    declared: dict[str, Any] = request["tools"][0]
+    return declared
 
 
 def _no_blob(sha256: str) -> bytes:
@@ -85,8 +85,8 @@ def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int
 
 
 def _message(store: RecordStore, session_id: str, n: int) -> Message:
-    found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
-    message = found[0].message if found else None
+    records = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+    message = records[0].message if records else None
     if message is None:
         raise InputError(f"record {n!r} of session {session_id!r} is no message that could be read back")
     return message

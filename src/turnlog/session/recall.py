@@ -90,7 +90,7 @@ def recalled_for(
         return "give `query`: a question, or a few words", False
     try:
         where = _of_owner(store, session_id, owner) if where is None else where
-        found = recall(store, query, max_tokens=max_tokens, count=counter.text, without=session_id, where=where)
+        passages = recall(store, query, max_tokens=max_tokens, count=counter.text, without=session_id, where=where)
     except InputError as error:  # a query without a word, or an owner who cannot be told from others
         return str(error), False
-    return quoted(found), True
+    return quoted(passages), True

@@ -178,18 +178,18 @@ class Journal:
         on_record = self.call(call.id if isinstance(call, ToolCall) else call)
         if on_record is None:
             raise InputError(self._no_call(call))
-        found = call if isinstance(call, ToolCall) else on_record
+        answered_call = call if isinstance(call, ToolCall) else on_record
         outcome = outcome_given(outcome)
         parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
             raise InputError("a tool result may contain only text and media")
         return ToolResult(
-            call_id=found.id,
-            name=found.name,
+            call_id=answered_call.id,
+            name=answered_call.name,
             parts=allowed,
             outcome=outcome,
-            kind=found.kind,
+            kind=answered_call.kind,
         )
 
     def _no_call(self, call: ToolCall | str) -> str:
@@ -228,10 +228,12 @@ class Journal:
     def tool_of(self, record: int, call_id: str) -> str:
         """The name of the tool called in record `record`; empty if it is not known."""
         with self._context.lock:
-            at_hand = next((one.message for one in self._context.newest() if one.records[0] == record), None)
+            at_hand = next((shown.message for shown in self._context.newest() if shown.records[0] == record), None)
         with suppress(TurnlogError):  # damage, which others tell of
-            found = [at_hand] if at_hand else [r.message for r in self._store.read(self._id, first=record, last=record)]
-            parts = (part for message in found if message is not None for part in message.parts)
+            messages = (
+                [at_hand] if at_hand else [r.message for r in self._store.read(self._id, first=record, last=record)]
+            )
+            parts = (part for message in messages if message is not None for part in message.parts)
             return next((part.name for part in parts if isinstance(part, ToolCall) and part.id == call_id), "")
         return ""
 
@@ -249,12 +251,12 @@ class Journal:
 
     def _belonging(self, bodies: Sequence[Body]) -> Iterator[Body]:
         """The bodies; each result whose call has left the conversation names the record of that call."""
-        said: list[Message] = []
+        earlier: list[Message] = []
         for body in bodies:
             if isinstance(body, MessageBody):
-                said.append(body.message)
+                earlier.append(body.message)
             if isinstance(body, MessageRecord):
-                parts = tuple(self._of_call(part, said) for part in body.message.parts)
+                parts = tuple(self._of_call(part, earlier) for part in body.message.parts)
                 if not unchanged(parts, body.message.parts):
                     message = msgspec.structs.replace(body.message, parts=parts)
                     body = msgspec.structs.replace(body, message=message)
@@ -272,7 +274,7 @@ class Journal:
         if it is, or if there is none."""
         with self._context.lock:
             self._context.refresh()
-            at_hand = (one.records[0] for one in self._context.newest() if _calls_for(result, one.message))
+            at_hand = (shown.records[0] for shown in self._context.newest() if _calls_for(result, shown.message))
             n = next(at_hand, 0)
             if not self._context.hides_after(n):
                 return 0
@@ -281,27 +283,27 @@ class Journal:
 
     def _counted(self, bodies: Sequence[Body]) -> Iterator[Body]:
         """The bodies, messages with their tokens: counted once, when they are recorded."""
-        now = self._context.configuration
-        sizing = self._context.sizing(counter_for(now.provider, now.model))
-        said: list[Message] = []
+        configuration = self._context.configuration
+        sizing = self._context.sizing(counter_for(configuration.provider, configuration.model))
+        new_messages: list[Message] = []
         for body in bodies:
             if isinstance(body, MessageBody):
                 if body.count is None:
-                    earlier = chain(reversed(said), (shown.message for shown in self._context.newest()))
+                    earlier = chain(reversed(new_messages), (shown.message for shown in self._context.newest()))
                     body = msgspec.structs.replace(body, count=sizing.count(body.message, earlier))
-                said.append(body.message)
+                new_messages.append(body.message)
             yield body
 
     def _checkpoints(self, assembler: AnswerAssembler, asked: Target) -> Checkpoints:
-        made = Checkpoints(
+        checkpoints = Checkpoints(
             lambda: self._by_own_names(assembler.reply(), asked),
             self.append,
             self._checkpoint,
             by_lines=self._by_lines,
             binding=lambda reply: self._binding(reply, asked),
         )
-        self._streams.add(made)
-        return made
+        self._streams.add(checkpoints)
+        return checkpoints
 
     def _receive_stream(self, chunks: Iterable[Any], request: Target | Request) -> Answer:
         receiving = self.receiving(request)
@@ -327,7 +329,10 @@ class Journal:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
         if not reason:
             *ahead, message = split(reply)
-            begun = tuple(MessageRecord(one, model=reply.model, response_id=reply.response_id) for one in ahead)
+            begun = tuple(
+                MessageRecord(earlier_message, model=reply.model, response_id=reply.response_id)
+                for earlier_message in ahead
+            )
             body = MessageRecord(
                 message, model=reply.model, stop=reply.stop, response_id=reply.response_id, binding=binding
             )
@@ -335,32 +340,32 @@ class Journal:
             body = PartialAnswer(reply.message, reason, reply.fragments, model=reply.model, binding=binding)
         bodies: list[Body] = [*begun, body]
         if reply.usage is not None:
-            [kept] = self._counted([admitted(body)])
-            assert isinstance(kept, MessageBody)
-            bodies = [*begun, kept, self._bill(reply, reply.usage, asked, kept.count, compacts)]
+            [counted_body] = self._counted([admitted(body)])
+            assert isinstance(counted_body, MessageBody)
+            bodies = [*begun, counted_body, self._bill(reply, reply.usage, asked, counted_body.count, compacts)]
         if reply.beside:
             again, self._remark = reply.remark == self._remark, reply.remark
             bodies.append(Note(RESPONSE, "" if again else reply.remark, reply.beside))
         if not reason and any(map(is_compaction, reply.message.parts)):
-            made = self.append_at(
+            records = self.append_at(
                 lambda n: self._compacted(reply, asked, compacts, bodies, n), exact=False, asked=asked
             )
         else:
-            made = self._append(bodies, asked=asked)
-        return Answer(reply, made[0], asked)
+            records = self._append(bodies, asked=asked)
+        return Answer(reply, records[0], asked)
 
     def _compacted(self, reply: Reply, asked: Target, compacts: int, bodies: Sequence[Body], n: int) -> list[Body]:
         """The records of an answer with a compaction, from record `n` on, and what becomes of the conversation. What
         the model read after the compaction is the bill of the view that the decision leaves."""
         decided = self.compactions.decided(reply, asked, compacts, n)
         decision = next((body for body in decided if isinstance(body, Decision)), None)
-        made: list[Body] = []
+        adjusted: list[Body] = []
         for body in bodies:
             if isinstance(body, UsageRecord) and body.counted and body.usage.window and decision is not None:
                 left = msgspec.structs.replace(body.counted, tokens=decision.detail["after"])
                 body = msgspec.structs.replace(body, counted=left)
-            made.append(body)
-        return [*made, *decided]
+            adjusted.append(body)
+        return [*adjusted, *decided]
 
     def _binding(self, reply: Reply, asked: Target) -> Binding | None:
         """What the reasoning of an answer is bound to, if it holds any that its model binds."""
@@ -407,8 +412,8 @@ class Journal:
             answer = count_message(reply.message, counter, self._store.get_blob).tokens
         if expected is not None and reply.cache_miss is not None:
             expected = msgspec.structs.replace(expected, reason=reply.cache_miss.reason)
-            if said := doubt(expected, reply.cache_miss):
-                self.warn(said)
+            if warning := doubt(expected, reply.cache_miss):
+                self.warn(warning)
         model = reply.model or asked.model
         return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
 
@@ -424,8 +429,8 @@ def _is_known(part: Opaque) -> bool:
     """Whether the provider of an opaque part accepts it, or shows a text in its place."""
     if part.provider not in PROVIDERS:
         return True
-    own = PROVIDERS[part.provider]
-    return own.knows(part) or bool(own.unread_media(part))
+    its_provider = PROVIDERS[part.provider]
+    return its_provider.knows(part) or bool(its_provider.unread_media(part))
 
 
 def _says_anything(reply: Reply) -> bool:

@@ -125,16 +125,16 @@ class Recovered(Struct, frozen=True, repr_omit_defaults=True):
         return self != Recovered()
 
     def __str__(self) -> str:
-        said = []
+        clauses = []
         if self.turn is not None:
-            said.append(f"turn {self.turn.id} was left open and is closed as failed")
+            clauses.append(f"turn {self.turn.id} was left open and is closed as failed")
         if self.answer:
-            said.append(f"what had come of an interrupted answer is kept as record {self.answer}")
-        said += [f"{info.call.name} ({info.call.id}) {info.standing}" for info in self.calls]
+            clauses.append(f"what had come of an interrupted answer is kept as record {self.answer}")
+        clauses += [f"{info.call.name} ({info.call.id}) {info.standing}" for info in self.calls]
         if self.files:
             names = ", ".join(self.files[:5]) + (f" and {len(self.files) - 5} more" if len(self.files) > 5 else "")
-            said.append(f"changed without a record: {names}")
-        return "; ".join(said)
+            clauses.append(f"changed without a record: {names}")
+        return "; ".join(clauses)
 
 
 class Resumed(Struct, frozen=True, repr_omit_defaults=True):
@@ -153,14 +153,14 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
         return f"Resumed({self!s:.300})"
 
     def __str__(self) -> str:
-        said = [f"session resumed at record {self.record}" + (f", {self.source}" if self.source else "")]
+        clauses = [f"session resumed at record {self.record}" + (f", {self.source}" if self.source else "")]
         if self.recovered:
-            said.append(f"recovered: {self.recovered}")
+            clauses.append(f"recovered: {self.recovered}")
         if self.changes:
-            said.append(f"changed since: {', '.join(map(str, self.changes))}")
+            clauses.append(f"changed since: {', '.join(map(str, self.changes))}")
         if self.kept:
-            said.append(f"not taken over without override=True: {', '.join(map(str, self.kept))}")
-        return "; ".join(said)
+            clauses.append(f"not taken over without override=True: {', '.join(map(str, self.kept))}")
+        return "; ".join(clauses)
 
 
 def begin(
@@ -189,17 +189,17 @@ def begin(
         if created:
             events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
             return None
-        recovered, changes, now = recover(parts), changes_of(was, parts.state), context.configuration
+        recovered, changes, configuration = recover(parts), changes_of(was, parts.state), context.configuration
         shows = marks_decision(
             context.marks, context.decisions, lambda n: parts.store.read(parts.log.id, first=n, last=n)
         )
         if shows is not None:
             with suppress(Conflict):  # another process was faster
                 journal.append(shows, expected=context.last)
-        here = environment_of(now.provider, now.model)
-        if now.environment not in (None, here):  # said once: the next opening compares with what is here
-            why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
-            journal.append(msgspec.structs.replace(now, environment=here, why=why))
+        here = environment_of(configuration.provider, configuration.model)
+        if configuration.environment not in (None, here):  # said once: the next opening compares with what is here
+            why = f"resumed: {', '.join(map(str, changes_since(configuration.environment, here)))}"
+            journal.append(msgspec.structs.replace(configuration, environment=here, why=why))
         resumed = Resumed(before, recovered, changes, source, kept)
         events.emit("session_resumed", str(resumed), opening, resumed)
         if kept:
@@ -289,8 +289,8 @@ def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
     ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
     if touched:  # said with it, or never: the next opening cannot tell any more who changed them
         ending.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
-    made = journal.append(*bodies, *ending, expected=last)
-    return Recovered(turn, made[0].n if bodies else 0, calls, touched)
+    appended = journal.append(*bodies, *ending, expected=last)
+    return Recovered(turn, appended[0].n if bodies else 0, calls, touched)
 
 
 def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:

@@ -121,8 +121,8 @@ def _raise_first(errors: list[BaseException]) -> None:
 
 
 def _method(service: Any, name: str) -> Callable[[], Any] | None:
-    found = getattr(service, name, None)
-    return found if callable(found) else None
+    method = getattr(service, name, None)
+    return method if callable(method) else None
 
 
 def _is_context(service: Any, enter: str, leave: str) -> bool:

@@ -110,15 +110,17 @@ class Sections:
         """Those that a block told, or that were found, since the last decision."""
         shown = (n for n in self.of if not (self._effects.hides(n, _SYSTEM) or self._rewinds.by(n)))
         names = {self.of[n].removeprefix(_TOOL) for n in shown if self.of[n].startswith(_TOOL)}
-        found = found_tools(item.shown.message for item in items)
-        return {*names, *found} - self._effects.late.loaded
+        found_names = found_tools(item.shown.message for item in items)
+        return {*names, *found_names} - self._effects.late.loaded
 
     def declared(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
         """The tools as requests declare them: those on demand that a decision put there in full as any other."""
-        now = self._full
-        if self._declared is None or self._declared[0] is not tools or self._declared[1] != now:
-            full = (replace(one, on_demand=False) if one.on_demand and one.name in now else one for one in tools)
-            self._declared = tools, now, tuple(full) if now else tools
+        in_full = self._full
+        if self._declared is None or self._declared[0] is not tools or self._declared[1] != in_full:
+            full = (
+                replace(tool, on_demand=False) if tool.on_demand and tool.name in in_full else tool for tool in tools
+            )
+            self._declared = tools, in_full, tuple(full) if in_full else tools
         return self._declared[2]
 
     # -- what leaves -----------------------------------------------------------------------------
@@ -168,19 +170,19 @@ class Sections:
         """The blocks that newer ones of their section replaced, those of tools, which are declared from then on, and
         of skills the oldest for which there is no room."""
         newest: set[str] = set()
-        found: set[int] = set()
+        leaving: set[int] = set()
         room = min(_BODIES, self._share)
         for n in sorted(self.of, reverse=True):
             section = self.of[n]
             if self._rewinds.by(n):
                 continue
             if section in newest or n in self._ends or section.startswith(_TOOL):
-                found.add(n)
+                leaving.add(n)
             elif section.startswith(_SKILL):
                 room -= min(_BODY, self._sizes.get(n, 0))
-                found.update([n] if room < 0 else [])
+                leaving.update([n] if room < 0 else [])
             newest.add(section)
-        return found
+        return leaving
 
     def _cuts(self) -> list[list[int]]:
         """The bodies of skills that are cut from a decision on: record and characters that stay."""
@@ -190,18 +192,18 @@ class Sections:
     def _kept_in_full(self, items: Sequence[Item], tools: Sequence[Tool]) -> frozenset[str]:
         """The tools on demand that are declared in full after a decision: those loaded, without those that were unused
         longest and for which there is no room."""
-        there = {tool.name: tool for tool in tools if tool.on_demand}
-        loaded = self.loaded_tools(items) & there.keys()
+        on_demand = {tool.name: tool for tool in tools if tool.on_demand}
+        loaded = self.loaded_tools(items) & on_demand.keys()
         used = dict.fromkeys(sorted(loaded), 0)
         used.update((name, n) for n, section in self.of.items() if (name := section.removeprefix(_TOOL)) in loaded)
         for item in items:
             called = (tool_called(part) for part in item.shown.message.parts if isinstance(part, ToolCall))
             used.update((name, max(used[name], item.n)) for name in called if name in loaded)
         room = min(_SCHEMAS, self._share)
-        kept: list[str] = []
+        kept_names: list[str] = []
         for name in sorted(used, key=lambda name: (-used[name], name)):
-            room -= tokens_in(schema_text(there[name]))
+            room -= tokens_in(schema_text(on_demand[name]))
             if room < 0:
                 break
-            kept.append(name)
-        return frozenset(kept)
+            kept_names.append(name)
+        return frozenset(kept_names)

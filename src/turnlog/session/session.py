@@ -125,14 +125,14 @@ class Session:
         self._settings = settings
 
     def __repr__(self) -> str:
-        said = [repr(self.id), *([str(self.target)] if self.target else []), counted(self._context.last, "record")]
+        words = [repr(self.id), *([str(self.target)] if self.target else []), counted(self._context.last, "record")]
         if self.target is not None and self._context.lock.acquire(blocking=False):
             try:
-                said.append(counted(self._context.tokens(self.target).tokens, "token"))
+                words.append(counted(self._context.tokens(self.target).tokens, "token"))
             finally:
                 self._context.lock.release()
-        said += [f"turn {self._turn.id} open"] if self._turn.id else []
-        return f"Session({', '.join(said)})"
+        words += [f"turn {self._turn.id} open"] if self._turn.id else []
+        return f"Session({', '.join(words)})"
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -183,10 +183,10 @@ class Session:
                 taken.callback(hold.close)
             lease = taken.enter_context(closing(self._store.lease(new_id, wait=self._wait)))
             info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
-            made = Session(self._store, info, self._settings, lease=lease, hold=hold, wait=self._wait)
-            made._begin()
+            forked = Session(self._store, info, self._settings, lease=lease, hold=hold, wait=self._wait)
+            forked._begin()
             taken.pop_all()
-        return made
+        return forked
 
     def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
         """Call `callback` with every event from now on; the first callback also gets the events of opening the session.
@@ -220,8 +220,8 @@ class Session:
         begin with this text already, nothing is recorded, and the record that made it so is returned."""
         if flag_given("replace", replace):
             text = text_given("system(..., replace=True): content", content)
-            made = self._system_record() if self._configurer.begins_with(text) else None
-            return self._configurer.replace_system(text) if made is None else made
+            existing = self._system_record() if self._configurer.begins_with(text) else None
+            return self._configurer.replace_system(text) if existing is None else existing
         return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
@@ -248,10 +248,10 @@ class Session:
         """Record several messages at once, all or none: turnlog.Message objects, or messages in the format of
         `target`'s provider (None: the session's target), as dicts or SDK objects. For tools and settings, use
         `configure`."""
-        found = messages_of(messages, lambda: self._configurer.target_or(target))
-        for data in found.blobs.values():
+        parsed = messages_of(messages, lambda: self._configurer.target_or(target))
+        for data in parsed.blobs.values():
             self._store.put_blob(data)
-        return self._journal.append(*map(MessageRecord, found.messages))
+        return self._journal.append(*map(MessageRecord, parsed.messages))
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record a note, which is never sent to a model."""
@@ -260,11 +260,11 @@ class Session:
     def label(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Set labels of your own, such as `{"user": "ann"}`, by which `store.sessions(where=...)` finds the session. An
         empty value takes a label away; others stay. Returns all labels. They are never sent to a model."""
-        now, redactor = self.log.labels, self.log.redactor
+        current, redactor = self.log.labels, self.log.redactor
         if redactor is not None:
-            new = {name: value for name, value in labels_given(labels).items() if now.get(name) != value}
+            new = {name: value for name, value in labels_given(labels).items() if current.get(name) != value}
             redactor.refuse("labels", new)
-        note = labels_note(now, labels_given(labels))
+        note = labels_note(current, labels_given(labels))
         if note is not None:
             self._journal.append(note)
         return self.log.labels
@@ -403,12 +403,12 @@ class Session:
         flag_given("compact", compact)
         self._turn.check_begun()
         self._context.refresh()
-        found = self._configurer.target_or(target)
+        request_target = self._configurer.target_or(target)
         if isinstance(self._lease, ReadLease) and not compact:
-            return self._compactor.preview(found, self._context.terms(None, None))
+            return self._compactor.preview(request_target, self._context.terms(None, None))
         if compact:
-            return self._journal.compactions.request(found, self._journal.append)
-        return self._compactor.request(found, own=self.target)
+            return self._journal.compactions.request(request_target, self._journal.append)
+        return self._compactor.request(request_target, own=self.target)
 
     async def arequest(self, target: Target | None = None, *, compact: bool = False) -> Request:
         """As `request`, while other tasks go on. An asynchronous summarizer is awaited in this event loop. Meanwhile,
@@ -460,8 +460,8 @@ class Session:
     def answer_read_back(self, call: ToolCall) -> Record:
         """Record the result of a model's call of `turnlog.session.READ_BACK`: the text that it asks for, or a message
         about what is wrong with the call. Raises InputError for a call of another tool."""
-        text, found = read_back_for(self._store, self.id, call)
-        return self.tool_result(call, text, outcome="ok" if found else "failed")
+        text, succeeded = read_back_for(self._store, self.id, call)
+        return self.tool_result(call, text, outcome="ok" if succeeded else "failed")
 
     def answer_recall(
         self, call: ToolCall, *, max_tokens: int = MAX_TOKENS, where: Mapping[str, str] | None = None
@@ -471,8 +471,8 @@ class Session:
         those of the same owner (see the setting `owner`); with `where`, those with these labels instead, and with `{}`
         all sessions of the store. Raises InputError for a call of another tool."""
         counter, owner = self._context.counter, self._settings.owner
-        text, found = recalled_for(self._store, self.id, call, max_tokens, counter, owner=owner, where=where)
-        return self.tool_result(call, text, outcome="ok" if found else "failed")
+        text, succeeded = recalled_for(self._store, self.id, call, max_tokens, counter, owner=owner, where=where)
+        return self.tool_result(call, text, outcome="ok" if succeeded else "failed")
 
     def explain(self, also: Mapping[int, Decision] | None = None, target: Target | None = None) -> Explanation:
         """For every message of the conversation: whether requests contain it, which decisions left it out or shortened

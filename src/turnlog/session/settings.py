@@ -77,8 +77,8 @@ def read_file(path: Path, why: str = "") -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}{why}") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
-        said = " ".join(str(error).split())[:_ROOM]
-        raise InputError(f"{path}: no {'YAML' if is_yaml else 'TOML'}: {said}") from error
+        problem = " ".join(str(error).split())[:_ROOM]
+        raise InputError(f"{path}: no {'YAML' if is_yaml else 'TOML'}: {problem}") from error
 
 
 def _only(folder: Path, name: str, unread: Iterable[str]) -> Path | None:
@@ -88,10 +88,10 @@ def _only(folder: Path, name: str, unread: Iterable[str]) -> Path | None:
     for near in unread:
         if is_there(path := folder / near) and not is_there(folder / "sessions"):
             raise InputError(f"{path} is not read: write its settings to {folder / name}.toml and delete it")
-    found = [path for ending in _ENDINGS if os.path.lexists(path := folder / f"{name}{ending}")]
-    if len(found) > 1:
-        raise InputError(f"{' and '.join(map(str, found))} are both there: keep one of them, with the settings of both")
-    return found[0] if found else None
+    paths = [path for ending in _ENDINGS if os.path.lexists(path := folder / f"{name}{ending}")]
+    if len(paths) > 1:
+        raise InputError(f"{' and '.join(map(str, paths))} are both there: keep one of them, with the settings of both")
+    return paths[0] if paths else None
 
 
 def _yaml(path: Path, text: str) -> dict[str, Any]:
@@ -105,17 +105,17 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
             raise ValueError("aliases (*name) are not read here")
-        root, said = yaml.compose(text), yaml.safe_load(text)
+        root, values = yaml.compose(text), yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
-    if said is None:
+    if values is None:
         return {}
-    if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ValueError("expected keys with a value each, as `max_age: 30d`")
     for names in _key_lists(root):
         if twice := next((key for n, key in enumerate(names) if key in names[:n]), None):
             raise ValueError(f"{twice} is said twice; take one of them out")
-    return said
+    return values
 
 
 def _key_lists(root: Any) -> Iterator[list[str]]:
@@ -180,8 +180,8 @@ def settings_for(store: object, given: Settings | None = None) -> Settings:
     """The settings for `store`, a path or a Store; None is the store that the settings name. `given` are used if there
     are any, else configuration files and environment variables. Keys that a project's file sets for its own store do
     not apply to another store. Raises as `load_settings`."""
-    said = load_settings() if given is None else given
-    return said if store is None else said.for_other_stores or said
+    settings = load_settings() if given is None else given
+    return settings if store is None else settings.for_other_stores or settings
 
 
 def loaded(
@@ -195,11 +195,11 @@ def loaded(
     around = os.environ if environment is None else environment
     places = [*_files(around, folder), _variables(around), _place("argument", arguments or {}, of_program=True)]
     names_store = next((place for place in reversed(places) if place.said.get("store")), None)
-    said, origins = _merged(places, names_store)
+    values, origins = _merged(places, names_store)
     elsewhere, _ = _merged(places, None)
     try:
-        others = None if elsewhere == said else Settings(**elsewhere)
-        return Loaded(Settings(**said, for_other_stores=others), origins)
+        others = None if elsewhere == values else Settings(**elsewhere)
+        return Loaded(Settings(**values, for_other_stores=others), origins)
     except InputError as error:  # keys that are right one by one and do not go together
         key = str(error).partition(":")[0]
         raise InputError(f"{origins.get(key, 'settings')}: {error}") from error
@@ -208,19 +208,19 @@ def loaded(
 def _merged(places: Iterable[_Place], names_store: _Place | None) -> tuple[dict[str, Any], dict[str, str]]:
     """What all places say together, and which place says each key. What a project says of its own store holds if that
     place names the store."""
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     origins = dict.fromkeys(keys(), "default")
     for place in places:
         for key, value in place.said.items():
             if place.of_project and keys()[key].of_store and place is not names_store:
                 continue
             if key == _PATTERNS:
-                value = _patterns(said.get(key, {}), value, place)
+                value = _patterns(values.get(key, {}), value, place)
             elif key == _SENSITIVE:
-                value = tuple(dict.fromkeys((*said.get(key, ()), *value)))
-            said[key] = value
+                value = tuple(dict.fromkeys((*values.get(key, ()), *value)))
+            values[key] = value
             origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
-    return said, origins
+    return values, origins
 
 
 def _patterns(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
@@ -233,8 +233,8 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
     """Variables that begin as ours do, in capitals or not, and are none of them. One that is nearly one of them is an
     error where settings are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
     around = os.environ if environment is None else environment
-    known = _known_variables()
-    return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known)
+    known_names = _known_variables()
+    return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known_names)
 
 
 def _known_variables() -> list[str]:
@@ -243,10 +243,10 @@ def _known_variables() -> list[str]:
 
 def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
     """The user's file and the project's, as far as they are there."""
-    own, named = user_file(environment), bool(environment.get(VARIABLE))
-    if named or os.path.lexists(own):
-        said = read_file(own, f" ({VARIABLE} names this file)" if named else "")
-        yield _place(f"user file {own}", said, own.parent)
+    user_path, named = user_file(environment), bool(environment.get(VARIABLE))
+    if named or os.path.lexists(user_path):
+        values = read_file(user_path, f" ({VARIABLE} names this file)" if named else "")
+        yield _place(f"user file {user_path}", values, user_path.parent)
     path = project_file(folder)
     if path is not None:
         place = _place(f"project file {path}", read_file(path), path.parent, of_project=True)
@@ -265,26 +265,26 @@ def _place(
     """What a place says, each value checked. Stores and keys that a file names are found from its `folder`; what
     only a program can give is refused unless it is `of_program`."""
     where = name.removeprefix("user file ").removeprefix("project file ")
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     try:
         for spelled, key, value in _keys_said(said, where):
             if key not in keys():
-                known = [name for name, about in keys().items() if of_program or about.in_files]
-                raise InputError(f"there is no key {spelled!r}; {_nearest(key, known)}")
-            if key in found:
+                allowed_names = [name for name, about in keys().items() if of_program or about.in_files]
+                raise InputError(f"there is no key {spelled!r}; {_nearest(key, allowed_names)}")
+            if key in values:
                 raise InputError(f"{key} is said twice, as {spelled!r} too; take one of them out")
             if not (of_program or keys()[key].in_files):
                 raise InputError(_only_in_programs(key))
             if value is None:
                 continue
-            found[key] = read_key(key, value, in_program=of_program, spelled=spelled if "." in spelled else "")
+            values[key] = read_key(key, value, in_program=of_program, spelled=spelled if "." in spelled else "")
             if key == "store" and folder is not None and value:
-                found[key] = placed(value, folder)
-            elif key == "key" and folder is not None and found[key]:
-                found[key] = placed_key(value, folder)
+                values[key] = placed(value, folder)
+            elif key == "key" and folder is not None and values[key]:
+                values[key] = placed_key(value, folder)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-    return _Place(name, found, of_project)
+    return _Place(name, values, of_project)
 
 
 def _keys_said(said: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, Any]]:
@@ -325,7 +325,7 @@ def _variables(environment: Mapping[str, str]) -> _Place:
             raise InputError(
                 f"the environment variable {name} is set, but turnlog has no such setting; did you mean {meant}?"
             )
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in (*keys(), _OLD_DISK):
         variable, key = f"{_PREFIX}{name.upper()}", _DISK if name == _OLD_DISK else name
         text = environment.get(variable)
@@ -333,17 +333,17 @@ def _variables(environment: Mapping[str, str]) -> _Place:
             continue
         if not keys()[key].in_files:
             raise InputError(f"{variable}: {_only_in_programs(key)}")
-        if key in found:
+        if key in values:
             raise InputError(f"{variable}: {key} is said twice, as {_PREFIX}{key.upper()} too; unset one of them")
         if name == _OLD_DISK:
             text = old_max_size(text, variable, f"{_PREFIX}{_DISK.upper()}")
         try:
-            found[key] = read_key(key, keys()[key].kind.of_text(text), in_program=False)
+            values[key] = read_key(key, keys()[key].kind.of_text(text), in_program=False)
             if key == "store":
-                found[key] = placed(text, Path())
+                values[key] = placed(text, Path())
         except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError
             raise InputError(f"{variable}: {_said_of(key, text, error)}") from error
-    return _Place(_VARIABLES, found)
+    return _Place(_VARIABLES, values)
 
 
 def _only_in_programs(key: str) -> str:

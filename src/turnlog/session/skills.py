@@ -123,9 +123,11 @@ class SessionSkills:
             whole = count_tools(waiting, counter).tokens if waiting else 0
             loaded = {f"tool:{name}" for name in self._loaded()}
             shown = [tool for tool in waiting if f"tool:{tool.name}" in loaded]
-            said = [one.text for one in self._prompt.sections if one.name in (SKILLS, "tools on demand")]
+            section_texts = [
+                section.text for section in self._prompt.sections if section.name in (SKILLS, "tools on demand")
+            ]
             texts = {skill.name: skill.body for skill in self._skills.values() if self._has(f"skill:{skill.name}")}
-            size = sum(map(counter.text, (*said, *texts.values())))
+            size = sum(map(counter.text, (*section_texts, *texts.values())))
             size += count_tools(shown, counter).tokens if shown else 0
             return Savings(
                 whole + sum(map(counter.text, bodies)), size, (*sorted(t.name for t in shown), *sorted(texts))
@@ -156,8 +158,8 @@ class SessionSkills:
     def _load_skill(self, arguments: dict[str, Any]) -> tuple[str, list[Body]]:
         name = str(arguments.get("name", ""))
         if name not in self._skills:
-            there = ", ".join(sorted(self._skills)) or "none"
-            return f"There is no skill {name!r}. There are: {there}.", []
+            names = ", ".join(sorted(self._skills)) or "none"
+            return f"There is no skill {name!r}. There are: {names}.", []
         if self._has(f"skill:{name}"):
             return f"Loaded already: the skill {name!r} stands above.", []
         return f"Loaded: the instructions of the skill {name!r} follow.", [self._skill_block(name)]
@@ -171,17 +173,17 @@ class SessionSkills:
             tools = found_by(str(arguments["query"]), [*waiting.values()])
         loaded = self._loaded()
         new = [tool for tool in tools if tool.name not in loaded]
-        own = self._native()
-        if new and own is not None and (call.kind == "tool_search") == own.searches_itself:
-            return "", [], own.found(new)
-        said = [f"Loaded: {', '.join(tool.name for tool in new)}. How to use them follows."] if new else []
-        known = [tool.name for tool in tools if tool.name in loaded]
-        said += [f"Loaded already: {', '.join(known)}."] if known else []
+        native = self._native()
+        if new and native is not None and (call.kind == "tool_search") == native.searches_itself:
+            return "", [], native.found(new)
+        sentences = [f"Loaded: {', '.join(tool.name for tool in new)}. How to use them follows."] if new else []
+        loaded_before = [tool.name for tool in tools if tool.name in loaded]
+        sentences += [f"Loaded already: {', '.join(loaded_before)}."] if loaded_before else []
         if missing := [name for name in names if name not in waiting]:
-            said.append(f"There is no tool on demand named {', '.join(map(repr, missing))}.")
-        if not said:
-            said.append("No tool fits. Ask with other words, or by the names in the list of tools on demand.")
-        return " ".join(said), [_tool_block(tool) for tool in new], ()
+            sentences.append(f"There is no tool on demand named {', '.join(map(repr, missing))}.")
+        if not sentences:
+            sentences.append("No tool fits. Ask with other words, or by the names in the list of tools on demand.")
+        return " ".join(sentences), [_tool_block(tool) for tool in new], ()
 
     def _use_tool(self, call: ToolCall, arguments: dict[str, Any]) -> ToolCall | None:
         name, given = str(arguments.get("name", "")), arguments.get("arguments", {})

@@ -97,13 +97,13 @@ def items_of(
     """Messages with their sizes. `shown`: for each message the number of the record where it stands, the message as it
     is shown, and the message as it is on record. `stand_ins`: by record number of a decision, the recorded token counts
     of the messages that it put there."""
-    sizes = {n: iter(known) for n, known in stand_ins.items()}
-    for place, now, raw in shown:
-        if now is raw and not now.stands_in and now.treatment != "appended":
-            yield sizing.item(now, records[place])
+    sizes = {n: iter(counts) for n, counts in stand_ins.items()}
+    for place, message, raw in shown:
+        if message is raw and not message.stands_in and message.treatment != "appended":
+            yield sizing.item(message, records[place])
             continue
-        size = next(sizes[now.records[0]], None) if now.stands_in else None
-        yield Item(now, size or sizing.message(now.message), raw, place)
+        size = next(sizes[message.records[0]], None) if message.stands_in else None
+        yield Item(message, size or sizing.message(message.message), raw, place)
 
 
 # -- curation --------------------------------------------------------------------------------------
@@ -169,12 +169,12 @@ class Builders:
             if target == aim and declared == tools:
                 return builder
         sizing = self._sizing(counter_for(aim.provider, aim.model))
-        said = (record.message for record in (self._records() if are_carried(tools, aim.provider) else ()))
-        messages = (message for message in said if message is not None)
+        carried = (record.message for record in (self._records() if are_carried(tools, aim.provider) else ()))
+        messages = (message for message in carried if message is not None)
         ways = plan(msgspec.structs.replace(configuration, tools=tools), aim, messages=messages)
-        made = Builder(ways, self._blob, sizing, self.bindings)
-        self._made = [(aim, tools, made), *self._made[: _KEPT - 1]]
-        return made
+        new_builder = Builder(ways, self._blob, sizing, self.bindings)
+        self._made = [(aim, tools, new_builder), *self._made[: _KEPT - 1]]
+        return new_builder
 
     def clear(self) -> None:
         """Drop all of them: the configuration changed."""
@@ -277,16 +277,16 @@ class Context:
         self._torn, self._built = True, None
         marks = read_landmarks(self._store, self._id, self._reader)
         self.last = self._store.info(self._id).records
-        now = marks.configuration
-        self.counter = counter or counter_for(now.provider, now.model)
+        configuration = marks.configuration
+        self.counter = counter or counter_for(configuration.provider, configuration.model)
         self._sizing = self.sizing(self.counter)
         self._sizing.trim()
-        self._configure(now)
+        self._configure(configuration)
         self._reader, self._followed = marks.provider, marks.followed
         self.decisions = marks.decisions  # the decisions in force, by record number
         self.past = marks.past  # the same in order, and those that took others back, for the next decision
         self._lasting, self._rewinds = marks.lasting, marks.rewinds
-        self._reach = reach or usual_reach(now)
+        self._reach = reach or usual_reach(configuration)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
         bills = newest_bills(self._store, self._id, window, self.last)
@@ -340,10 +340,10 @@ class Context:
 
     def _repaired(self, aim: Target) -> RepairedView:
         """What a request for a target shows, and how large it is: the same until something is taken in."""
-        builder, now = self.builder(aim), self._built
-        if now is None or now[0] is not builder:  # pieces are kept as one builder made them
-            now = self._built = builder, builder.repaired(self._shown, self._fate)
-        return now[1]
+        builder, built = self.builder(aim), self._built
+        if built is None or built[0] is not builder:  # pieces are kept as one builder made them
+            built = self._built = builder, builder.repaired(self._shown, self._fate)
+        return built[1]
 
     def aim_at(self, aim: Target, *, folded: bool = False) -> Changes:
         """Show the conversation as a target takes it: counted as it is billed, with changes of tools and system text
@@ -415,12 +415,12 @@ class Context:
         self.aim_at(aim, folded=True)
         usual = terms is None and (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
         terms = terms or Terms(self.budget, self.strategy)
-        made = self._situation(aim, summarise, terms)
-        reach = usual_reach(self.configuration) if usual else reach_for(made.marks.limit)
+        situation = self._situation(aim, summarise, terms)
+        reach = usual_reach(self.configuration) if usual else reach_for(situation.marks.limit)
         if self._tally.tokens > reach or (self.gap is not None and reach != self._reach):
             self._load(self.counter, reach)
-            made = self._situation(aim, summarise, terms)
-        return made
+            situation = self._situation(aim, summarise, terms)
+        return situation
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> CompactionInput:
         limit, sizing, builder = 0, self._sizing, self.builder(aim)
@@ -460,7 +460,7 @@ class Context:
             orders=orders_of,
             words=past.words,
         )
-        made = situation_of(
+        situation = situation_of(
             builder.measured(self._shown, self._fate),
             terms.budget,
             terms.strategy,
@@ -477,8 +477,8 @@ class Context:
             cleared=self.cleared(aim),
             provided=builder.plan.taken_out,
         )
-        limit = made.marks.limit
-        return made
+        limit = situation.marks.limit
+        return situation
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
@@ -496,13 +496,15 @@ class Context:
         looked at and not `sent` is no other's beginning, and no bill is held against its size."""
         size = self.tokens(aim)
         builder = self.builder(aim)
-        made = builder.request(self._shown, self._fate)
-        made = made.after(self._told) if self._told else made
-        now = LastRequest(builder.plan, self._repaired(aim), self.last)
+        request = builder.request(self._shown, self._fate)
+        request = request.after(self._told) if self._told else request
+        last_request = LastRequest(builder.plan, self._repaired(aim), self.last)
         if marks is not None:
-            made = builder.marked(made, now.view.tokens, marks_wanted(self._id, aim, marks, self.decisions))
-        self.caches.judge(made, now, self.decisions, size if sent else None)
-        return made
+            request = builder.marked(
+                request, last_request.view.tokens, marks_wanted(self._id, aim, marks, self.decisions)
+            )
+        self.caches.judge(request, last_request, self.decisions, size if sent else None)
+        return request
 
     def sent_to(self, aim: Target) -> LastRequest:
         """The request that was made last for a target; if none was, the one that would be made now."""
@@ -518,14 +520,16 @@ class Context:
     def aside(self, aim: Target, situation: CompactionInput, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
         self.aim_at(aim, folded=True)
-        now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
+        decided = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
-            view = [one.shown for one in viewed(list(self._store.read(self._id)), now)]
+            view = [entry.shown for entry in viewed(list(self._store.read(self._id)), decided)]
         plan, blob = self.builder(aim).plan, self._store.get_blob
-        made = build(plan, view, blob, self._fate, self._builders.bindings).after(told(lasting(now, self.system)))
+        request = build(plan, view, blob, self._fate, self._builders.bindings).after(
+            told(lasting(decided, self.system))
+        )
         wanted = marks_wanted(self._id, aim, situation.strategy, self.decisions)
-        return Builder(plan, blob).marked(made, situation.size, wanted)
+        return Builder(plan, blob).marked(request, situation.size, wanted)
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
@@ -542,8 +546,8 @@ class Context:
     @property
     def system(self) -> set[int]:
         """The numbers of the system messages that are shown."""
-        said = (item for item in self._shown.items if item.shown.message.role == "system")
-        return {item.n for item in said if item.shown.treatment != "appended"}
+        system_items = (item for item in self._shown.items if item.shown.message.role == "system")
+        return {item.n for item in system_items if item.shown.treatment != "appended"}
 
     @property
     def items(self) -> Sequence[Item]:
@@ -557,7 +561,7 @@ class Context:
 
     def hides_after(self, n: int) -> bool:
         """Whether records after record `n` may be on record and not in memory: hidden by decisions, or in the gap."""
-        hidden = any(made.action in HIDING and made.last > n for made in self.decisions.values())
+        hidden = any(decision.action in HIDING and decision.last > n for decision in self.decisions.values())
         return hidden or (self.gap is not None and self.gap[1] > n)
 
     def newest(self) -> Iterable[Shown]:

@@ -66,6 +66,6 @@ async def closed(stream: Any) -> None:
     close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
     if close is not None:
         with suppress(Exception):  # the connection may be gone; what had come is on record
-            found = close()
-            if hasattr(found, "__await__"):
-                await found
+            pending = close()
+            if hasattr(pending, "__await__"):
+                await pending

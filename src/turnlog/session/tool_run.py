@@ -103,14 +103,14 @@ class ToolRun:
             if not failed:
                 return None
             return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
-        content, said = self._result
-        if not failed or said != "ok":
-            return self._journal.result_of(self.call, content, said)
+        content, given_outcome = self._result
+        if not failed or given_outcome != "ok":
+            return self._journal.result_of(self.call, content, given_outcome)
         return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
 
     def _failed(self, outcome: Outcome, reason: str) -> tuple[Text, ...]:
         """What the model is told of an exception: of a time limit, that the tool may have run all the same."""
         if outcome == "timeout":
-            said = text_of(Message("user", synthetic_result(self.call, outcome).parts))
-            return (Text(f"{said} {reason}" if ": " in reason else said),)
+            notice = text_of(Message("user", synthetic_result(self.call, outcome).parts))
+            return (Text(f"{notice} {reason}" if ": " in reason else notice),)
         return (Text(f"The tool failed: {reason}"),) if outcome == "failed" else ()

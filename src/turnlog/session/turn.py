@@ -154,8 +154,8 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        found = cancellations(error)
-        ours = bool(found) and all(one.turn_id == self.id for one in found)
+        causes = cancellations(error)
+        ours = bool(causes) and all(cause.turn_id == self.id for cause in causes)
         if self._over or not self._slot.is_ours:  # in a fork, the turn goes on in the parent
             return ours
         try:
@@ -255,9 +255,9 @@ class Turn:
         end of `async with contextlib.aclosing(turn.stream(...)) as deltas`."""
         self._check()
         asynchronous(chunks, "stream")
-        found = self._streamed(chunks, target)
-        self._reading.append(found)
-        return found
+        deltas = self._streamed(chunks, target)
+        self._reading.append(deltas)
+        return deltas
 
     async def _streamed(self, chunks: AsyncIterable[Any], target: Target | Request | None) -> AsyncGenerator[Delta]:
         receiving = self._journal.receiving(self._asked(target))
@@ -313,8 +313,8 @@ class Turn:
         if info is not None and info.result and not info.synthetic:
             raise InputError(f"call {call.id!r} of {call.name!r} has its result already, record {info.result}")
         if info is not None and info.approval in ("asked", "denied"):
-            said = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
-            raise InputError(f"call {call.id!r} of {call.name!r} {said}")
+            state = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
+            raise InputError(f"call {call.id!r} of {call.name!r} {state}")
         return self._journal.tool_started(call)
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
@@ -422,8 +422,8 @@ class Turn:
     def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
         """What is known of a call of this turn; if `earlier`, of one before it too."""
         n = self._journal.record_of(call)
-        known = calls_of(self._log.records(n)) if earlier and n < self._opened else self.info.calls
-        return next((info for info in known if (info.record, info.call.id) == (n, call.id)), None)
+        calls = calls_of(self._log.records(n)) if earlier and n < self._opened else self.info.calls
+        return next((info for info in calls if (info.record, info.call.id) == (n, call.id)), None)
 
     def _approval(
         self, call: ToolCall, state: Literal["asked", "given", "denied"], by: str, reason: str, *more: Body

@@ -39,7 +39,11 @@ def version_decision(
     output that it may have shortened: everything before that byte is as it was.
     """
     made_by = configuration.environment
-    if made_by is None or made_by.views >= VIEWS or any(one.action == SHOWS_OTHERWISE for one in decisions.values()):
+    if (
+        made_by is None
+        or made_by.views >= VIEWS
+        or any(decision.action == SHOWS_OTHERWISE for decision in decisions.values())
+    ):
         return None
     places = {item.n: place for item, place in _long_outputs(items) if is_curated(item.n)}
     if not places:
@@ -57,7 +61,7 @@ def _long_outputs(items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
         results = ((i, part) for i, part in enumerate(item.raw.message.parts) if isinstance(part, ToolResult))
         for i, result in results:
             call = calls.get(result.call_id) or ToolCall(result.call_id, result.name)
-            texts = ((j, one.text) for j, one in enumerate(result.parts) if isinstance(one, Text))
+            texts = ((j, inner.text) for j, inner in enumerate(result.parts) if isinstance(inner, Text))
             long = (j for j, text in texts if len(text) >= LEAST and kind_of(call, text) != "read")
             if not result.synthetic and (j := next(long, None)) is not None:
                 yield item, f"message.parts[{i}].parts[{j}].text"
