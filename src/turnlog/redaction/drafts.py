@@ -73,7 +73,8 @@ class _Redaction:
         return call if same else replace(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
 
     def _begun(self, raw: str) -> str:
-        """Arguments that are not JSON, or not yet complete: their beginning is searched like complete arguments."""
+        """Arguments that are incomplete or no JSON, without secrets. Their beginning is searched like complete
+        arguments."""
         if (held := begun(raw)) is not None:
             clean = self._redactor.value(held.value, self.counts, ids=False)
             raw = raw if clean is held.value else held.text(clean)

@@ -1,4 +1,4 @@
-"""Texts that are not there letter by letter: files in other encodings than UTF-8, and Base64 in `data:` URLs."""
+"""Secrets in encoded texts: files in encodings other than UTF-8, and Base64 in `data:` URLs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BYTE_ORDERS = {
 _SAMPLE = 4096
 _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\f\r\x1b")
 _FEW = 0.01
-"""Of a text, at most this share is control characters; of compressed data, a tenth."""
+"""The largest share of control characters in a text; compressed data has a tenth."""
 
 DATA = "data:"
 _DATA_URL = re.compile(
@@ -34,9 +34,9 @@ BYTES = ("data", "blob")
 
 
 def in_bytes(data: bytes, replace: Replace) -> tuple[bytes, Counter[str]]:
-    """The bytes of a file with its text replaced; `data` itself if it is not text, or has no secrets. Text is UTF-8,
-    UTF-16, UTF-32, or has one byte for each character, as Latin-1. Texts between NULs, as `env -0` writes them, are
-    one text."""
+    """The bytes of a file with the secrets in its text replaced; `data` itself if it is not text, or has no secrets.
+    The text may be UTF-8, UTF-16, UTF-32, or an encoding of one byte for each character, such as Latin-1. Texts
+    separated by NULs, as `env -0` writes them, count as one text."""
     for encoding, unit in _encodings(data):
         whole = len(data) - len(data) % unit  # a file may break off inside a character
         try:
@@ -49,7 +49,8 @@ def in_bytes(data: bytes, replace: Replace) -> tuple[bytes, Counter[str]]:
 
 
 def in_base64(text: str, replace: Replace) -> tuple[str, Counter[str]]:
-    """Base64 of a file with the file's text replaced; `text` itself if it is no Base64, or has no secrets."""
+    """The Base64 of a file with the secrets in its text replaced; `text` itself if it is not Base64, or has no
+    secrets."""
     letters = b"-_" if "-" in text or "_" in text else b"+/"
     unpadded = len(text) % 4 and not text.endswith("=")
     try:
@@ -64,7 +65,7 @@ def in_base64(text: str, replace: Replace) -> tuple[str, Counter[str]]:
 
 
 def in_data_urls(text: str, replace: Replace) -> tuple[str, Counter[str]]:
-    """A text with the texts of its `data:` URLs replaced; `text` itself if they have no secrets."""
+    """`text` with the secrets in its `data:` URLs replaced; `text` itself if they have none."""
     total: Counter[str] = Counter()
 
     def replaced(url: re.Match[str]) -> str:
@@ -96,8 +97,8 @@ def _encodings(data: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def _wide(sample: bytes) -> str | None:
-    """The encoding of UTF-16 without a byte order mark; None if these bytes are none. Of most texts, one byte of two is
-    0."""
+    """The encoding of UTF-16 text that has no byte order mark; None if these bytes are not UTF-16. In most UTF-16
+    texts, every second byte is 0."""
     first, second = sample[::2].count(0), sample[1::2].count(0)
     most = len(sample) // 2 * 0.8
     if second >= most and not first:

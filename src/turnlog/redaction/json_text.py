@@ -1,4 +1,4 @@
-"""JSON as text: which parts of it contain secrets, so that it is still JSON without them."""
+"""Finds the parts of JSON text to replace so that the text is still JSON without its secrets."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ _PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
 _LONGEST = 256
 """The most characters of a value that are matched; a value in quotes must not be longer."""
 _LOOKED_AT = 80
-"""The characters of a value in which placeholders are searched; longer placeholders do not occur."""
+"""How many characters of a value are searched for placeholders; longer placeholders do not occur."""
 
 _RANDOM_BITS = 3.0
 """Shannon bits per character: English words have about 2.5 to 3 within 12 letters, 12 random letters and digits about
@@ -265,7 +265,8 @@ def _is_flag(text: str, start: int) -> bool:
 
 def _is_expression(value: str) -> bool:
     """Whether an unquoted value is an expression of a program: a call, or an attribute such as `config.token`. A key of
-    two parts, such as `ID.SECRET`, is none: a part looks generated, with digits in more places than names have."""
+    two parts, such as `ID.SECRET`, is not an expression: one part looks generated, with digits in more places than
+    names have."""
     if not _EXPRESSION.pattern.match(value):
         return False
     parts = value.split(".") if _ATTRIBUTE.match(value) else ()

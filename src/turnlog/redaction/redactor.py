@@ -41,7 +41,7 @@ _VALUE = re.compile(
     r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
     rf"|(?P<plain>{re.escape(MARK)}[^\]\s]{{1,60}}\]|[^\s\"'`<>,;&\\|(){{}}\[\]]{{1,256}}+))"
 )
-"""What may stand behind a name: a sign and a value, or words and a value with a digit."""
+"""What may follow a name: a sign and a value, or words and a value with a digit."""
 
 
 def nearby(pattern: str) -> Nearby:
@@ -107,7 +107,7 @@ EXAMPLES = frozenset(
         "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     )
 )
-"""Secrets that the built-in kinds leave as they are; a pattern of your own replaces them all the same."""
+"""Example keys that the built-in kinds do not replace; a pattern of your own does."""
 
 
 Counts = Counter[str]
@@ -124,13 +124,13 @@ _PIECE, _OVERLAP = 1 << 20, 256
 """Long texts are searched for needles in pieces, which overlap so that each needle is in one of them together with the
 run around it. This takes little memory."""
 _MANY = 2_000
-"""From so many characters of runs on, it is faster to look first which characters do not occur in them: most needles
-have one of these. (Encoded data, hashes and logs are long runs of few different characters.)"""
+"""If the runs have at least this many characters, it is faster to find first which characters do not occur in them,
+because most needles contain one of these. (Encoded data, hashes and logs are long runs of few different characters.)"""
 _MAX_DEPTH = 200
 _SENSITIVE = "sensitive"
 """The kind of what stands near a word or pattern of the user's."""
 _KNOWN_NAMES = 4_000
-"""So many names without secrets are remembered: a log repeats few of them in each record."""
+"""How many names without secrets are remembered: each record of a log repeats a few of them."""
 _SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
 
@@ -155,8 +155,8 @@ def marks_in(text: str) -> list[tuple[str, int]]:
 
 
 def first_mark(text: str, *, name: bool = False) -> int:
-    """How many bytes of UTF-8 come before the first mark in `text`, the text of a `name` if it is one; -1 if there is
-    none."""
+    """The number of UTF-8 bytes before the first mark in `text`; -1 if there is none. With `name`, the text is a name,
+    and the mark has the form for names."""
     mark = (_NAME_MARK if name else _MARK).search(text)
     return -1 if mark is None else len(text[: mark.start()].encode("utf-8", "surrogatepass"))
 
@@ -286,7 +286,7 @@ class Redactor:
         return text
 
     def refuse(self, field: str, value: Any) -> None:
-        """Raises InputError if a value that is stored as it is contains a secret: a name, an id, labels. The message
+        """Raises InputError if a value that is stored unchanged (a name, an id, labels) contains a secret. The message
         names `field` and the kind, never the value."""
         counts: Counts = Counter()
         self.value(value, counts, ids=False)
@@ -477,7 +477,7 @@ def apart(text: str, found: list[Finding]) -> list[Finding]:
 # Half a key cannot be recognised as a secret without knowing the whole.
 
 _LEAST, _ENOUGH = 6, 12
-"""Of a random secret, how many characters reveal something about it, and how many identify it."""
+"""How many characters of a random secret reveal something about it, and how many identify it."""
 _OF_WORDS = 8
 _CUT_BEHIND = re.compile(r"\s*(?:…|\.\.\.|\Z)")
 _CUT_AHEAD = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
@@ -538,8 +538,8 @@ class Pieces(Redactor):
 
 
 def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
-    """The places where a text has the beginning or the end of a secret. Of a secret that is not random, only the whole
-    counts, or a part at a place where the text is cut, because the same words occur elsewhere, too."""
+    """The places where a text has the beginning or the end of a secret. A secret that is not random must be there as a
+    whole, or be cut off where the text is cut, because its words occur elsewhere, too."""
     if not whole.random:
         least = max(_OF_WORDS, len(secret) // 2)
     else:

@@ -141,7 +141,7 @@ def _scrubbed(store: Store, session_id: str, relatives: Sequence[str], redactor:
 
 
 def _relatives(store: Store, session_id: str) -> list[str]:
-    """The other sessions that share records with a session, or did so with one that shares some."""
+    """The other sessions that share records with this one, directly or through other sessions, or that once did."""
     infos = {info.id: info for info in store.sessions()}
 
     def line(name: str) -> set[str]:
@@ -172,7 +172,7 @@ def _scrub_relatives(store: Store, relatives: Sequence[str], pieces: Pieces) -> 
 
 
 def _said(title: str, one: Draft | Record) -> list[str]:
-    """The lines of a message that may show in which secret `title` was cut off, if it was."""
+    """The lines of a message that may contain the secret in which `title` was cut off; none if the title is whole."""
     if not is_cut(title) or not isinstance(one.body, MessageRecord):
         return []
     return [line for line in text_of(one.body.message).splitlines() if has_mark(line) or title[:-1] in line]
@@ -195,7 +195,7 @@ def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: C
 
 
 def _listed(record: Record) -> set[str]:
-    """The files that an earlier scrub was to delete."""
+    """The files that an earlier scrub listed for deletion."""
     body = record.body
     if not (isinstance(body, Note) and body.topic == SCRUBBED and isinstance(body.data, dict)):
         return set()

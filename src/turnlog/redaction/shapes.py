@@ -72,9 +72,10 @@ _START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
 _START_DASHED = rf"(?:(?<![A-Za-z0-9_\-])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9])"
 _START_BASE64 = rf"(?:(?<![A-Za-z0-9+/])|{_ESCAPED})"
-"""For secrets that look like base64, so that they do not begin inside other base64."""
+"""The beginning of a secret that looks like base64: it is not inside other base64."""
 _MIXED = r"(?=[A-Za-z_\-]{0,64}?(?:[0-9]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2}[a-z]))"
-"""A digit follows soon, or capitals as in no word. For short prefixes, with which names in programs begin, too."""
+"""Requires that a digit follows soon, or capitals as in no word: for short prefixes, which are also the beginnings of
+names in programs."""
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _BASE64 = r"[A-Za-z0-9+/]"
 
@@ -87,7 +88,7 @@ def _shape(
 
 
 def _in_base64(kind: str, needles: str, body: str, *, before: int = 0, spread: bool = False) -> SecretShape:
-    """A shape that begins and ends as base64 does: not beside another of its characters."""
+    """A shape of base64 characters, with no other base64 character directly before or after it."""
     pattern = f"{_START_BASE64}(?:{body})(?![A-Za-z0-9+/=])"
     return SecretShape(kind, tuple(needles.split()), pattern, before, spread=spread)
 
@@ -457,7 +458,8 @@ _COOKIES = (
     r"(?:;[ ]?(?!(?i:path|domain|expires|max-age|samesite|version|priority)=)"
     r"[A-Za-z0-9_.\-]{1,64}+=[^\s;\"'\\]{0,4096}+){0,40}+)"
 )
-"""The cookies of a request, of which one has a long value, or the one that a response sets, without its attributes."""
+"""The cookies of a request, one of them with a long value; or the cookie that a response sets, without its
+attributes."""
 
 
 def _command(commands: str, option: str) -> SecretShape:

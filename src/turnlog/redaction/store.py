@@ -28,7 +28,8 @@ from .redactor import Attentive, Counts, Redactor, marks_in
 _LONGEST = 80
 _CUT = "…"
 _ENOUGH = 20
-"""A title was cut off at a mark if at least so many characters before the mark are the same in both."""
+"""How many characters before a mark must be the same in a title and a line to show that the title was cut off at the
+mark."""
 
 
 def cut_title(line: str) -> str:
@@ -61,9 +62,9 @@ def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple
 
 
 def _cut_in(beginning: str, line: str) -> tuple[str, str] | None:
-    """The kind of the secret in which `beginning` was cut off, and `beginning` completed from `line`, in which that
-    secret is a mark by now; None if it does not come from this line. The line may have other words first, if enough
-    text before the mark is the same."""
+    """The kind of the secret in which `beginning` was cut off, and `beginning` completed by the mark that replaced this
+    secret in `line`; None if it does not come from this line. The line may have other words first, if enough text
+    before the mark is the same."""
     last = beginning.split()[-1:]
     for kind, index in marks_in(line) if last else ():
         for size in range(len(beginning) - len(last[0]), len(beginning)):
@@ -153,8 +154,8 @@ class RedactingStore(StoreWrapper):
         return fork
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
-        """See `Store.sessions`. Raises InputError for a label with a secret: all sessions with such a label have the
-        same mark instead, whoever they belong to."""
+        """See `Store.sessions`. Raises InputError for a label with a secret: its mark would also find sessions of other
+        owners, whose labels have the same mark."""
         return self.store.sessions(limit=limit, where=self._without_secrets(where))
 
     def search(self, query: str, *, where: Mapping[str, str] | None = None, **terms: Any) -> list[Hit]:
@@ -224,7 +225,7 @@ class RedactingStore(StoreWrapper):
 
 
 def as_kept(store: Store) -> Store:
-    """A store as it is on disk: with marks also where a session that is open shows the text as it was given."""
+    """The store as it is on disk: its records have marks also where an open session shows the original text."""
     while isinstance(store, RedactingStore):
         store = store.store
     return store
