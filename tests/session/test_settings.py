@@ -522,7 +522,7 @@ BAD: dict[str, str] = {
     "max_dsik = 1": "there is no key 'max_dsik'; did you mean 'max_disk'?",
     "saveHistroy = false": "there is no key 'saveHistroy'; did you mean 'save_history'?",
     "zzz = 1": "there is no key 'zzz'; there are store, durability",
-    "maxDisk = '5B'\nmax_disk = '6B'": "max_disk is said twice",
+    "maxDisk = '5B'\nmax_disk = '6B'": "max_disk is set twice",
     "max_age = 30": "max_age: 30 is not allowed; allowed: an age such as 30d",
     "max_age = '30'": "max_age: '30' is not allowed; allowed: an age such as 30d",
     "max_age = '0d'": "max_age: '0d' is not allowed; allowed: an age",

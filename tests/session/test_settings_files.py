@@ -110,12 +110,12 @@ def test_both_spellings_at_once_are_refused(folder: Path, monkeypatch: pytest.Mo
         with pytest.raises(InputError, match="give one of them"):
             make(max_disk=5, max_size="5B")
     (folder / "config.toml").write_text("max_size = '5B'\nmaxDisk = '6B'")
-    with pytest.raises(InputError, match="max_disk is said twice"), pytest.warns(match="max_size is called"):
+    with pytest.raises(InputError, match="max_disk is set twice"), pytest.warns(match="max_size is called"):
         turnlog.load_settings()
     (folder / "config.toml").unlink()
     monkeypatch.setenv("TURNLOG_MAX_DISK", "5B")
     monkeypatch.setenv("TURNLOG_MAX_SIZE", "5B")
-    with pytest.raises(InputError, match="TURNLOG_MAX_SIZE: max_disk is said twice"):
+    with pytest.raises(InputError, match="TURNLOG_MAX_SIZE: max_disk is set twice"):
         turnlog.load_settings()
 
 
@@ -173,7 +173,7 @@ MISTAKES = {
     "[history]\nsensitive_patterns = 'x'": "history.sensitive_patterns: 'x' is not allowed; allowed: a list of words",
     "[history]\nsensitive_patterns = ['(']": "the sensitive pattern '(' is not a regular expression",
     "[history]\nsensitive_patterns = ['x*']": "the sensitive pattern 'x*' matches an empty text",
-    "save_history = true\n[history]\nsave_history = false": "save_history is said twice, as 'history.save_history' too",
+    "save_history = true\n[history]\nsave_history = false": "save_history is set twice, also as 'history.save_history'",
     "history = 1000": "history: 1000 is not allowed; allowed: a table with max_size, save_history, sensitive_patterns",
 }
 
@@ -267,7 +267,7 @@ def test_two_files_of_a_project_are_refused(folder: Path) -> None:
     Path("turnlog.yaml").write_text("strategy: mask")
     assert turnlog.load_settings().strategy == "mask"
     Path("turnlog.toml").write_text("")
-    with pytest.raises(InputError, match=r"turnlog\.toml and .*turnlog\.yaml are both there"):
+    with pytest.raises(InputError, match=r"turnlog\.toml and .*turnlog\.yaml both exist"):
         turnlog.load_settings()
 
 
@@ -283,13 +283,13 @@ def test_yaml_without_its_parser_is_named(folder: Path, monkeypatch: pytest.Monk
 YAML = {
     "- 1": "expected keys with a value each",
     "5: 6": "expected keys with a value each",
-    "save_history: true\nsave_history: false": "save_history is said twice",
-    "history:\n  max_size: 5\n  max_size: 6": "max_size is said twice",
+    "save_history: true\nsave_history: false": "save_history is set twice",
+    "history:\n  max_size: 5\n  max_size: 6": "max_size is set twice",
     "a: &x [1]\nb: *x": "aliases (*name) are not read here",
-    "a: [": "no YAML: ",
-    "a: !!python/object/apply:os.getcwd []": "no YAML: ",
+    "a: [": "not YAML: ",
+    "a: !!python/object/apply:os.getcwd []": "not YAML: ",
     "max_age: 2026-01-01": "max_age: datetime.date(2026, 1, 1) is not allowed; allowed: an age",
-    "[" * 5_000: "no YAML: ",
+    "[" * 5_000: "not YAML: ",
 }
 
 

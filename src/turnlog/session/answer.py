@@ -28,12 +28,12 @@ from .threads import recorded
 # An answer while its chunks come, from whatever kind of stream: recorded when they end, however they end.
 
 GONE = "whoever read the answer went away"
-"""Why an answer was interrupted whose reader stopped reading."""
+"""The reason recorded for an interrupted answer if its reader stopped reading."""
 
 
 class Receiving:
     """Takes the chunks of one answer; a context manager around the stream, also with `async`. On leaving, the answer is
-    recorded: whole, or what came before the exception that ended it, which goes on.
+    recorded: whole or, after an exception, the part that had come; the exception is raised again.
 
     `feed` takes a chunk, `keep` records the answer with the reason why it broke off.
     """
@@ -71,7 +71,7 @@ class Receiving:
         return deltas
 
     async def afeed(self, chunk: Any) -> Sequence[Delta]:
-        """As `feed`, and checkpoints are made in a thread."""
+        """As `feed`; checkpoints are recorded in a thread."""
         deltas = self._taken(chunk)
         if self._checkpoints.is_due:
             await recorded(self._look)
@@ -172,8 +172,8 @@ def whole_of(answer: Any) -> Any:
 
 
 def told_apart(reply: Reply) -> Reply:
-    """The answer, in which calls without an id, or with the id of another call, get new ids. Results are matched to
-    calls by id: without this, results in another order would go to the wrong calls."""
+    """The answer with new ids for calls that have no id, or the id of another call. Results are matched to calls by id:
+    without this, results in another order would go to the wrong calls."""
     calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
     taken = {call.id for call in calls}
     if len(taken) == len(calls):

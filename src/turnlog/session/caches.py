@@ -123,7 +123,7 @@ class Caches:
         self._held: dict[tuple[str, str], _Held] = {}
 
     def take(self, records: Iterable[Record]) -> None:
-        """Learn from records; those that it has seen, and those that a rewind took back since, were billed."""
+        """Take in the records not seen before. Bills count even if a rewind took their records back since."""
         for record in records:
             if record.n > self._seen:
                 rules = cache_rules(record.body.model) if isinstance(record.body, UsageRecord) else None
@@ -135,8 +135,8 @@ class Caches:
         return None if held is None else held.sent
 
     def lifetime(self, target: Target, decisions: Mapping[int, Decision], strategy: Strategy) -> Decision | None:
-        """The decision that what is written to the cache of a model is kept for longer from now on, or no longer; None
-        if nothing has to change."""
+        """The decision to keep new cache entries of a model longer from now on, or no longer; None if nothing has to
+        change."""
         bill, prices = self._bills.of(target.provider, target.model), cache_prices(target.model)
         if bill is None or prices is None or not strategy.cache_marks or strategy.cache_ttl != "auto":
             return None
@@ -151,8 +151,8 @@ class Caches:
         return Decision(LIFETIME, why=why, detail=detail)
 
     def judge(self, made: Request, now: LastRequest, decisions: Mapping[int, Decision], size: Count | None) -> None:
-        """Say in a request how much it repeats of the last one to its model, and what it should read from the cache.
-        With its `size`, it is remembered as the last one, because it is going to be sent."""
+        """Set in a request how much it repeats of the last request to its model, and what it should read from the
+        cache. With its `size`, it is remembered as the last request, because it is going to be sent."""
         target = now.plan.target
         held = self._held.get((target.provider, target.model))
         if held is not None:
@@ -211,14 +211,14 @@ def lifetime_in_force(target: Target, decisions: Mapping[int, Decision]) -> tupl
 
 
 def marks_wanted(session_id: str, target: Target, strategy: Strategy, decisions: Mapping[int, Decision]) -> MarksWanted:
-    """What requests of a session want of prompt-cache marks."""
+    """Which prompt-cache marks the requests of a session get."""
     chosen = strategy.cache_ttl
     long = chosen == "1h" if chosen != "auto" else lifetime_in_force(target, decisions)[1]
     return MarksWanted(session_id, strategy.cache_marks, long)
 
 
 def doubt(cache: CacheRead | None, miss: CacheMiss | None) -> str:
-    """A warning if a provider says something else about its cache than turnlog knows; "" if not."""
+    """A warning if what a provider reports about its cache contradicts what turnlog knows; "" if not."""
     if cache is None or miss is None or not miss.changed or cache.changed in miss.changed:
         return ""
     told = f"says {miss.reason!r}" if miss.reason else "found no change"
@@ -244,8 +244,8 @@ def _entries(now: LastRequest, held: _Held | None) -> dict[int, int]:
 
 
 def _share_on_record(now: LastRequest, bill: Bill, decisions: Mapping[int, Decision]) -> tuple[float, CacheRead]:
-    """The share of the request that was billed last with which a request begins, if only the log tells, and what has
-    changed since."""
+    """The share of the last billed request with which this request begins, and what has changed since then, if only the
+    log can tell."""
     if bill.configured:
         return 0.0, CacheRead(0, "settings", "the configuration changed")
     later = [decision for n, decision in decisions.items() if n > bill.n and decision.action in SHOWN_BY]

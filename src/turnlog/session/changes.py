@@ -79,8 +79,8 @@ class Changes:
     def head(
         self, shown: Conversation, decisions: Mapping[int, Decision], lasts: Mapping[int, Decision]
     ) -> tuple[Shown, ...]:
-        """The system messages that a conversation begins with, as decisions replaced them; of one that began without
-        any, those which a decision made its system text since. `lasts` are the decisions that still change views."""
+        """The system messages that a conversation begins with, as decisions replaced them. If it began without any:
+        those that a decision made its system text later. `lasts` are the decisions that still change views."""
         given = {decision.first for decision in decisions.values() if decision.action == "system"}
         later_items = (item for item in shown.items if item.n in given and item.raw.treatment == "verbatim")
         effects = Effects.of(lasts)

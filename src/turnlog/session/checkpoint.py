@@ -1,5 +1,5 @@
-"""An answer while it is being streamed: from time to time the part that has arrived is recorded, so that it is not lost
-if the process is killed."""
+"""Checkpoints of a streamed answer: the part that has arrived is recorded from time to time, so that it is not lost if
+the process is killed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Checkpoints:
         return time.monotonic() >= self._due
 
     def look(self) -> None:
-        """Record what has come, if it is time and enough. To be called after every chunk."""
+        """Record the part that has arrived, if it is time and the part is long enough. Called after every chunk."""
         if not self.is_due:
             return
         reply = self._reply()

@@ -49,7 +49,7 @@ from .state import Context, Summarise
 # A program may send the requests itself: then each request carries the one for a compaction until it is answered.
 
 _NEWEST = 100
-"""So many of the newest messages are searched for calls without a result."""
+"""How many of the newest messages are searched for calls without a result."""
 
 
 class ProviderSummaries:
@@ -66,8 +66,8 @@ class ProviderSummaries:
         self._run: _Run | None = None
 
     def prepare(self, aim: Target, record: Callable[[Body], object]) -> None:
-        """Ask for a compaction, unless that was done since the last decision. `record` appends a record. To be called
-        by who holds the lock of the context."""
+        """Ask for a compaction, unless that was done since the last decision. `record` appends a record. The caller
+        holds the lock of the context."""
         decision_numbers = tuple(self._context.decisions)
         if not self.wanted or self._run is not None or self._tried == decision_numbers:
             return
@@ -87,20 +87,21 @@ class ProviderSummaries:
             self._compactions.give_up(request, str(error), record)
 
     def offer(self, request: Request) -> Request:
-        """The request with the one for a compaction, if the program sends these itself."""
+        """`request`, with the request for a compaction attached if the program sends such requests itself."""
         offered = self._offered
         if offered is not None and self._compactions.is_open(offered):
             request.compaction = offered
         return request
 
     def awaited(self, aim: Target, record: Callable[[Body], object]) -> bool:
-        """Whether an answer is under way now that room is needed; it is asked for if it was not before."""
+        """Whether a compaction is under way now that room is needed. If none was asked for before, it is asked for
+        now."""
         if self._send is not None:
             self.prepare(aim, record)
         return self._run is not None
 
     def collect(self, seconds: float) -> None:
-        """Record the answer if it comes within so many seconds. Not to be called by who holds the lock."""
+        """Record the answer if it comes within so many seconds. The caller must not hold the lock."""
         run = self._run
         if run is None or not run.wait(seconds):
             return
@@ -150,14 +151,14 @@ _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
 
 _VERY_SOON, _AHEAD = 0.95, 40
-"""From this share on the notes of a digest are made ahead of need, of so many messages at each request, so that most
-requests cost nothing for it."""
+"""From this share of the trigger on, notes for a digest are made ahead of need: at each request for so many messages,
+so that most requests cost nothing for it."""
 
 _RACES = 8
 """How often another process may append first while a decision is being made."""
 
 _PAID_TRIES = 2
-"""So often a model is asked for a summary, if it comes too late."""
+"""How often a model is asked for a summary if each one comes too late."""
 
 _IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
 _RACED = "no model was asked: others append faster than it writes"
@@ -386,7 +387,7 @@ class Compactor:
             self._context.refresh()
 
     def _read_ahead(self) -> None:
-        """Have some notes made of what a digest is going to be of."""
+        """Have notes made ahead of need for some messages that a digest will summarise."""
         messages = (shown for shown in self._context.newest() if not shown.stands_in)
         unread = [*takewhile(lambda shown: shown.records[0] > self._read, messages)]
         if unread:
@@ -396,7 +397,7 @@ class Compactor:
         self._files.read_ahead(_AHEAD // 2)
 
     def _record(self, decisions: Mapping[int, Decision]) -> bool:
-        """Whether the decisions could be put on record before anybody else appended something."""
+        """Record the decisions, unless somebody else appended first. Returns whether they are recorded."""
         drafts = [Draft(decision) for decision in decisions.values()]
         try:
             records = self._store.append(self._id, drafts, expected=self._context.last)

@@ -1,4 +1,4 @@
-"""What a session makes requests for and with: its target, tools, budget, strategy, settings and system text."""
+"""The configuration of a session's requests: its target, tools, budget, strategy, settings and system text."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Configurer:
         return chosen
 
     def asked(self, given: Target | Request | None) -> Target | Request:
-        """The same for what was asked: a request stays a request."""
+        """As `target_or`; a request is returned as it is."""
         return given if isinstance(given, Request) else self.target_or(given)
 
     def configure(
@@ -83,7 +83,7 @@ class Configurer:
         strategy: Strategy | str | None,
         settings: Mapping[str, Any],
     ) -> Record | None:
-        """Record a change of the configuration; None if it is as wanted. The arguments are those of
+        """Record a change of the configuration. Returns None if nothing changes. The arguments are those of
         `Session.configure`."""
         self._context.refresh()
         target = self.target_or(None)  # first: a session without a target is told so
@@ -111,7 +111,7 @@ class Configurer:
         return self._journal.append_at(configured, exact=False)[0]
 
     def with_ready_tools(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """The tools with the ready ones that they call for; `load_skill` stays if it is there."""
+        """The tools, with the ready ones that they call for; `load_skill` stays if it is declared."""
         return with_ready_tools(tools, skills=LOAD_SKILL in (*tools, *self._context.configuration.tools))
 
     def switch(self, target: Target, reason: str) -> tuple[Loss, ...]:
@@ -143,8 +143,8 @@ class Configurer:
             return (*planned.losses, *self._losses(self.target_or(None)))
 
     def _losses(self, target: Target) -> tuple[Loss, ...]:
-        """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
-        load a vocabulary takes two tenths of a second."""
+        """What a request for a target loses of the conversation. While the conversation is empty, no tokens are
+        counted: loading a vocabulary takes 0.2 seconds."""
         if self._context.items:
             return self._context.request(target, sent=False).losses
         return self._context.builder(target).request(Conversation(), {}).losses
@@ -155,7 +155,7 @@ class Configurer:
         return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
 
     def begin_with(self, text: str) -> None:
-        """Have the conversation begin with this system text: recorded if it does not."""
+        """Make the conversation begin with this system text. Records nothing if it does already."""
         self._context.refresh()
         if not self.begins_with(text):
             self.replace_system(text)
@@ -169,7 +169,7 @@ class Configurer:
     def replace_system(self, text: str) -> Record:
         """Record system text that replaces the text at the beginning of the conversation, apart from that of sections.
 
-        A conversation without any gets it at the present position; a later call replaces it.
+        A conversation without system text gets it at the present position; a later call replaces it.
         """
         text_given("system text that replaces another", text)
         # exact: a decision names the number
@@ -182,9 +182,9 @@ class Configurer:
         return "\n\n".join(texts) if texts else None
 
     def system_bodies(self, n: int, text: str, section: str = "") -> tuple[Body, ...]:
-        """The records, from number `n` on, that make `text` the one of a section at the beginning of the conversation
-        ("": of no section). What others recorded meanwhile is replaced too. Parts of other sections keep their text:
-        models that are told of changes are told the whole text anew."""
+        """The records, from number `n` on, that make `text` the text of a section at the beginning of the conversation
+        ("": text of no section). They also replace what others recorded meanwhile. Other sections keep their text; it
+        is repeated because models that are told of changes are told the whole text anew."""
         head = self._context.head
         old = [(shown, i) for shown in head for i in range(len(shown.message.parts))]
         own_places = [place for place in old if self._section_of(place[0]) == section]
@@ -232,7 +232,8 @@ class SessionState(NamedTuple):
 
 
 def changes_of(was: SessionState, now: SessionState) -> tuple[Change, ...]:
-    """What is not as it was; of the model's limits and turnlog, since the last configuration before."""
+    """The differences between two states. Limits of the model and the version of turnlog are those of now, compared
+    with those recorded with the earlier configuration."""
     changes = changes_between(was.configuration, now.configuration)
     if now.system_text != was.system_text:
         changes.append(Change("system text", "", was.system_text, now.system_text))

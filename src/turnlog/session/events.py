@@ -85,8 +85,8 @@ class Event(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Appended(Struct, frozen=True, repr_omit_defaults=True):
-    """Records that a session has put on record together. `asked` is the target that was asked, where they are a
-    model's answer."""
+    """Records that a session has put on record together. `asked` is the target that was asked, if they are a model's
+    answer."""
 
     records: tuple[Record, ...]
     asked: Target | None = None
@@ -243,12 +243,12 @@ class Events:
             feed.push(event)
 
     def warn(self, text: str) -> None:
-        """Report something to look at."""
+        """Report a warning."""
         self.emit("warning", text)
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """During the opening of the session there is no listener yet: its events are kept for the first one."""
+        """Keep the events of opening the session for the first listener: there is none yet."""
         self._in_opening = True
         try:
             yield
@@ -263,7 +263,7 @@ class Events:
         return replace(record, body=self.as_kept(record.body))
 
     def as_kept(self, body: _B) -> _B:
-        """A record's body as on disk: with a live redactor, the session itself has the secrets."""
+        """A record's body as it is on disk. With a live redactor, the session's own copy has the secrets instead."""
         redactor = self._redactor
         return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
 
@@ -339,7 +339,7 @@ def _name_of(callback: Callable[[Any], object]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Text of other people, so that it cannot pass for another line of a log file."""
+    """The text in one line, so that text from outside cannot pass for another line of a log file."""
     shown = "".join(char if char.isprintable() else " " for char in text[:500])
     return " ".join(shown.split())
 

@@ -85,7 +85,7 @@ def _given(n: int, part: int | tuple[int, int], parts: Mapping[_Path, Part]) -> 
 
 
 def _said(path: _Path) -> str:
-    """A place as the argument `part` says it."""
+    """A path in the spelling of the argument `part`."""
     return str(path[0]) if len(path) == 1 else str(path)
 
 

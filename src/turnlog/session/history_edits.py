@@ -224,7 +224,7 @@ def _speaks(record: Record) -> bool:
 
 
 def _decides(record: Record) -> bool:
-    """Whether a record changes the conversation from there on, or continues it."""
+    """Whether a record changes or continues the conversation."""
     return isinstance(record.body, (Decision, TurnOpened, TurnResumed))
 
 
@@ -263,7 +263,7 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
 
 
 def _shown(records: Sequence[Record]) -> dict[int, None]:
-    """The message records that a view shows something of."""
+    """The message records of which a view shows something."""
     return dict.fromkeys(shown.records[0] for shown in select(records)[0] if not shown.stands_in)
 
 

@@ -42,8 +42,9 @@ from ..providers.sdk_objects import plain_body
 
 
 class InvalidArguments(Struct, frozen=True):
-    """The `arguments` of a call in `Answer.tool_calls` if the model wrote no JSON: the `raw` text that it wrote, and
-    the `reason` why that is no JSON. It counts as false. Looking up a key in it raises an InputError that says so."""
+    """The `arguments` of a call in `Answer.tool_calls` if the model did not write JSON: the `raw` text that it wrote,
+    and the `reason` why that is not JSON. The object counts as false; looking up a key in it raises an InputError with
+    the reason."""
 
     raw: str
     reason: str
@@ -65,14 +66,14 @@ class InvalidArguments(Struct, frozen=True):
 
 
 def to_run(call: ToolCall) -> ToolCall:
-    """A call of an answer as a program runs it: arguments that are no JSON say so."""
+    """A call of an answer as a program gets it: arguments that are not JSON become InvalidArguments."""
     if call.kind != "function" or call.arguments is not None or call.raw is None:
         return call
     return replace(call, arguments=InvalidArguments(call.raw, _reason(call.raw)))
 
 
 def as_recorded(part: Part) -> Part:
-    """A part as it is recorded: `to_run` taken back, and outcomes in the words of the log."""
+    """A part as it is recorded: without InvalidArguments, and with the outcome in the words of the log."""
     if isinstance(part, ToolResult) and str(part.outcome) == "cancelled":
         return replace(part, outcome="canceled")
     if isinstance(part, ToolCall) and isinstance(part.arguments, InvalidArguments):
@@ -101,7 +102,7 @@ def _refuse(name: str) -> Any:
 
 
 Content = str | Part | Sequence[str | Part]
-"""What a message is given as: text, a part, or several."""
+"""The content of a message as callers give it: text, a part, or several."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """The words of `Outcome`."""
@@ -194,7 +195,8 @@ def _is_doubtful(message: Message) -> bool:
 
 
 def _check_content(wires: Sequence[Any], speaker: Provider) -> None:
-    """Raises FormatError for a message whose content is where no provider looks for it: a model would get a blank."""
+    """Raises FormatError for a message whose content is in a place that no provider reads: the model would get an empty
+    message."""
     for i, wire in enumerate(wires):
         messages = speaker.parse({speaker.conversation: [wire]}).messages
         if not isinstance(wire, dict) or any(_worth(part) for message in messages for part in message.parts):
@@ -241,7 +243,7 @@ def _other_formats(wires: Sequence[Any], speaker: Provider) -> tuple[int, str] |
 
 
 def _half_read(wire: Any, speaker: Provider, others: Sequence[Provider]) -> str | None:
-    """What is wrong with a message of which `speaker` reads nothing, and another provider only the key that holds its
+    """What is wrong with a message if `speaker` reads nothing of it, and another provider only the key that holds its
     content; None if there is no such provider."""
     for other in others:
         key, error = _error_in(wire, other)
@@ -254,7 +256,8 @@ def _half_read(wire: Any, speaker: Provider, others: Sequence[Provider]) -> str 
 
 
 def _error_in(wire: Any, speaker: Provider) -> tuple[str, str]:
-    """Inside which key of a message a provider meets what it cannot read, and what that is; both empty if it can."""
+    """The key of a message in which its provider meets something unreadable, and the error; both empty if there is
+    none."""
     try:
         speaker.parse({speaker.conversation: [wire]})
     except FormatError as error:
@@ -264,7 +267,7 @@ def _error_in(wire: Any, speaker: Provider) -> tuple[str, str]:
 
 
 def _value(wires: Sequence[Any], speaker: Provider) -> tuple[int, int]:
-    """How much of some messages a provider reads, and less the number of keys that it does not know; (-1, 0) if it
+    """How much of some messages a provider reads, and minus the number of keys that it does not know; (-1, 0) if it
     cannot read them."""
     try:
         messages = speaker.parse({speaker.conversation: list(wires)}).messages
@@ -293,7 +296,7 @@ def _worth(part: Part) -> int:
 
 
 _ENVELOPE = frozenset({"id", "status", "type"})
-"""Unknown keys of a message in which there is nothing that a model could read."""
+"""Keys of a message that contain nothing for a model, whether or not a provider knows them."""
 
 _LEAST: dict[type, int] = {ToolCall: 3, ToolResult: 3}
 """The worth of a part of this type that was read whole."""
@@ -340,7 +343,7 @@ def _meant(name: str, speaker: Provider) -> str:
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:
-    """The media part of these bytes, which have to be put into a store."""
+    """A media part for these bytes; the caller puts the bytes into a store."""
     if not isinstance(data, bytes) or not isinstance(mime, str):
         raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
     name = text_given("name", name)

@@ -32,7 +32,8 @@ from .state import Context
 
 
 class WindowUse:
-    """How full the model's window is: `Session.window`. All of it raises InputError in a session without a target."""
+    """How full the model's window is: `Session.window`. All its members raise InputError in a session without a
+    target."""
 
     def __init__(
         self,

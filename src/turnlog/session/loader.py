@@ -50,7 +50,7 @@ _NOTHING = Message("user", ())
 
 
 class Sizes(Protocol):
-    """Counts tokens. `turnlog.requests.size.Sizing` is what does."""
+    """Counts tokens; implemented by `turnlog.requests.size.Sizing`."""
 
     def record(self, record: Record) -> int:
         """The tokens of a record as requests show it now."""
@@ -60,8 +60,8 @@ class Sizes(Protocol):
 
 
 class Window(Struct, frozen=True):
-    """Records in memory, oldest first. `gap` is the first and last number of those between them that are not; `within`
-    are the numbers in the gap that are in memory all the same."""
+    """The records in memory, oldest first. `gap` is the first and last number of the records between them that are not
+    in memory; `within` are numbers inside the gap that are in memory all the same."""
 
     records: tuple[Record, ...]
     gap: tuple[int, int] | None
@@ -127,8 +127,8 @@ def read_window(
 
 
 def newest_bills(store: RecordStore, session_id: str, window: Window, last: int) -> Sequence[Record]:
-    """Records with the newest bills of a log of `last` records, oldest first. Those of messages that were left out
-    say as much about counts."""
+    """Records with the newest bills of a log of `last` records, oldest first. Bills of messages that requests leave out
+    by now say as much about counts as others."""
     if len(window.records) == last:
         return window.records
     return [*islice(store.of_kinds(session_id, ("usage",), reverse=True), _BILLS)][::-1]
@@ -183,7 +183,7 @@ class _Log:
 def known_fate(
     store: RecordStore, session_id: str, window: Window, first: int, last: int, rewinds: Rewinds
 ) -> dict[tuple[int, str], Standing]:
-    """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what was
+    """The states of the calls from record `first` on, also of calls that decisions hide, but not of those that were
     taken back."""
     at_hand = [record for record in window.records if record.n >= first]
     whole = len(at_hand) > last - first  # nothing of it is hidden, or in a gap
@@ -200,7 +200,7 @@ def _is_word_of_user(record: Record) -> bool:
 
 
 def _is_own_word(record: Record) -> bool:
-    """Whether the user speaks, and no agent in his name."""
+    """Whether a message was written by the user, and not by an agent in the user's name."""
     return _is_word_of_user(record) and not is_preface(record.message or _NOTHING)
 
 
@@ -239,8 +239,8 @@ def _block_begin(records: Sequence[Record]) -> int | None:
 
 
 def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
-    """Of the records `ahead` of the newest ones, the last first: those that belong to them, which are calls whose
-    results come after a user message."""
+    """The records `ahead` of the newest ones (given the last first) that belong to these: calls whose results come
+    after a user message."""
     pairing, wanted = Pairing(), list[ToolResult]()
     for record in newest:
         pairing.see(_whole(record))
@@ -262,7 +262,7 @@ def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Rec
 
 
 def _whole(record: Record) -> Shown:
-    """What a record says, for pairing: an empty message if it has none."""
+    """The message of a record, for pairing; an empty message if it has none."""
     return Shown(record.message or _NOTHING, (record.n,))
 
 
@@ -310,7 +310,7 @@ def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Re
 
 
 _SUMMARY = "replacement"
-"""The entry of a decision's `detail` that only views have a use for."""
+"""The entry of a decision's `detail` that only views use."""
 
 _NONE = Configuration()
 
@@ -422,7 +422,8 @@ class Originals(Struct, frozen=True):
     before: dict[int, Record]
 
     def newest_first(self, first: int, last: int, room: float) -> Iterator[Shown]:
-        """Those of records `first` to `last` but what was taken back, until they have more than `room` tokens."""
+        """The messages of records `first` to `last`, the last first and without those taken back, until they have more
+        than `room` tokens."""
         whole = max(first, self._whole_from())
         for shown, tokens in chain(self._at_hand(whole, last), self._stored(first, min(last, whole - 1))):
             room -= tokens
@@ -431,7 +432,7 @@ class Originals(Struct, frozen=True):
             yield shown
 
     def words(self, first: int, last: int) -> Iterator[Shown]:
-        """The user's messages of records `first` to `last`, oldest first, but what was taken back."""
+        """The user's messages of records `first` to `last`, oldest first and without those taken back."""
         for record in self.store.read(self.session_id, first=first, last=last):
             message = record.message
             if message is not None and message.role == "user" and not self.rewinds.by(record.n):

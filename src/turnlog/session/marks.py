@@ -1,4 +1,4 @@
-"""Marks in place of secrets that earlier requests showed: which records have them, and what is put on record of it.
+"""Marks in place of secrets that earlier requests showed: which records have them, and the decision that records it.
 
 A session shows the text that it recorded as it was given, until it is closed. Whoever opens it again has only the log,
 with its marks. The first such opening records a decision that names the first changed byte.
@@ -19,7 +19,7 @@ _WHY = "the session was opened again: marks stand in place of secrets from here 
 
 
 def marked(records: Iterable[Record]) -> dict[int, str]:
-    """The secrets that are marks now, where earlier requests showed the text as it was given: in words, by record."""
+    """In words, by record: the secrets that are marks now, where earlier requests showed the text as it was given."""
     return {record.n: counts_text(record.redacted) for record in records if record.live and record.message is not None}
 
 

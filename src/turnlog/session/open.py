@@ -96,8 +96,8 @@ def wait_given(wait: Any) -> float:
 
 
 def opened_to_read(place: Store | str | Path, session_id: str, settings: Settings, **given: Any) -> Session:
-    """The session of that id. `given` are the arguments of `open` that would be recorded. Raises InputError for any of
-    them, SessionNotFound, StoreError."""
+    """The session with that id, open for reading only. `given` are the arguments of `open` that would be recorded.
+    Raises InputError for any of them, SessionNotFound, StoreError."""
     if not session_id:
         raise InputError("read_only: name the session that is to be read")
     for name, value in given.items():
@@ -145,21 +145,21 @@ def open(
 ) -> Session:
     """Open a session, or create it if the store has no session with that id.
 
-    Without an id, an id is made from the time and the `title` in the settings. Secrets are removed from it; in an
-    encrypted store the title is not used. `store` is an open store or the path of a store; None is the store that the
-    settings name. `target` is the provider and model that requests are made for, `tools` are the tools that the model
-    may call, and `budget` is the most tokens of a request, or a Budget. A new session starts with these three; one that
-    has a target keeps its own, a warning and `Session.resumed.kept` say how the arguments differ, and `override=True`
-    replaces its own. `system` is the text that the conversation begins with: another than on record replaces it, the
-    same records nothing. `create=False` opens only a session that exists. `labels` are set as by `Session.label`.
+    Without an id, an id is made from the time and the `title` in the settings. Secrets are removed from it; encrypted
+    stores do not use the title. `store` is an open store or the path of a store; None is the store that the settings
+    name. `target` is the provider and model that requests are made for, `tools` are the tools that the model may call,
+    and `budget` is the most tokens of a request, or a Budget. A new session starts with these three. A session that has
+    a target keeps its own; a warning and `Session.resumed.kept` say how the arguments differ, and `override=True`
+    replaces its own. `system` is the text that the conversation begins with; another one on record is replaced.
+    `create=False` opens only a session that exists. `labels` are set as by `Session.label`.
 
-    One owner at a time has a session: who opens it while another has it waits for up to `wait` seconds, and so does a
-    turn while another is open. With `shared`, all who say so have it together; then no turn is closed but by its own
-    owner. With `read_only`, nothing is written and nobody is kept away, and reading goes on past damage.
+    A session has one owner at a time: opening it waits up to `wait` seconds for another owner, and so does a turn for
+    another open turn. With `shared`, all owners that pass it have the session together; then each turn is closed only
+    by its own owner. With `read_only`, nothing is written, nobody is kept away, and reading goes on past damage.
 
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
-    `turnlog.Settings(strategy="mask")` are the defaults so changed. Raises InputError, SessionBusy, StoreError.
+    `turnlog.Settings(strategy="mask")` is the defaults with that change. Raises InputError, SessionBusy, StoreError.
     """
     _check(session_id, store, target, system, budget, settings, create=create)
     _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
@@ -263,7 +263,7 @@ def _check_key(store: Any, key: Any) -> None:
 
 
 def _check_names(home: Store, session_id: str, labels: Mapping[str, str]) -> None:
-    """Raises InputError, before it is created, for a new session whose id or labels contain a secret."""
+    """Raises InputError, before the session is created, if the id or the labels of a new session contain a secret."""
     if not isinstance(home, RedactingStore):
         return
     try:
@@ -347,7 +347,7 @@ def _kept(
 
 
 def _spelled(made: Configuration) -> Configuration:
-    """A configuration without what only a provider reads that is not its own: how that spells a tool."""
+    """A configuration without the spellings of tools (`Tool.form`) that only other providers read."""
     tools = (
         msgspec.structs.replace(tool, form=None) if tool.form and tool.form.provider != made.provider else tool
         for tool in made.tools
@@ -356,7 +356,7 @@ def _spelled(made: Configuration) -> Configuration:
 
 
 def _place(settings: Settings, *, makes: bool) -> str | Path:
-    """The store that the settings name. If it `makes` one, all folders above it are made, as nobody typed its path just
+    """The store that the settings name. With `makes`, all folders above it are created: nobody typed its path just
     now."""
     place = settings.store or default_path()
     if makes:
@@ -461,7 +461,7 @@ def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> t
 
 
 def _made(store: Store, settings: Settings, locks: Locks) -> tuple[SessionInfo, bool]:
-    """A session of its own, under an id that is made for it: two that are opened in the same moment are two."""
+    """A new session under an id that is made for it. Two sessions opened at the same moment get different ids."""
     base_id, number = _new_id(store, settings.title), 1
     while True:
         session_id = base_id if number == 1 else f"{base_id}-{number}"
@@ -521,7 +521,7 @@ class _Opening:
         return session
 
     def give_up(self) -> None:
-        """Nobody wants the session any more."""
+        """Close the session, now or as soon as it is open: nobody waits for it any more."""
         with self._lock:
             self._unwanted, opened = True, self._session
         if opened is not None:
@@ -529,7 +529,8 @@ class _Opening:
 
 
 def _in_turns(opens: Callable[_P, Session]) -> Callable[_P, Coroutine[Any, Any, Session]]:
-    """`opens`, awaited: it is tried without waiting, again and again, so that no thread waits for another owner."""
+    """`opens` as a coroutine function. It tries again and again without waiting, so that no thread waits for another
+    owner."""
 
     @wraps(opens)
     async def opened(*given: _P.args, **named: _P.kwargs) -> Session:

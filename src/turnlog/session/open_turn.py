@@ -1,4 +1,4 @@
-"""Which turn of a session is open: one at a time. Others wait for it, in the order in which they came."""
+"""The open turn of a session: one at a time. Other turns wait for it, in the order in which they came."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Ticket:
         self.since = ""
 
     def own(self) -> _Ticket:
-        """The place of the open turn, from now on."""
+        """Make this the place of the open turn from now on; returns it."""
         self.since = utc_now()
         return self
 
@@ -89,7 +89,7 @@ class OpenTurn:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process has the session, and not the one that it is a fork of."""
+        """Whether this process has the session; not so in a forked child."""
         return self._lease.is_ours
 
     def made(self, turn: Queued) -> None:
@@ -140,7 +140,7 @@ class OpenTurn:
             raise
 
     def release(self, turn: Queued) -> None:
-        """`turn` is not open any more; the next one is."""
+        """End the time of `turn`, if it is the open one; the next turn is open then."""
         with self._lock:
             if self._open is not None and self._open.turn is turn:
                 self._made = None
@@ -196,7 +196,7 @@ class OpenTurn:
         return ticket
 
     def _enter(self, ticket: _Ticket) -> None:
-        """Raises SessionBusy if the time of a ticket has not come."""
+        """Raises SessionBusy if another turn is still open after the wait."""
         with self._lock:
             if self._open is not ticket:
                 with suppress(ValueError):

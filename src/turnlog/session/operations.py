@@ -23,8 +23,8 @@ def follow_records(session: Session, callback: Callable[[Appended], object]) -> 
 
 
 def interrupted_turn(session: Session) -> TurnInfo | None:
-    """The turn that `session.turn()` goes on with: the newest one, if it ended before it came to its end. None if there
-    is none, also while it is open."""
+    """The turn that `session.turn()` goes on with: the newest one, if it was interrupted. None if there is no such
+    turn, also while it is open."""
     _session_given(session)
     newest = newest_turn(session.log)
     return newest[1] if isinstance(newest, tuple) else None

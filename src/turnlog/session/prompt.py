@@ -39,7 +39,7 @@ from .recorder import Journal
 from .state import Context
 
 START = "start"
-"""What a message with the sections at the beginning names as its section."""
+"""The section that a message with the sections at the beginning names as its own."""
 
 _ROOM = 0.5
 """Default limit of all sections together, as a share of the limit of a request."""
@@ -132,7 +132,7 @@ class Prompt:
         self._change(lambda now: replace(now, max_tokens=max_tokens))
 
     def list_ready(self, name: str, text: str) -> None:
-        """Have a section of turnlog's own, which lists what a model may load; empty text removes it."""
+        """Set turnlog's own section that lists what a model may load; empty text removes it."""
         self._change(lambda now: _with_list(now, name, text))
 
     def also(self, hook: Callable[[str], Iterable[Body]]) -> None:
@@ -159,8 +159,8 @@ class Prompt:
         self._journal.append_at(lambda n: [*self._late(texts)], exact=False)
 
     def said(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
-        """Record what `make` returns for the number that the first record gets: what the user says at the beginning of
-        a turn. What changes in sections is recorded too: of those at the beginning before it, late blocks after it."""
+        """Record what the user says at the beginning of a turn: the bodies that `make` returns for the number of the
+        first of them. Changes of sections are recorded too: those at the beginning before it, late blocks after it."""
         if self._context.sections.record is None:
             return self._journal.append_at(make, exact=exact)
         texts = self._called()
@@ -173,7 +173,7 @@ class Prompt:
         return self._journal.append_at(told, exact=exact)
 
     def _called(self) -> dict[str, str]:
-        """What the functions of sections return now. What that changes at the beginning is recorded."""
+        """The texts that the functions of sections return now. What they change at the beginning is recorded."""
         texts = {name: text_said(name, function()) for name, function in self._functions.items()}
         self._change(lambda now: replace(now, sections=tuple(_with_text(section, texts) for section in now.sections)))
         return texts
@@ -211,7 +211,7 @@ class Prompt:
         return self._context.sections.record or PromptRecord()
 
     def _change(self, change: Callable[[PromptRecord], PromptRecord]) -> None:
-        """Put on record what a change of the sections comes to, if that is anything."""
+        """Record the effect of a change of the sections, if it has any."""
 
         def changed(n: int) -> Sequence[Body]:
             wanted = _with_list(change(self._now), TOOLS, list_of_tools(self._context.configuration.tools))
@@ -234,7 +234,7 @@ class Prompt:
         return composed(record.sections, {**told, **(texts or {})}, self._facts(record), self._room(record))
 
     def _late(self, texts: Mapping[str, str]) -> Iterator[Body]:
-        """The late blocks that are to be told now."""
+        """The messages with the late blocks that are due now."""
         placements = [placement for placement in self._composed(self._now, texts) if placement.section.place == "late"]
         wanted = {placement.section.name: "" if placement.left_out else placement.text for placement in placements}
         shown_names = {name for name in self._context.sections.of.values() if not is_reserved(name)}
@@ -270,13 +270,13 @@ class Prompt:
         return names
 
     def _shown_text(self, section: str) -> str:
-        """The text of a section as the newest message of it that is shown says it; empty if none is."""
+        """The text of a section in the newest message that shows it; empty if no message does."""
         newest = self._context.sections.newest(self._context.items, section)
         return "" if newest is None else text_of(newest.shown.message)
 
 
 def _with_list(now: PromptRecord, name: str, text: str) -> PromptRecord:
-    """The sections with one that lists what a model may load, or without it."""
+    """The sections with the one that lists what a model may load; without it if the text is empty."""
     sections = now.sections if text else tuple(section for section in now.sections if section.name != name)
     return replace(now, sections=replaced(sections, [PromptSection(name, text)] if text else ()))
 

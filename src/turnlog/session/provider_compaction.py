@@ -34,14 +34,14 @@ from .state import Context
 
 _LATE = "the conversation was changed before the compaction came, so it is not used"
 _REMEMBERED = 8
-"""So many requests for a compaction are remembered with what was sent."""
+"""How many requests for a compaction are remembered, with what was sent."""
 
 _FAILED = "the provider did not compact the conversation"
 
 
 class Asked(Struct, frozen=True, eq=False):
-    """A request for a compaction of the records up to `last`. `key` is the key of the record that says so, `sent` what
-    was sent, if this process made the request."""
+    """A request for a compaction of the records up to `last`. `key` is the key of its record; `sent` is what was sent,
+    if this process made the request."""
 
     key: str
     last: int
@@ -129,8 +129,8 @@ class ProviderCompactions:
     # -- answers ---------------------------------------------------------------------------------
 
     def binding(self, reply: Reply, target: Target) -> Binding | None:
-        """What the reasoning of an answer is bound to, if it holds any that its model binds: to everything that was
-        sent or, after a compaction, to that."""
+        """What the reasoning of an answer is bound to, if its model binds any of it: everything that was sent or, if
+        the answer compacts, the compaction."""
         if not has_reasoning(reply.message, target.provider):
             return None
         sent, builder = self._context.sent_to(target), self._context.builder(target)
@@ -154,8 +154,8 @@ class ProviderCompactions:
         return Count(asked.sent.view.tokens, sizing.counter.id, sizing.certainty)
 
     def decided(self, reply: Reply, target: Target, compacts: int, n: int) -> list[Body]:
-        """The records that say what became of the compaction in an answer whose own records begin with record `n`;
-        `compacts` as in `Request`. To be called by who holds the lock of the context."""
+        """The records that tell what became of the compaction in an answer whose own records begin with record `n`;
+        `compacts` as in `Request`. The caller holds the lock of the context."""
         asked = self._pending(target, compacts) if is_alone(reply) else None
         sent = asked.sent if asked is not None and asked.sent is not None else self._context.sent_to(target)
         last = sent.last if asked is None else asked.last
@@ -176,8 +176,8 @@ class ProviderCompactions:
         return [Note(COMPACTION, failed)] if decision is None else [decision]
 
     def _changes(self, last: int) -> Iterator[int]:
-        """The decisions since record `last` with which the conversation up to that record is no longer what was sent:
-        parts of it were taken back, or are shown again."""
+        """The decisions after record `last` that changed the conversation up to that record: parts of what was sent
+        were taken back, or are shown again."""
         since = [*self._store.of_kinds(self._id, ("decision",), first=last + 1)]
         new = {record.n for record in since}
         for record in since:
@@ -195,8 +195,8 @@ class ProviderCompactions:
         return any(isinstance(body, Decision) and body.action != "pin" for body in bodies)
 
     def _decision(self, reply: Reply, compacted: Compacted, target: Target, last: int, n: int) -> Decision | None:
-        """The decision that shows what the provider made of the records up to `last` instead of them; None if no
-        message is among them."""
+        """The decision that replaces the records up to `last` by what the provider made of them; None if no message is
+        among them."""
         context = self._context
         before = context.tokens(target).tokens  # first, as it has the view of this target loaded
         pinned = frozenset(d.first for d in context.decisions.values() if d.action == "pin")

@@ -18,7 +18,7 @@ from ..tokens.encrypted import texts_in
 from ..view.decisions import Rewinds
 
 _LINE = 1_000
-"""Characters from which on a line counts as several."""
+"""How many characters count as one line; a longer line counts as several."""
 
 _TO_THE_END = 1 << 62
 
@@ -117,8 +117,8 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
-    """The text that answers a call of `READ_BACK`, and whether it is what the call asked for and not an error; it is an
-    error if the record has no text. Raises InputError for a call of another tool."""
+    """The text that answers a call of `READ_BACK`, and whether the call succeeded; it fails if the record has no text.
+    Raises InputError for a call of another tool."""
     if not isinstance(call, ToolCall):
         raise InputError(f"call must be a ToolCall, one of `Answer.tool_calls`, not {type(call).__name__}")
     if call.name != READ_BACK.name:

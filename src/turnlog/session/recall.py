@@ -43,8 +43,8 @@ _OF_SOME = "Search the earlier sessions that belong with this one"
 
 def recall_tool(provider: str, model: str = "", *, where: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The declaration of `turnlog.session.RECALL` as a provider's request has it, an element of its `tools`. `where` is
-    what `Session.answer_recall` will be given: if it names labels, the declaration does not speak of all sessions. No
-    label is in it."""
+    what `Session.answer_recall` will be given: if it names labels, the declaration does not speak of all sessions. The
+    declaration contains no label."""
     if not where_given(where):
         return declaration(RECALL, provider, model)
     description = RECALL.description.replace("Search all earlier sessions", _OF_SOME)
@@ -52,8 +52,9 @@ def recall_tool(provider: str, model: str = "", *, where: Mapping[str, str] | No
 
 
 def _of_owner(store: Store, session_id: str, owner: str) -> dict[str, str]:
-    """The labels of the sessions that a session may see: its own value of the label `owner`, or none of it; empty if no
-    label says whose a session is. Raises InputError if its value is a mark, which other owners may have as well."""
+    """The labels of the sessions that a session may see: the label named `owner` with the session's own value, which
+    may be empty; no labels if `owner` is empty. Raises InputError if the value is a mark, which other owners may have
+    as well."""
     if not owner:
         return {}
     value = labels_of(store, session_id).get(owner, "")

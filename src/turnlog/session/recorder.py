@@ -108,7 +108,7 @@ class Journal:
         raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
 
     def _told_of_silence(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
-        """The records; warns of each message of which no model can read anything, unless a model said it."""
+        """The records. Warns of each message in which a model can read nothing, unless a model wrote it."""
         for record in records:
             if isinstance(record.body, MessageRecord) and not (record.body.model or record.body.response_id):
                 why = unreadable(record.body.message, _is_known)
@@ -151,7 +151,7 @@ class Journal:
         return receiving.answer
 
     def receiving(self, request: Target | Request) -> Receiving:
-        """What takes the chunks of an answer, from now on."""
+        """A context manager that takes the chunks of an answer."""
         asked, compacts = _asked(request)
         assembler = AnswerAssembler(provider(asked.provider))
         checkpoints = self._checkpoints(assembler, asked)
@@ -263,7 +263,7 @@ class Journal:
             yield body
 
     def _of_call(self, part: Part, said: Sequence[Message]) -> Part:
-        """A part of the last of these messages, which are about to be recorded; a result with its `call_record`."""
+        """A part of the last of these messages, which are about to be recorded; a result gets its `call_record`."""
         if not isinstance(part, ToolResult):
             return part
         n = 0 if any(_calls_for(part, message) for message in said) else self._left_call(part)
@@ -355,8 +355,9 @@ class Journal:
         return Answer(reply, records[0], asked)
 
     def _compacted(self, reply: Reply, asked: Target, compacts: int, bodies: Sequence[Body], n: int) -> list[Body]:
-        """The records of an answer with a compaction, from record `n` on, and what becomes of the conversation. What
-        the model read after the compaction is the bill of the view that the decision leaves."""
+        """The records of an answer with a compaction, from record `n` on, and those of its effect on the conversation.
+        The bill is compared with the view that the decision leaves: that is what the model read after the
+        compaction."""
         decided = self.compactions.decided(reply, asked, compacts, n)
         decision = next((body for body in decided if isinstance(body, Decision)), None)
         adjusted: list[Body] = []

@@ -42,8 +42,8 @@ from .reader import SessionLog
 # Going on with a turn that did not come to its end: which turn that is, and what becomes of its calls.
 
 Calls = Literal["answer", "run", "ask"]
-"""What becomes of the calls without a result: `answer`: they are answered with what is on record; `run`: they wait to
-be run; `ask`: those that may have run wait for somebody to say whether they may run again."""
+"""What becomes of the calls without a result. `answer`: what is known of each is recorded as its result; `run`: they
+wait to be run; `ask`: those that may have run wait for somebody to say whether they may run again."""
 
 _CHOICES = ("answer", "run", "ask")
 _TURN_RECORDS = ("turn_opened", "turn_closed", "turn_resumed")
@@ -51,7 +51,7 @@ _INSTEAD = "session.turn(TEXT) begins a turn"
 
 
 class Resumption(NamedTuple):
-    """How a turn goes on: the number of the record that opened it, its id, and what is put on record."""
+    """How a turn goes on: the number of the record that opened it, its id, and the records to append."""
 
     opened: int
     turn_id: str
@@ -59,13 +59,13 @@ class Resumption(NamedTuple):
 
 
 def calls_given(calls: str) -> None:
-    """Raises InputError for what is no choice."""
+    """Raises InputError unless `calls` is one of the choices."""
     if calls not in _CHOICES:
         raise InputError(f"calls must be 'answer', 'run' or 'ask', not {calls!r}")
 
 
 def resumption(log: SessionLog, calls: Calls) -> Resumption:
-    """What makes the newest turn go on. Raises InputError, which says why, if none can."""
+    """How the newest turn goes on. Raises InputError, with the reason, if it cannot."""
     newest = newest_turn(log)
     if isinstance(newest, str):
         raise InputError(f"there is no turn to go on with: {newest}; {_INSTEAD}")
@@ -81,7 +81,7 @@ def resumption(log: SessionLog, calls: Calls) -> Resumption:
 
 
 def newest_turn(log: SessionLog) -> tuple[int, TurnInfo] | str:
-    """The record that opened the newest turn, and that turn; or why it cannot go on."""
+    """The number of the record that opened the newest turn, and that turn; or the reason why it cannot go on."""
     marks = log.of_kinds(*_TURN_RECORDS, reverse=True)
     opened = next((record for record in marks if isinstance(record.body, TurnOpened)), None)
     if opened is None:
@@ -211,7 +211,7 @@ def begin(
 
 
 def stand_ins(log: SessionLog, calls: Iterable[CallInfo]) -> list[MessageRecord]:
-    """The results that requests contain for these calls, as they have none."""
+    """The stand-in results that requests contain for these calls, which have no result."""
     rewinds = Rewinds.of(log.of_kinds("decision"))
     fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
     results = (synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in calls)
@@ -242,7 +242,7 @@ def told(calls: Sequence[CallInfo]) -> str:
 
 
 _NEAR = 500
-"""So many of the newest records are looked through for the opening of a turn before all are."""
+"""How many of the newest records are searched for the opening of a turn before all are."""
 
 _RACES = 8
 """How often another process may append first."""
@@ -250,7 +250,7 @@ _RACES = 8
 
 def recover(parts: Parts) -> Recovered:
     """Record the part of an unfinished answer as an interrupted answer, and close as failed a turn that was left open.
-    Returns what was found. While others share the session, nothing in it is known to be left: nothing is recorded."""
+    Returns what was found. While others share the session, nothing is recorded: what looks unfinished may be theirs."""
     if not parts.lease.alone:
         return Recovered()
     for _ in range(_RACES):

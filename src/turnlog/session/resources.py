@@ -1,5 +1,5 @@
-"""What lives with a session (model clients, tools, anything that is closed), closed with it: the last first, each
-whatever another does."""
+"""The services that are closed with a session (model clients, tools): the last first, each whether or not another one
+fails to close."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Services:
         _raise_first(errors)
 
     def forget(self) -> None:
-        """Leave all as they are, as a process that is killed does."""
+        """Close nothing, as if the process were killed."""
         self._closers.clear()
 
     def _closable(self, service: Any) -> bool:

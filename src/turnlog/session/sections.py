@@ -1,7 +1,7 @@
 """The system prompt in sections as a log has it: the newest record of its sections, and the messages that show them.
 
-A late block stays where it was sent. One that a newer block of its section replaced leaves at the next decision that
-makes requests smaller, which names it (`late` in its `detail`).
+A late block stays where it was sent. A block that a newer one of its section replaced leaves at the next decision that
+makes requests smaller; that decision names it (`late` in its `detail`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SCHEMAS = 25_000
 """The most tokens of tools on demand that are declared in full after a decision."""
 
 _SHARE = 4
-"""None of these is more than such a part of what a request may have."""
+"""Each of these limits is at most the limit of a request divided by this number."""
 
 
 class Sections:
@@ -107,14 +107,15 @@ class Sections:
         return {*self._effects.late.loaded, *self.loaded_since(items)}
 
     def loaded_since(self, items: Sequence[Item]) -> set[str]:
-        """Those that a block told, or that were found, since the last decision."""
+        """The tools that a block told, or that were found, since the last decision."""
         shown = (n for n in self.of if not (self._effects.hides(n, _SYSTEM) or self._rewinds.by(n)))
         names = {self.of[n].removeprefix(_TOOL) for n in shown if self.of[n].startswith(_TOOL)}
         found_names = found_tools(item.shown.message for item in items)
         return {*names, *found_names} - self._effects.late.loaded
 
     def declared(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """The tools as requests declare them: those on demand that a decision put there in full as any other."""
+        """The tools as requests declare them. A tool on demand that a decision declared in full is declared like any
+        other."""
         in_full = self._full
         if self._declared is None or self._declared[0] is not tools or self._declared[1] != in_full:
             full = (
@@ -127,13 +128,13 @@ class Sections:
 
     @property
     def moving(self) -> list[int]:
-        """The blocks that would leave at a decision now and are shown."""
+        """The blocks that are shown and would leave at a decision now."""
         return [n for n in self._leaving() if not self._effects.hides(n, _SYSTEM)]
 
     def fold(self, items: Sequence[Item], now: Configuration, window: int, *, folded: bool) -> bool:
-        """Show what would be shown after a decision, if `folded`: leave out what would leave, and declare in full which
-        of the tools would be. `now` is the configuration, `window` what the model takes. Returns whether that changes
-        the messages that are shown."""
+        """With `folded`, show what would be shown after a decision: leave out the blocks that would leave, and declare
+        in full the tools that would be declared so. `now` is the configuration, `window` the model's window. Returns
+        whether that changes the messages that are shown."""
         self._folded = folded
         self._share = ((now.budget.max_tokens if now.budget else 0) or window) // _SHARE
         if not folded:
@@ -167,8 +168,8 @@ class Sections:
         return [*ahead, replace(last, detail={**last.detail, **entries})]
 
     def _leaving(self) -> set[int]:
-        """The blocks that newer ones of their section replaced, those of tools, which are declared from then on, and
-        of skills the oldest for which there is no room."""
+        """The blocks that leave: those replaced by newer ones of their section; those of tools, which are declared from
+        then on; and the oldest blocks of skills for which there is no room."""
         newest: set[str] = set()
         leaving: set[int] = set()
         room = min(_BODIES, self._share)

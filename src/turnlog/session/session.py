@@ -216,8 +216,8 @@ class Session:
 
     def system(self, content: Content, *, replace: bool = False) -> Record:
         """Record system text. With `replace`, this text replaces the system text at the beginning of later requests, or
-        models that accept system text in mid-conversation are told so there; if there was none, it is added. If they
-        begin with this text already, nothing is recorded, and the record that made it so is returned."""
+        is told in mid-conversation to models that accept system text there; if there was none, it is added. If requests
+        begin with this text already, nothing is recorded, and the record that set it is returned."""
         if flag_given("replace", replace):
             text = text_given("system(..., replace=True): content", content)
             existing = self._system_record() if self._configurer.begins_with(text) else None
@@ -225,7 +225,7 @@ class Session:
         return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
-        """Record a user message. Outside of a turn, sections of the system prompt are looked at anew first."""
+        """Record a user message. Outside of a turn, the sections of the system prompt are updated first."""
         message = Message("user", parts_of(content))
         return (
             self.add(message) if self._turn.id else self.prompt.said(lambda n: [MessageRecord(message)], exact=False)[0]
@@ -357,7 +357,7 @@ class Session:
         strategy: Strategy | str | None = None,
         dry_run: bool = False,
     ) -> Compaction:
-        """As `compact`, in the way of `arequest`."""
+        """As `compact`, for `await`; see `arequest`."""
         return await in_thread(
             lambda: self.compact(keep=keep, target=target, budget=budget, strategy=strategy, dry_run=dry_run)
         )
@@ -412,7 +412,8 @@ class Session:
 
     async def arequest(self, target: Target | None = None, *, compact: bool = False) -> Request:
         """As `request`, while other tasks go on. An asynchronous summarizer is awaited in this event loop. Meanwhile,
-        other tasks must use the session by `await` alone: what records waits for a summary, and would stop the loop."""
+        other tasks must use the session only through methods that are awaited: any other method that records waits for
+        the summary, and would stop the loop."""
         return await in_thread(lambda: self.request(target, compact=compact))
 
     def preview(
@@ -499,8 +500,8 @@ class Session:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What has changed against the configuration that was on record before this session was opened: by the
-        arguments of `turnlog.open`, and since."""
+        """The changes since the configuration that was on record before this session was opened: those by the arguments
+        of `turnlog.open`, and later ones."""
         return changes_of(self._found, self._parts.state)
 
     @property
@@ -516,8 +517,7 @@ class Session:
     # -- inside ----------------------------------------------------------------------------------
 
     def _system_record(self) -> Record | None:
-        """The newest record that says what system text, of no section, the conversation begins with; None if there is
-        none."""
+        """The newest record that set the system text (of no section) at the beginning; None if there is none."""
         for record in self.log.of_kinds("decision", "system", reverse=True):
             if not isinstance(record.body, Decision) or record.body.action == "system":
                 if not (isinstance(record.body, MessageRecord) and record.body.section):
@@ -532,7 +532,7 @@ class Session:
         source: str = "",
         kept: tuple[Change, ...] = (),
     ) -> None:
-        """Begin to work with the session that was opened, forked or found unfinished. Arguments as for `begin`."""
+        """Call `recovery.begin` for this session with these arguments, and keep what it returns as `resumed`."""
         self.resumed = begin(self._parts, self._found, configure, created=created, source=source, kept=kept)
         if created:
             self._found = self._parts.state

@@ -1,8 +1,8 @@
 """Where settings are written, and which place wins.
 
-Arguments win over environment variables, these over the project's file, that over the user's, and the defaults come
-last. A key stands in a place or does not; the tables of `redact_patterns` and the lists of `sensitive_patterns` are put
-together, and where a project names a pattern as the user does, the user's holds.
+The order is: arguments, environment variables, the project's file, the user's file, defaults. The value of a key comes
+from one place, except that the tables of `redact_patterns` and the lists of `sensitive_patterns` are put together; if a
+project and the user name a pattern alike, the user's holds.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def project_file(folder: Path | None = None) -> Path | None:
 
 
 def read_file(path: Path, why: str = "") -> dict[str, Any]:
-    """What a file says. Raises InputError if it cannot be read (`why` says why it should be), or is neither TOML nor
-    YAML."""
+    """The content of a settings file. Raises InputError if it cannot be read (`why` says why it should be), or is
+    neither TOML nor YAML."""
     import tomllib  # 5 ms of import, which only who has such a file pays
 
     is_yaml = path.suffix.lower() in _YAML
@@ -78,7 +78,7 @@ def read_file(path: Path, why: str = "") -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {error.strerror}{why}") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         problem = " ".join(str(error).split())[:_ROOM]
-        raise InputError(f"{path}: no {'YAML' if is_yaml else 'TOML'}: {problem}") from error
+        raise InputError(f"{path}: not {'YAML' if is_yaml else 'TOML'}: {problem}") from error
 
 
 def _only(folder: Path, name: str, unread: Iterable[str]) -> Path | None:
@@ -90,7 +90,7 @@ def _only(folder: Path, name: str, unread: Iterable[str]) -> Path | None:
             raise InputError(f"{path} is not read: write its settings to {folder / name}.toml and delete it")
     paths = [path for ending in _ENDINGS if os.path.lexists(path := folder / f"{name}{ending}")]
     if len(paths) > 1:
-        raise InputError(f"{' and '.join(map(str, paths))} are both there: keep one of them, with the settings of both")
+        raise InputError(f"{' and '.join(map(str, paths))} both exist: keep one of them, with the settings of both")
     return paths[0] if paths else None
 
 
@@ -114,7 +114,7 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
         raise ValueError("expected keys with a value each, as `max_age: 30d`")
     for names in _key_lists(root):
         if twice := next((key for n, key in enumerate(names) if key in names[:n]), None):
-            raise ValueError(f"{twice} is said twice; take one of them out")
+            raise ValueError(f"{twice} is set twice; remove one of them")
     return values
 
 
@@ -148,19 +148,19 @@ _MEANT = {
     _variable(_TABLE): _variable("save_history"),
     **{_variable(f"{_TABLE}_{name}"): _variable(key) for name, key in _IN_TABLE.items()},
 }
-"""What a variable may be spelled like, and which one is meant."""
+"""Spellings of variables, and the variable that each of them means."""
 
 
 class Loaded(Struct, frozen=True):
-    """Settings, and where each was said: `default`, `user file PATH`, `project file PATH`, the name of a variable,
-    or `argument`."""
+    """Settings, and where each was set: `default`, `user file PATH`, `project file PATH`, the name of a variable, or
+    `argument`."""
 
     settings: Settings
     origins: dict[str, str]
 
 
 class _Place(NamedTuple):
-    """Where keys are said: what it is called, what it says by key, and whether it is a project's file."""
+    """A place that sets keys: its name, its values by key, and whether it is a project's file."""
 
     name: str
     said: dict[str, Any]
@@ -190,8 +190,8 @@ def loaded(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Loaded:
-    """The settings in force, and where each was said. `environment` stands for the process's own, `folder` for
-    its working directory. Raises as `load_settings`."""
+    """The settings in force, and where each was set. `environment` stands for the process's own, `folder` for its
+    working directory. Raises as `load_settings`."""
     around = os.environ if environment is None else environment
     places = [*_files(around, folder), _variables(around), _place("argument", arguments or {}, of_program=True)]
     names_store = next((place for place in reversed(places) if place.said.get("store")), None)
@@ -206,8 +206,8 @@ def loaded(
 
 
 def _merged(places: Iterable[_Place], names_store: _Place | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """What all places say together, and which place says each key. What a project says of its own store holds if that
-    place names the store."""
+    """The values of all places together, and the place of each. What a project's file sets for its own store holds only
+    if that file names the store."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(keys(), "default")
     for place in places:
@@ -224,14 +224,14 @@ def _merged(places: Iterable[_Place], names_store: _Place | None) -> tuple[dict[
 
 
 def _patterns(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
-    """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
-    pattern of the user's off by giving another the same name."""
+    """The patterns with those of one more place added. A project's file cannot replace a pattern of the user's by
+    another one of the same name."""
     return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Variables that begin as ours do, in capitals or not, and are none of them. One that is nearly one of them is an
-    error where settings are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
+    """Variables with turnlog's prefix, in capitals or not, that are no settings. A near miss is an error where settings
+    are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
     around = os.environ if environment is None else environment
     known_names = _known_variables()
     return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known_names)
@@ -242,7 +242,7 @@ def _known_variables() -> list[str]:
 
 
 def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
-    """The user's file and the project's, as far as they are there."""
+    """The user's file and the project's, if they exist."""
     user_path, named = user_file(environment), bool(environment.get(VARIABLE))
     if named or os.path.lexists(user_path):
         values = read_file(user_path, f" ({VARIABLE} names this file)" if named else "")
@@ -262,8 +262,8 @@ def _place(
     of_project: bool = False,
     of_program: bool = False,
 ) -> _Place:
-    """What a place says, each value checked. Stores and keys that a file names are found from its `folder`; what
-    only a program can give is refused unless it is `of_program`."""
+    """A place with its values, each of them checked. Stores and keys that a file names are found from its `folder`;
+    what only a program can give is refused unless it is `of_program`."""
     where = name.removeprefix("user file ").removeprefix("project file ")
     values: dict[str, Any] = {}
     try:
@@ -272,7 +272,7 @@ def _place(
                 allowed_names = [name for name, about in keys().items() if of_program or about.in_files]
                 raise InputError(f"there is no key {spelled!r}; {_nearest(key, allowed_names)}")
             if key in values:
-                raise InputError(f"{key} is said twice, as {spelled!r} too; take one of them out")
+                raise InputError(f"{key} is set twice, also as {spelled!r}; remove one of them")
             if not (of_program or keys()[key].in_files):
                 raise InputError(_only_in_programs(key))
             if value is None:
@@ -316,7 +316,7 @@ def _snake(spelled: str) -> str:
 
 
 def _variables(environment: Mapping[str, str]) -> _Place:
-    """What the environment says. An empty variable says nothing."""
+    """The values that environment variables set. An empty variable sets nothing."""
     for name in unknown_variables(environment):
         capitals = name.upper()
         near = difflib.get_close_matches(capitals, _MEANT, 1, 0.85)
@@ -334,7 +334,7 @@ def _variables(environment: Mapping[str, str]) -> _Place:
         if not keys()[key].in_files:
             raise InputError(f"{variable}: {_only_in_programs(key)}")
         if key in values:
-            raise InputError(f"{variable}: {key} is said twice, as {_PREFIX}{key.upper()} too; unset one of them")
+            raise InputError(f"{variable}: {key} is set twice, also as {_PREFIX}{key.upper()}; unset one of them")
         if name == _OLD_DISK:
             text = old_max_size(text, variable, f"{_PREFIX}{_DISK.upper()}")
         try:
@@ -358,8 +358,9 @@ def _said_of(key: str, text: str, error: Exception) -> str:
 
 
 def _check_project(place: _Place, folder: Path) -> None:
-    """Whoever works in a folder that others wrote must not have sessions deleted, or secrets kept, by what stands
-    there: a project says that of a store inside it, and of no other. Raises InputError."""
+    """Raises InputError if a project's file names a store outside of the project's folder, or sets what applies to a
+    store without naming one. Others may have written the file: it must not delete the user's sessions, or keep secrets
+    in them."""
     where = place.name.removeprefix("project file ")
     store = place.said.get("store")
     if store is not None and store != ":memory:":
@@ -372,7 +373,7 @@ def _check_project(place: _Place, folder: Path) -> None:
             shown = without_password(store)
             raise InputError(f"{where}: store: {shown!r} is not allowed; allowed: a place inside the project's folder")
         if outside:
-            raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
+            raise InputError(f"{where}: store: {outside} leads out of the project's folder; remove that link")
     for key in place.said:
         if keys()[key].of_store and not store:
             raise InputError(

@@ -30,8 +30,8 @@ from .state import Context
 
 
 class Savings(Struct, frozen=True, repr_omit_defaults=True):
-    """What disclosure saves, in tokens: `whole` is the size of all tools and skills in full, `shown` what requests show
-    of them now. `loaded` are the names of the tools and skills that are shown in full."""
+    """What loading on demand saves, in tokens: `whole` is the size of all tools and skills in full, `shown` what
+    requests show of them now. `loaded` are the names of the tools and skills that are shown in full."""
 
     whole: int
     shown: int
@@ -44,7 +44,7 @@ class Savings(Struct, frozen=True, repr_omit_defaults=True):
 class SessionSkills:
     """Skills and tools on demand of one session.
 
-    A model sees name and one line of each. What it loads is on record, so that a session which is opened again, or
+    A model sees the name and one line of each. What it loads is on record, so that a session which is opened again, or
     compacted, or switched to another provider, goes on with it. Skills themselves are not on record: a program adds
     them each time it opens the session.
     """
@@ -97,8 +97,9 @@ class SessionSkills:
         return call
 
     def follow(self) -> None:
-        """Record that the tools which are loaded are declared at the beginning from now on: another provider cannot
-        read how they were loaded, and its requests begin anew anyhow. This happens by itself at a switch."""
+        """Record that the loaded tools are declared at the beginning of requests from now on: another provider cannot
+        read how they were loaded, and its requests have no earlier prefix to keep. This happens by itself at a
+        switch."""
 
         def moved(n: int) -> Sequence[Body]:
             self._context.aim_at(self._configurer.target_or(None), folded=True)

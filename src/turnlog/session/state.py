@@ -1,4 +1,5 @@
-"""What the next request needs of a log, in memory while a session is open. `situation` is what has to be decided on."""
+"""What the next request needs of a log, in memory while a session is open. `Context.situation` is what compaction
+decides on."""
 
 from __future__ import annotations
 
@@ -148,7 +149,7 @@ class SessionCuration(Curation):
 # The builders of a session's requests, one for each way in which requests are made.
 
 _KEPT = 3
-"""So many builders are kept. Each remembers what it built last."""
+"""How many builders are kept; each remembers what it built last."""
 
 
 class Builders:
@@ -224,7 +225,7 @@ class Context:
             self.take(self._store.read(self._id, first=self.last + 1))
 
     def take(self, records: Iterable[Record]) -> None:
-        """Take in records that were appended to the log. To be called by who holds the lock."""
+        """Take in records that were appended to the log. The caller holds the lock."""
         if self._torn:  # Ctrl-C came in between, or a store that failed: what is in memory is not what the log says
             self._shown = Conversation()
             self._load(None)
@@ -356,7 +357,7 @@ class Context:
         return self._changes
 
     def _read_for(self, provider: str, model: str) -> None:
-        """Have in memory what requests to a model show, as it is counted for it."""
+        """Load what requests to a model show, in that model's counts."""
         counter, before = counter_for(provider, model), self._reader
         self._reader = provider
         if counter.id != self.counter.id or (provider != before and is_for_one_provider(self.decisions)):
@@ -481,19 +482,19 @@ class Context:
         return situation
 
     def _gap_size(self) -> Callable[[], int]:
-        """What counts the gap as it is now, whenever it is asked."""
+        """A function that counts the tokens of the present gap when it is called."""
         return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, self._sizing)
 
     def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
-        """The budget and strategy in force, with these in place of them; None if neither is given."""
+        """The terms in force with this budget and strategy in place of their own; None if neither is given."""
         self.refresh()
         return Terms(self.budget, self.strategy).changed(budget, strategy)
 
     # -- making requests -------------------------------------------------------------------------
 
     def request(self, aim: Target, *, sent: bool = True, marks: Strategy | None = None) -> Request:
-        """The request that shows the conversation as it stands, with the prompt-cache marks of a strategy. One that is
-        looked at and not `sent` is no other's beginning, and no bill is held against its size."""
+        """The request that shows the conversation as it stands, with the prompt-cache marks of a strategy. With
+        `sent=False`, the request is a preview: later cache comparisons and bills ignore it."""
         size = self.tokens(aim)
         builder = self.builder(aim)
         request = builder.request(self._shown, self._fate)
@@ -511,14 +512,14 @@ class Context:
         return self.caches.last(aim) or LastRequest(self.builder(aim).plan, self._repaired(aim), self.last)
 
     def compaction(self, aim: Target) -> tuple[Request, LastRequest]:
-        """The conversation as it is sent to be compacted: it may end with an answer. And what was sent."""
+        """The request with the conversation to be compacted, which may end with an answer; and what was sent."""
         self.aim_at(aim)
         builder, shown = self.builder(aim).unanswered(), Conversation.of(self._shown.items)
         sent = LastRequest(builder.plan, builder.repaired(shown, self._fate), self.last)
         return builder.request(shown, self._fate).after(self._told), sent
 
     def aside(self, aim: Target, situation: CompactionInput, decisions: Sequence[Decision]) -> Request:
-        """The request of a view that was decided on for this once and not on record."""
+        """The request after decisions that are made for this request alone and not recorded."""
         self.aim_at(aim, folded=True)
         decided = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
@@ -556,7 +557,7 @@ class Context:
 
     def version_decision(self) -> Decision | None:
         """The decision that this version of turnlog shows some records otherwise than the one that made the
-        configuration in force; None if there is nothing to say."""
+        configuration in force; None if it is not needed."""
         return version_decision(self.configuration, self.decisions, self.items, self._curation.is_curated)
 
     def hides_after(self, n: int) -> bool:
@@ -569,5 +570,5 @@ class Context:
         return (item.raw for item in reversed(self._shown.items) if item.raw.treatment != "appended")
 
     def builder(self, aim: Target) -> Builder:
-        """What makes the requests for a target."""
+        """The builder of requests for a target."""
         return self._builders.of(self.configuration, aim, self.sections.declared(self._changes.tools))

@@ -1,4 +1,4 @@
-"""What blocks, in a thread; and the ends of streams."""
+"""Blocking calls in threads, and closing of streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 _RECORDERS = 4
-"""Threads that record for event loops. They are not those in which requests may wait for a summary."""
+"""The number of threads that record for event loops. They are not those in which requests may wait for a summary."""
 
 
 @cache
@@ -30,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 
 async def in_thread(call: Callable[[], _T]) -> _T:
-    """What `call` returns, called in a thread. An asynchronous summarizer that it needs is awaited here, and cancelled
+    """The result of `call`, called in a thread. An asynchronous summarizer that it needs is awaited here, and cancelled
     with the task."""
     task = Waiting(asyncio.get_running_loop())
     before = waiting.set(task)
@@ -44,8 +44,8 @@ async def in_thread(call: Callable[[], _T]) -> _T:
 
 
 async def recorded(call: Callable[[], _T]) -> _T:
-    """What `call` returns, called in a thread; for what records. It is never left in the midst: if the task is
-    cancelled meanwhile, the call is waited for, and the cancellation goes on then."""
+    """The result of `call`, a function that records, called in a thread. It always runs to its end: if the task is
+    cancelled meanwhile, the cancellation takes effect after the call."""
     try:
         future = asyncio.get_running_loop().run_in_executor(_recorders(), copy_context().run, call)
     except RuntimeError:  # the interpreter is ending, and gives no threads any more

@@ -82,15 +82,15 @@ class ToolRun:
         await recorded(partial(self.__exit__, kind, error, trace))
 
     def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
-        """What the tool returned, or said of its failure; recorded when the block ends."""
+        """Set what the tool returned, or what it said of its failure; recorded when the block ends."""
         result = self._journal.result_of(self.call, content, outcome)  # wrong content is refused here, not at the end
         if not isinstance(content, str):
             check_readable(MessageRecord(Message("user", (result,))))
         self._result = (content, result.outcome)
 
     def untold(self, reason: str) -> None:
-        """The tool returned a value that cannot be told to a model: the result is `failed` and says so, and the event
-        `warning` tells the developer. `reason` is a sentence that names the value."""
+        """Report that the tool returned a value that no model can be told: the result is `failed` and says so, and the
+        event `warning` tells the developer. `reason` is a sentence that names the value."""
         text_given("reason", reason)
         self.result(f"The tool ran, but its result cannot be shown: {reason}", outcome="failed")
         self._journal.warn(f"tool {self.call.name!r}, call {self.call.id!r}: {reason}")
@@ -109,7 +109,8 @@ class ToolRun:
         return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
 
     def _failed(self, outcome: Outcome, reason: str) -> tuple[Text, ...]:
-        """What the model is told of an exception: of a time limit, that the tool may have run all the same."""
+        """The text about an exception for the model; after a time limit it says that the tool may have run all the
+        same."""
         if outcome == "timeout":
             notice = text_of(Message("user", synthetic_result(self.call, outcome).parts))
             return (Text(f"{notice} {reason}" if ": " in reason else notice),)

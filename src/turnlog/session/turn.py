@@ -1,4 +1,4 @@
-"""A turn while it is lived: opened with what the user said, closed whatever happens in between."""
+"""A turn in progress: opened with the user's message, closed whatever happens in between."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from .tool_run import ToolRun, denied
 
 
 class Breaks:
-    """Whether the last answer of a turn broke off, and why. A stream that breaks leaves an answer that broke off,
-    whoever catches its error; `is_asked` is False for one that was refused before it was asked for anything."""
+    """Whether the last answer of a turn broke off, and why. An error in a stream counts even if the program catches it;
+    `is_asked` is False if the stream was refused before anything was read from it."""
 
     def __init__(self, log: SessionLog) -> None:
         self._log = log
@@ -47,20 +47,20 @@ class Breaks:
         self.is_asked = False
 
     def received(self, answer: Answer, *, late: bool = False) -> None:
-        """An answer is on record; if `late`, others may be behind it."""
+        """Take in an answer that was recorded; with `late`, there may be later ones."""
         body = answer.record.body
         self._reason = body.reason if isinstance(body, PartialAnswer) else ""
         self._last = answer.record.n if late else self._last
 
     def broke(self, error: BaseException, first: int) -> None:
-        """The stream that was received ended with an error; `first` is a record before it."""
+        """Take in that the stream which was received ended with an error; `first` is a record before it."""
         if self.is_asked:
             self._reason = described(error)
             self._last = max(record.n for record in self._log.records(first))
 
     @contextmanager
     def of_stream(self, first: int) -> Iterator[None]:
-        """Around a stream that is received."""
+        """A context manager around a stream that is received."""
         self.is_asked = False
         try:
             yield
@@ -70,7 +70,7 @@ class Breaks:
 
     @property
     def reason(self) -> str:
-        """Why the last answer broke off; empty if it did not, or if a whole one came behind it, by whatever way."""
+        """Why the last answer broke off; empty if it did not, or if a whole answer was recorded after it."""
         if not self._reason:
             return ""
         since = self._log.records(self._last + 1)
@@ -82,10 +82,10 @@ _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`
 
 
 class Turn:
-    """A turn of a session, made by `Session.turn` from the session's parts and its `request`: a context manager.
+    """A turn of a session, made by `Session.turn`: a context manager.
 
-    On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C,
-    a cancelled task). `answer` is the last answer that was received in it.
+    On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C, a
+    cancelled task). `answer` is the last answer that was received in it.
     """
 
     def __init__(
@@ -306,8 +306,8 @@ class Turn:
         return ToolRun(self._journal, call, self.tool_started)
 
     def tool_started(self, call: ToolCall) -> Record:
-        """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes, and for a
-        call that has its result, also if that was in an earlier turn."""
+        """Record that a tool begins to run. Raises InputError if approval was asked for and not given, and for a call
+        that has its result already, even from an earlier turn."""
         self._check()
         info = self._open_call(call, earlier=True)
         if info is not None and info.result and not info.synthetic:
@@ -325,13 +325,13 @@ class Turn:
     # -- files -----------------------------------------------------------------------------------
 
     def files(self, root: str | Path = ".") -> FileRecorder:
-        """What records changes of files under `root`, as `Session.files`; closed with the turn."""
+        """The recorder of changes of files under `root`, as `Session.files`; closed with the turn."""
         self._check()
         return self._stack.enter_context(self._parts.files(root))
 
     @property
     def changes(self) -> list[NetChange]:
-        """What became of each file in this turn, net."""
+        """The net change of each file in this turn."""
         info = self.info
         records = (record for record in self._log.records(info.first) if record.n <= info.last)
         return net_changes(record for record in records if isinstance(record.body, FileChange))
@@ -420,7 +420,7 @@ class Turn:
             yield chunk
 
     def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
-        """What is known of a call of this turn; if `earlier`, of one before it too."""
+        """What is known of a call of this turn or, with `earlier`, of one before it; None if there is no such call."""
         n = self._journal.record_of(call)
         calls = calls_of(self._log.records(n)) if earlier and n < self._opened else self.info.calls
         return next((info for info in calls if (info.record, info.call.id) == (n, call.id)), None)
