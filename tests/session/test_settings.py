@@ -547,8 +547,8 @@ BAD: dict[str, str] = {
     "store = 5": "store: 5 is not allowed; allowed: a file",
     "key = '5up3r-53cr3t'": "key: the value given (not shown, as it may be a secret) is not allowed; allowed",
     "compress_after = 7": "compress_after: 7 is not allowed; allowed: an age",
-    "x": "no TOML: ",
-    "x = '\xff'": "no TOML: ",
+    "x": "not TOML: ",
+    "x = '\xff'": "not TOML: ",
 }
 
 
