@@ -65,6 +65,7 @@ __all__ = [
     "StoreNotFound",
     "TurnCancelled",
     "TurnlogError",
+    "UnknownModelWarning",
     "UnknownProvider",
     "cancellations",
     "described",
