@@ -14,6 +14,8 @@ from types import ModuleType
 import pytest
 
 import turnlog
+from turnlog import errors
+from turnlog.errors import TurnlogError
 from turnlog.models.makers import PROVIDER_ROWS, makers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -216,6 +218,12 @@ def test_only_facades_list_their_names(sources: Sources) -> None:
         elif declared is not None:
             wrong.append(f"{_where(path)}: __all__ belongs into facades")
     assert wrong == []
+
+
+def test_errors_lists_errors_only() -> None:
+    """Whoever reads which errors to catch meets helpers of turnlog among them."""
+    listed = [getattr(errors, name) for name in errors.__all__]
+    assert [one for one in listed if not (isinstance(one, type) and issubclass(one, (TurnlogError, Warning)))] == []
 
 
 def test_private_names_stay_in_their_module(sources: Sources) -> None:

@@ -24,9 +24,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 
+from .._platform.exceptions import described
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
-from ..errors import TurnlogError, described
+from ..errors import TurnlogError
 from ..export import dollars, is_priced, visible
 from .commands import completions, is_command, run_command
 from .conversation import Chat

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.quiet import quiet_log
+from .._platform.texts import install_extra
 from ..chat import Chat, Choice, answer_once, busy_in_words, choice_for, chosen
-from ..errors import InputError, SessionNotFound, StoreError, install_extra
+from ..errors import InputError, SessionNotFound, StoreError
 from ..export import visible
 from ..log.store import Store
 from ..runners import PROGRAMS

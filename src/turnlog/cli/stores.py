@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ..config.settings import Settings
-from ..errors import CorruptRecord, SessionNotFound, no_store
+from ..errors import CorruptRecord, SessionNotFound, StoreNotFound
 from ..log.store import Problem, Store
 from ..session.session import Session
 from ..session.settings import load_settings
@@ -87,7 +87,7 @@ def opened(
     not write.
     """
     if not make and is_missing(arguments):
-        raise no_store(place(arguments))
+        raise StoreNotFound(place(arguments))
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key, new=make and is_missing(arguments))
     if make and not arguments.store:

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from .._platform.files import write_whole
-from ..errors import InputError, kind_given
+from .._platform.given import kind_given
+from ..errors import InputError
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
 from ..redaction import as_kept

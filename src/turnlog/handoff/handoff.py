@@ -15,7 +15,8 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import InputError, kind_given, text_given
+from .._platform.given import kind_given, text_given
+from ..errors import InputError
 from ..log.messages import ToolResult, text_of
 from ..log.records import Record
 from ..log.store import Store

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from .._platform.given import text_given
 from .._platform.units import counted
-from ..errors import BudgetError, text_given
+from ..errors import BudgetError
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Media, Message, Text, images_in
 from ..log.records import Binding, Decision

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import FormatError, text_given
+from .._platform.given import text_given
+from ..errors import FormatError
 from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..log.records import Binding
 from ..log.texts import leaf_parts

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut, kind_given
+from .._platform.given import kind_given
+from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut
 from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost

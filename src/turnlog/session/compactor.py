@@ -11,8 +11,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 from msgspec import Struct
 
+from .._platform.exceptions import described
 from ..config.settings import Settings
-from ..errors import Conflict, InputError, TurnlogError, described
+from ..errors import Conflict, InputError, TurnlogError
 from ..log.actions import HIDING, SHRINKING
 from ..log.budget import Strategy, Terms, Thresholds
 from ..log.records import Body, Decision, Record, SummaryRecord

@@ -17,8 +17,10 @@ from weakref import WeakSet
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.exceptions import described
+from .._platform.given import is_async
 from .._platform.units import counted
-from ..errors import InputError, described, is_async
+from ..errors import InputError
 from ..log.actions import SHRINKING
 from ..log.codec import decode_record
 from ..log.records import (

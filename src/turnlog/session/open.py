@@ -18,19 +18,10 @@ from typing import Any, ParamSpec
 
 import msgspec
 
+from .._platform.given import flag_given, text_given
 from .._platform.texts import is_server
 from ..config.settings import Settings
-from ..errors import (
-    BlobMissing,
-    CorruptRecord,
-    InputError,
-    SessionBusy,
-    SessionExists,
-    SessionNotFound,
-    TurnlogError,
-    flag_given,
-    text_given,
-)
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, SessionExists, SessionNotFound, TurnlogError
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration

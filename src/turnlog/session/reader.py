@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import CorruptRecord, InputError, flag_given, text_given
+from .._platform.given import flag_given, text_given
+from ..errors import CorruptRecord, InputError
 from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
 from ..redaction import RedactingStore, Redactor, as_kept

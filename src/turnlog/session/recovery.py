@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from ..errors import Conflict, InputError, kind_given, list_given
+from .._platform.given import kind_given, list_given
+from ..errors import Conflict, InputError
 from ..log.messages import Message, ToolCall, ToolResult
 from ..log.records import (
     Approval,

@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError, flag_given, text_given
+from .._platform.given import flag_given, text_given
+from ..errors import InputError
 from ..log.messages import Message, Part, Text, media_parts
 from ..summarize import TIMEOUT, Background, Complete, Ledger, Material, MemoryLedger, Summarizer, as_ladder, key_of
 from ..summarize.ledger import outcome_of
