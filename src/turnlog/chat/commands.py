@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..export import FORMATS, in_short, save
+from ..export import FORMATS, save
+from ..export.wording import in_short
 from ..importers.titles import first_words
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note

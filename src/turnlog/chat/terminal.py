@@ -28,7 +28,8 @@ from .._platform.exceptions import described
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError
-from ..export import dollars, is_priced, visible
+from ..export.escapes import visible
+from ..export.wording import dollars, is_priced
 from .commands import completions, is_command, run_command
 from .conversation import Chat
 from .plain import folded

@@ -17,7 +17,7 @@ from .._platform.quiet import quiet_log
 from .._platform.texts import install_extra
 from ..chat import Chat, Choice, answer_once, busy_in_words, choice_for, chosen
 from ..errors import InputError, SessionNotFound, StoreError
-from ..export import visible
+from ..export.escapes import visible
 from ..log.store import Store
 from ..runners import PROGRAMS
 from ..session import Session

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..export import visible
+from ..export.escapes import visible
 from ..log.records import FileChange
 from ..log.store import Store
 from ..view.turns import turn_spans

@@ -18,7 +18,7 @@ import msgspec
 from .._platform.files import write_whole
 from .._platform.units import counted
 from ..errors import InputError, RunnerNotFound
-from ..export import visible
+from ..export.escapes import visible
 from ..handoff import MAX_TOKENS, MODELS, Handoff, handoff, session_file
 from ..redaction import counts_text
 from ..runners.programs import PROGRAMS

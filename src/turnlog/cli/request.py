@@ -12,7 +12,7 @@ from typing import Any
 from .._platform.texts import without_password
 from .._platform.units import counted
 from ..errors import SessionNotFound
-from ..export import visible
+from ..export.escapes import visible
 from ..importers import Origin, read_file
 from ..importers.protocol import origin_name
 from ..importers.sync import sync_session
