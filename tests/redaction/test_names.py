@@ -17,7 +17,7 @@ from turnlog.importers.sync import without_secrets
 from turnlog.log.records import Configuration
 from turnlog.prompt.sections import Section
 from turnlog.providers.error_bodies import error_text
-from turnlog.redaction import redacted_bytes
+from turnlog.redaction.drafts import redacted_bytes
 from turnlog.runners.refusals import refusal
 from turnlog.stores import open_store
 

@@ -20,7 +20,7 @@ from .._platform.units import counted
 from ..errors import InputError, RunnerNotFound
 from ..export.escapes import visible
 from ..handoff import MAX_TOKENS, MODELS, Handoff, handoff, session_file
-from ..redaction import counts_text
+from ..redaction.redactor import counts_text
 from ..runners.programs import PROGRAMS
 from .arguments import add_command, number
 from .request import source_of

@@ -11,7 +11,7 @@ from .._platform.given import kind_given
 from ..errors import InputError
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..stores import PastDamage, store_given
 from .bodies import as_body
 from .lines import as_json, as_jsonl

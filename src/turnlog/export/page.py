@@ -17,7 +17,7 @@ from ..errors import BlobMissing
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Problem, SessionInfo, Store
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of

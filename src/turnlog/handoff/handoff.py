@@ -22,7 +22,9 @@ from ..log.records import Record
 from ..log.store import Store
 from ..memory.fold import Memory
 from ..models.makers import default_model, makers
-from ..redaction import Redactor, as_kept, redacted
+from ..redaction import Redactor
+from ..redaction.drafts import redacted
+from ..redaction.store import as_kept
 from ..stores import store_given
 from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted

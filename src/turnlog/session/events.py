@@ -38,7 +38,10 @@ from ..log.records import (
     TurnResumed,
 )
 from ..models.target import Target
-from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
+from ..redaction import Redactor
+from ..redaction.drafts import redacted
+from ..redaction.redactor import counts_text
+from ..redaction.store import SHOWS_MARKS
 from ..view.decisions import failures_of
 from .answer import RESPONSE
 from .reader import session_given

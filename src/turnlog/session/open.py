@@ -30,7 +30,8 @@ from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..redaction import RedactingStore, redacted
+from ..redaction import RedactingStore
+from ..redaction.drafts import redacted
 from ..stores import MemoryStore, SqliteStore, default_path, local_path, open_store, store_given
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
