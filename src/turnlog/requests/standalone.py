@@ -22,7 +22,7 @@ from ..models.target import Target, target
 from ..providers import provider
 from ..providers.protocol import Parsed
 from ..providers.recognise import provider_of
-from ..providers.schema import check_depth
+from ..providers.schema.walk import check_depth
 from ..providers.sdk_objects import JSON_VALUES, plain_body
 from ..view.bound_reasoning import beginning, bindings_as_given
 from ..view.types import Edit, Loss, Shown, starts_turn
