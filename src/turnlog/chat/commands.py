@@ -18,7 +18,8 @@ from ..models.makers import maker_of
 from ..models.target import Target
 from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions
-from ..workspace.diff import differences, net_changes, patch_lines
+from ..workspace.diff import net_changes, patch_lines
+from ..workspace.diff.folding import differences
 from .choice import chosen, suggested
 from .conversation import Chat
 from .plain import folded, gist

@@ -14,9 +14,10 @@ from ..errors import CorruptRecord, SessionNotFound, StoreNotFound
 from ..log.store import Problem, Store
 from ..session.session import Session
 from ..session.settings import load_settings
-from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
+from ..stores import Passphrase, PastDamage, default_path, open_store
+from ..stores.encrypted.keys import ASK, KeySource
 from ..stores.leases import WAIT, ReadLease
-from ..stores.places import make_parents
+from ..stores.places import local_path, make_parents
 from ..stores.presence import left_alone
 from .terminal import asked_secret, say
 

@@ -21,7 +21,8 @@ from ..log.budget import USUAL_STRATEGY, Budget, Strategy, read_budget, read_str
 from ..models.target import Target, target
 from ..providers import PROVIDERS
 from ..redaction import Redactor
-from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
+from ..stores import Passphrase
+from ..stores.encrypted.keys import KEY_PLACES, KeySource, is_key_place
 from ..summarize import TIMEOUT, Summarizing, ladder_of
 
 REDACT_ALL = "all"

@@ -12,7 +12,8 @@ from ..errors import InputError
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
 from ..redaction.store import as_kept
-from ..stores import PastDamage, store_given
+from ..stores import PastDamage
+from ..stores.places import store_given
 from .bodies import as_body
 from .lines import as_json, as_jsonl
 from .markdown import as_markdown

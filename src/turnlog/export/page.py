@@ -20,7 +20,8 @@ from ..log.store import Problem, SessionInfo, Store
 from ..redaction.store import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
-from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
+from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
+from ..workspace.diff.folding import root_of
 from .description import Badge, Description, RecordBadges, describe
 from .escapes import Markup, end, start, tag, text
 from .page_parts import STYLE, PartWriter, head, link, linked

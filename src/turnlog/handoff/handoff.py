@@ -25,7 +25,7 @@ from ..models.makers import default_model, makers
 from ..redaction import Redactor
 from ..redaction.drafts import redacted
 from ..redaction.store import as_kept
-from ..stores import store_given
+from ..stores.places import store_given
 from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import entries_of

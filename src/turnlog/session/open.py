@@ -32,11 +32,11 @@ from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore
 from ..redaction.drafts import redacted
-from ..stores import MemoryStore, SqliteStore, default_path, local_path, open_store, store_given
+from ..stores import MemoryStore, SqliteStore, default_path, open_store
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT, ReadLease
-from ..stores.places import make_parents
+from ..stores.places import local_path, make_parents, store_given
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
 from ..stores.wrapper import ReadingStore
