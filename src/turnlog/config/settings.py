@@ -23,7 +23,8 @@ from ..providers import PROVIDERS
 from ..redaction import Redactor
 from ..stores import Passphrase
 from ..stores.encrypted.keys import KEY_PLACES, KeySource, is_key_place
-from ..summarize import TIMEOUT, Summarizing, ladder_of
+from ..summarize.attempts import TIMEOUT
+from ..summarize.provider import Summarizing, ladder_of
 
 REDACT_ALL = "all"
 """The value of `redact` with which marks replace secrets in requests, too."""

@@ -20,7 +20,9 @@ from ..models.target import Target
 from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..providers.recognise import provider_of
-from ..summarize import Complete, Digest, Material, MemoryLedger, NoteCache, Summarizer, as_ladder, attempt
+from ..summarize import Digest, Material, MemoryLedger, Summarizer, attempt
+from ..summarize.model import Complete, as_ladder
+from ..summarize.notes import NoteCache
 from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for

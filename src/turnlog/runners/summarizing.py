@@ -21,7 +21,8 @@ from ..providers.protocol import Provider
 from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
-from ..summarize import TIMEOUT, Material
+from ..summarize import Material
+from ..summarize.attempts import TIMEOUT
 from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown

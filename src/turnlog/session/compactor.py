@@ -20,18 +20,10 @@ from ..log.records import Body, Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
-from ..summarize import (
-    Background,
-    Digest,
-    LogLedger,
-    Material,
-    NoteCache,
-    ProviderSummarizer,
-    Summarizing,
-    attempt,
-    ladder_of,
-)
+from ..summarize import Background, Digest, LogLedger, Material, ProviderSummarizer, attempt
+from ..summarize.notes import NoteCache
 from ..summarize.protocol import beside
+from ..summarize.provider import Summarizing, ladder_of
 from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import CompactionInput, PendingSummary, Summary, SummaryRequest, has_open_call
 from ..view.compaction.steps.summarise import summary_ahead
