@@ -13,9 +13,9 @@ from .._platform.texts import without_password
 from .._platform.units import counted
 from ..errors import SessionNotFound
 from ..export.escapes import visible
-from ..importers import Origin, read_file
-from ..importers.protocol import origin_name
-from ..importers.sync import sync_session
+from ..importers import read_file
+from ..importers.protocol import Origin, origin_name
+from ..importers.sync.session import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.store import Store
 from ..models.makers import PROVIDER_ROWS

@@ -28,7 +28,7 @@ from ..tokens.counters import counter_for
 from ..view.types import Shown
 from .answer_events import events
 from .blocking import LoopThread
-from .programs import ProgramRunner
+from .programs.runner import ProgramRunner
 from .protocol import Runner
 
 _PER_SECOND = 150
