@@ -12,20 +12,20 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answer import Answer
-    from .caches import CacheOutcome, CacheReport
+    from .caches import CacheReport
     from .compactor import Compaction
     from .configure import Change
-    from .events import Appended, Event, EventKind, Feed, follow_records
+    from .events import Appended, Event, Feed, follow_records
     from .history_edits import Rewind
     from .inputs import InvalidArguments
     from .inspect import WindowUse
-    from .prompt import Prompt, SectionReport
+    from .prompt import Prompt
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recall import RECALL
     from .recovery import Recovered, Resumed, answer_unfinished, interrupted_turn
     from .session import Session
-    from .skills import Savings, SessionSkills
+    from .skills import SessionSkills
     from .tool_run import ToolRun
     from .turn import Turn
 else:
@@ -33,20 +33,20 @@ else:
         __name__,
         {
             "answer": "Answer",
-            "caches": "CacheOutcome CacheReport",
+            "caches": "CacheReport",
             "compactor": "Compaction",
             "configure": "Change",
-            "events": "Appended Event EventKind Feed follow_records",
+            "events": "Appended Event Feed follow_records",
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
             "inspect": "WindowUse",
-            "prompt": "Prompt SectionReport",
+            "prompt": "Prompt",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recall": "RECALL",
             "recovery": "answer_unfinished interrupted_turn Recovered Resumed",
             "session": "Session",
-            "skills": "Savings SessionSkills",
+            "skills": "SessionSkills",
             "tool_run": "ToolRun",
             "turn": "Turn",
         },
@@ -55,12 +55,10 @@ else:
 __all__ = [
     "Answer",
     "Appended",
-    "CacheOutcome",
     "CacheReport",
     "Change",
     "Compaction",
     "Event",
-    "EventKind",
     "Feed",
     "InvalidArguments",
     "Prompt",
@@ -69,8 +67,6 @@ __all__ = [
     "Recovered",
     "Resumed",
     "Rewind",
-    "Savings",
-    "SectionReport",
     "Session",
     "SessionLog",
     "SessionSkills",
