@@ -2,7 +2,3 @@
 
 One module for each program says how it is started and read; `process` runs it, `runner` makes it a Runner.
 """
-
-from .runner import PROGRAMS, ProgramRunner
-
-__all__ = ["PROGRAMS", "ProgramRunner"]
