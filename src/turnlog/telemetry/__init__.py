@@ -23,7 +23,7 @@ from .content import Contents
 from .names import SCHEMA_URL
 from .spans import SessionSpans
 
-__all__ = ["SessionSpans", "attach"]
+__all__ = ["attach"]
 
 
 def attach(
