@@ -31,7 +31,7 @@ from turnlog.providers.google import schema as google
 from turnlog.providers.google_interactions import schema as interactions
 from turnlog.providers.openai_chat import schema as openai_chat
 from turnlog.providers.openai_responses import schema as openai_responses
-from turnlog.providers.schema import (
+from turnlog.providers.schema.shapes import (
     ANY,
     Each,
     Either,

@@ -14,7 +14,7 @@ from navigating import CROP, THUMBNAIL, png
 from turnlog.errors import InputError
 from turnlog.export import as_trajectory
 from turnlog.importers import read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.store import Problem
 from turnlog.models.target import target
 from turnlog.session.reader import SessionLog

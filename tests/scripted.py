@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import SummaryRecord
-from turnlog.summarize import Ledger, Material
+from turnlog.summarize import Material
+from turnlog.summarize.ledger import Ledger
 from turnlog.view.types import Shown
 
 __all__ = ["PATIENCE", "Blocked", "Scripted", "a_run", "material", "said", "states", "words"]

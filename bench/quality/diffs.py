@@ -21,16 +21,9 @@ from turnlog.log.records import FileChange, MessageRecord, Record
 from turnlog.log.store import Draft
 from turnlog.stores import open_store
 from turnlog.testing.edits import File, git_judges
-from turnlog.workspace.diff import (
-    FileDiff,
-    NetChange,
-    apply_hunks,
-    file_diff,
-    net_changes,
-    patch_lines,
-    reverse_hunks,
-    root_of,
-)
+from turnlog.workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
+from turnlog.workspace.diff.folding import root_of
+from turnlog.workspace.diff.hunks import apply_hunks, reverse_hunks
 
 
 def judge(records: list[Record], root: str, session: Imported, what: str, count: Counter[str]) -> list[str]:

@@ -21,8 +21,9 @@ import msgspec
 
 from harness import TESTS, Report, bench, module, shared, transcripts
 from quality.memory import changed
-from turnlog.handoff import MODELS, Handoff, Program, session_file
+from turnlog.handoff import Handoff, session_file
 from turnlog.handoff import handoff as handed_over
+from turnlog.handoff.handoff import MODELS, Program
 from turnlog.importers import Imported
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import MessageRecord, Record

@@ -21,7 +21,8 @@ import msgspec
 
 from harness import Report, bench, by_turns, shared, transcripts
 from turnlog.importers import Imported
-from turnlog.redaction import Redactor, redacted, redacted_bytes
+from turnlog.redaction import Redactor
+from turnlog.redaction.drafts import redacted, redacted_bytes
 from turnlog.tokens.counters import count_message, counter_for
 
 EXACT = {"id", "call_id", "item_id", "response_id", "signature", "encrypted", "sha256", "model", "before", "after"}

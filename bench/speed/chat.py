@@ -35,7 +35,9 @@ def child(rate: int, seconds: float) -> None:
     from functools import partial
 
     import turnlog
-    from turnlog.chat import Chat, Choice, talk
+    from turnlog.chat.choice import Choice
+    from turnlog.chat.conversation import Chat
+    from turnlog.chat.terminal import talk
     from turnlog.runners import DEMO_MODEL, ScriptedRunner
     from turnlog.stores import MemoryStore
 

@@ -17,7 +17,8 @@ from turnlog.log.usage import Usage as Billed
 from turnlog.models.target import target
 from turnlog.session.session import Session
 from turnlog.stores import open_store
-from turnlog.tokens import count_message, counter_for
+from turnlog.tokens import counter_for
+from turnlog.tokens.counters import count_message
 
 _COMMAND = "import sys; from turnlog.cli import main; sys.exit(main())"
 _REQUEST = """

@@ -14,7 +14,7 @@ from time import perf_counter
 from harness import Report, Times, bench, by_turns, seconds, transcripts
 from turnlog.errors import InputError
 from turnlog.importers import Imported
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.store import Store
 from turnlog.stores import open_store
 

@@ -33,11 +33,8 @@ returned as values (`Violation`, `Edit`, `Loss`).
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "BlobMissing",
@@ -67,21 +64,7 @@ __all__ = [
     "TurnlogError",
     "UnknownModelWarning",
     "UnknownProvider",
-    "cancellations",
-    "described",
-    "flag_given",
-    "install_extra",
-    "is_async",
-    "kind_given",
-    "list_given",
-    "no_store",
-    "number_given",
-    "text_given",
-    "timed_out",
 ]
-
-
-_T = TypeVar("_T")
 
 
 class TurnlogError(Exception):
@@ -199,6 +182,12 @@ class NewerStore(StoreError):
 
 class StoreNotFound(StoreError):
     """There is no store at that place."""
+
+    def __init__(self, place: object) -> None:
+        super().__init__(
+            f"there is no store at {place}; check --store, TURNLOG_STORE and `turnlog config`, or create one with "
+            "`turnlog import`"
+        )
 
 
 class StoreGone(StoreError):
@@ -329,89 +318,3 @@ class RunnerFailed(RunnerError):
         super().__init__(f"{runner} failed{code}: {said}", runner=runner, message=message)
         self.status = status
         self.stderr = stderr
-
-
-def no_store(place: object) -> StoreNotFound:
-    """The error for a store that does not exist."""
-    return StoreNotFound(
-        f"there is no store at {place}; check --store, TURNLOG_STORE and `turnlog config`, or create one with "
-        "`turnlog import`"
-    )
-
-
-def install_extra(extra: str) -> str:
-    """How to install an optional dependency of turnlog, for the end of a sentence. No index of packages has turnlog, so
-    it is installed from a clone, as README.md says."""
-    return f"pip install '.[{extra}]' in your clone of turnlog"
-
-
-def text_given(name: str, value: Any) -> str:
-    """`value`, if it is text, as a plain `str`; else InputError, which names the argument."""
-    if not isinstance(value, str):
-        raise InputError(f"{name} must be a string, not {type(value).__name__}")
-    return str.__str__(value)
-
-
-def flag_given(name: str, value: Any) -> bool:
-    """`value`, if it is True or False; else InputError, which names the argument: `"no"` would count as true."""
-    if not isinstance(value, bool):
-        raise InputError(f"{name} must be True or False, not {value!r:.100}")
-    return value
-
-
-def number_given(name: str, value: Any, *, above: float = -1) -> Any:
-    """`value`, if it is a finite number greater than `above`; else InputError, which names the argument."""
-    wrong = isinstance(value, bool) or not isinstance(value, (int, float, Decimal))
-    if wrong or not math.isfinite(value) or value <= above:
-        least = "0 or more" if above < 0 else f"more than {above:g}"
-        raise InputError(f"{name} must be a number, {least}, not {value!r:.100}")
-    return value
-
-
-def kind_given(name: str, value: _T, kind: type | tuple[type, ...], what: str) -> _T:
-    """`value`, if it is of this `kind`; else InputError, which names the argument and says `what` it must be."""
-    if not isinstance(value, kind):
-        raise InputError(f"{name} must be {what}, not {value!r:.100}")
-    return value
-
-
-def list_given(name: str, value: Any, what: str) -> list[Any]:
-    """The values of a list, or of anything else to iterate over; else InputError. A text, a dict and bytes are none."""
-    if isinstance(value, (str, bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
-        raise InputError(f"{name} must be a list of {what}, not {value!r:.100}")
-    return list(value)
-
-
-def is_async(call: Any) -> bool:
-    """Whether a function, or an object that can be called, returns an awaitable."""
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
-
-
-def described(error: BaseException) -> str:
-    """The class of an error and its text; the text is empty if making it fails."""
-    try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - a foreign error; the end that it causes must be recorded all the same
-        said = ""
-    return f"{type(error).__name__}: {said}"
-
-
-_TIMEOUTS = frozenset(
-    {"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError", "RunnerTimedOut"}
-)
-"""Names of exceptions for time limits: those of Python, subprocess, httpx, requests, and the SDKs of models."""
-
-
-def timed_out(error: BaseException) -> bool:
-    """Whether an exception means that time ran out. Decided by its name: those of most libraries are not
-    TimeoutErrors."""
-    return any(kind.__name__ in _TIMEOUTS for kind in type(error).__mro__)
-
-
-def cancellations(error: BaseException | None) -> list[TurnCancelled]:
-    """The cancellations that an error consists of: itself, or the members of an `asyncio.TaskGroup`'s group; empty if
-    the group contains any other error."""
-    if not isinstance(error, BaseExceptionGroup):
-        return [error] if isinstance(error, TurnCancelled) else []
-    inner = [cancellations(one) for one in error.exceptions]
-    return [one for found in inner for one in found] if all(inner) else []

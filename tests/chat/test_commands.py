@@ -15,8 +15,9 @@ import pytest
 
 import turnlog
 from turnlog.agent import Question
-from turnlog.chat import Chat, Choice, chosen
+from turnlog.chat.choice import Choice, chosen
 from turnlog.chat.commands import COMMANDS, completions, is_command, run_command
+from turnlog.chat.conversation import Chat
 from turnlog.errors import InputError, SessionNotFound, TurnlogError
 from turnlog.log.messages import Media, ToolCall
 from turnlog.runners import DEMO_MODEL, ProgramRunner, ScriptedRunner, SdkRunner

@@ -10,7 +10,8 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import turnlog
-from turnlog.chat import Chat, Choice
+from turnlog.chat.choice import Choice
+from turnlog.chat.conversation import Chat
 from turnlog.chat.terminal import _Terminal
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import MemoryStore

@@ -17,7 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.chat import Chat, Choice, workshop
+from turnlog.chat import workshop
+from turnlog.chat.choice import Choice
+from turnlog.chat.conversation import Chat
 from turnlog.chat.workshop import TOOL_NAMES, Workshop
 from turnlog.errors import InputError
 from turnlog.log.messages import ToolCall, ToolResult, text_of

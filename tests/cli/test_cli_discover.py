@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from turnlog.cli import imports
-from turnlog.importers import Imported, Origin, read_file
+from turnlog.importers import Imported, read_file
+from turnlog.importers.protocol import Origin
 
 
 @pytest.fixture

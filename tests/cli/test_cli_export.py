@@ -21,7 +21,7 @@ from real_transcripts import imported
 from turnlog.errors import ImportFailed, InputError
 from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
 from turnlog.log.records import (
     Body,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
-from turnlog.importers.sync import Synced, sync_session, without_secrets
+from turnlog.importers.sync.session import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, sha256_hex
 from turnlog.log.records import FileChange, MessageRecord, Note, UsageRecord
 from turnlog.log.store import Draft, Store

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.export import visible
+from turnlog.export.escapes import visible
 
 # Clears the screen, sets the title, rings, backspaces, C1 CSI, DEL, right-to-left override, line
 # separator, a tag character, a lone surrogate.

@@ -25,7 +25,8 @@ from turnlog.errors import (
     RunnerNotFound,
     RunnerTimedOut,
 )
-from turnlog.runners import PROGRAMS, ProgramRunner
+from turnlog.runners import ProgramRunner
+from turnlog.runners.programs.runner import PROGRAMS
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]

@@ -15,7 +15,7 @@ from browsing import Opened, browser, wrong_images
 from image_sessions import with_images
 from navigating import THUMBNAIL, navigation, png, session_of
 from turnlog.export import as_trajectory
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Tool
 from turnlog.models.target import Target
 from turnlog.session.session import Session

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 import turnlog
 from pages import Page, strange
-from turnlog.export import as_html, as_markdown, visible
+from turnlog.export.escapes import visible
+from turnlog.export.markdown import as_markdown
+from turnlog.export.page import as_html
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
 from turnlog.log.store import Draft, Problem, Store

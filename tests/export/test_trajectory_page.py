@@ -16,7 +16,7 @@ from pages import Page, strange
 from turnlog.errors import InputError
 from turnlog.export import as_trajectory, as_trajectory_picture
 from turnlog.importers import read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Media, Message, Text
 from turnlog.log.store import Problem
 from turnlog.models.target import target

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.errors import InputError, SessionNotFound
-from turnlog.handoff import MODELS, Program, handoff, session_file
+from turnlog.handoff import handoff, session_file
+from turnlog.handoff.handoff import MODELS, Program
 from turnlog.importers import read_file
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import MessageRecord

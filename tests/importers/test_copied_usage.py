@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transcripts import SESSION, claude, claude_answer, jsonl, messages_of, of_kind
 
 from turnlog.importers import read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.bills import total_usage
 from turnlog.log.messages import Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import Note, TurnOpened, UsageRecord

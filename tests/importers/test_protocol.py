@@ -12,9 +12,9 @@ from transcripts import claude
 
 from turnlog.errors import ImportFailed
 from turnlog.export import FORMATS
-from turnlog.importers import IMPORTERS, Damage, detect, read_file
+from turnlog.importers import IMPORTERS, detect, read_file
 from turnlog.importers.drafting import as_utc
-from turnlog.importers.protocol import session_id_of
+from turnlog.importers.protocol import Damage, session_id_of
 from turnlog.importers.repeats import without_repeats
 from turnlog.importers.titles import title_from
 from turnlog.importers.transcript import Line, Transcript

@@ -19,6 +19,7 @@ from turnlog import agent, export, handoff, importers, memory, models, prompt, r
 from turnlog import session as sessions
 from turnlog.errors import TurnlogError
 from turnlog.log.usage import Usage
+from turnlog.models import catalog
 from turnlog.session.session import Session
 from turnlog.session.tool_run import ToolRun
 from turnlog.session.turn import Turn
@@ -160,8 +161,8 @@ FUNCTIONS: dict[str, Callable[[World], Made]] = {
     "Memory.resolve": lambda w: (memory.Memory().resolve, {"reference": "it"}),
     "Memory.block": lambda w: (w.session.memory.block, {}),
     "model_facts": lambda w: (models.model_facts, {"model": "gpt-4o"}),
-    "model_abilities": lambda w: (models.model_abilities, {"model": "gpt-4o"}),
-    "model_origins": lambda w: (models.model_origins, {"model": "gpt-4o"}),
+    "model_abilities": lambda w: (catalog.model_abilities, {"model": "gpt-4o"}),
+    "model_origins": lambda w: (catalog.model_origins, {"model": "gpt-4o"}),
     "counter_for": lambda w: (tokens.counter_for, {"provider": "anthropic"}),
     "detect": lambda w: (importers.detect, {"origin": w.transcript}),
     "read_file": lambda w: (importers.read_file, {"origin": w.transcript}),

@@ -14,7 +14,7 @@ from turnlog.log.messages import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
 from turnlog.providers.edits import Edits
 from turnlog.providers.openai_chat.schema import MESSAGE, body_shape
 from turnlog.providers.openai_responses.schema import BODY
-from turnlog.providers.schema import (
+from turnlog.providers.schema.shapes import (
     OBJECT,
     STRING,
     Each,
@@ -24,13 +24,10 @@ from turnlog.providers.schema import (
     Shape,
     Tagged,
     Value,
-    check_depth,
-    check_types,
-    fit,
-    prune,
     record,
     words,
 )
+from turnlog.providers.schema.walk import check_depth, check_types, fit, prune
 from turnlog.requests.standalone import check, convert
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import typing_extensions
 
-from turnlog.providers.schema import ANY, OBJECT, Either, Many, ObjectShape, Tagged, record, words
+from turnlog.providers.schema.shapes import ANY, OBJECT, Either, Many, ObjectShape, Tagged, record, words
 
 ROOT = Path(__file__).parent.parent.parent
 

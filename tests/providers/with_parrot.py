@@ -36,7 +36,8 @@ PROVIDER_ROWS["parrot"] = ProviderRow(
 )
 
 import turnlog  # noqa: E402  from here on the row is there, as in a checkout that has it
-from turnlog.chat import Chat, Choice, chosen  # noqa: E402
+from turnlog.chat.choice import Choice, chosen  # noqa: E402
+from turnlog.chat.conversation import Chat  # noqa: E402
 from turnlog.cli import main  # noqa: E402
 from turnlog.export import FORMATS  # noqa: E402
 from turnlog.importers import read_file  # noqa: E402

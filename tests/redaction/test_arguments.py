@@ -16,7 +16,7 @@ from turnlog import Message, Redactor, ToolCall
 from turnlog.log.messages import Opaque, Tool, parse_arguments
 from turnlog.log.records import Configuration, MessageRecord, Note, PartialAnswer
 from turnlog.log.store import Draft
-from turnlog.redaction import redacted
+from turnlog.redaction.drafts import redacted
 from turnlog.redaction.json_text import EXACT
 from turnlog.redaction.scrub import scan, scrub
 from turnlog.stores import open_store

@@ -11,7 +11,7 @@ import pytest
 
 from real_transcripts import imported
 from turnlog import Redactor
-from turnlog.redaction import redacted
+from turnlog.redaction.drafts import redacted
 
 EXACT = {"id", "call_id", "item_id", "response_id", "signature", "encrypted", "sha256", "model", "before", "after"}
 

@@ -27,7 +27,9 @@ from turnlog.log.records import Configuration, MessageRecord, Note
 from turnlog.log.store import Draft, Store
 from turnlog.log.texts import UNSEARCHED
 from turnlog.models.catalog import known_models
-from turnlog.redaction import RedactingStore, Redactor, as_kept, redacted, redacted_bytes
+from turnlog.redaction import RedactingStore, Redactor
+from turnlog.redaction.drafts import redacted, redacted_bytes
+from turnlog.redaction.store import as_kept
 from turnlog.stores import MemoryStore, open_store
 from turnlog.trajectory import Trajectory
 

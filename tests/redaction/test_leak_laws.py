@@ -19,7 +19,7 @@ from agents import CHAT, says
 from turnlog.errors import BudgetError, SessionNotFound
 from turnlog.export import FORMATS
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import without_secrets
+from turnlog.importers.sync.session import without_secrets
 from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, text_of
 from turnlog.log.store import Store
 from turnlog.redaction import Redactor

@@ -13,11 +13,11 @@ from kinds import FORMED, drawn
 import turnlog
 from turnlog import InputError, Redactor
 from turnlog.importers import Imported
-from turnlog.importers.sync import without_secrets
+from turnlog.importers.sync.session import without_secrets
 from turnlog.log.records import Configuration
 from turnlog.prompt.sections import Section
 from turnlog.providers.error_bodies import error_text
-from turnlog.redaction import redacted_bytes
+from turnlog.redaction.drafts import redacted_bytes
 from turnlog.runners.refusals import refusal
 from turnlog.stores import open_store
 

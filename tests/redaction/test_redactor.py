@@ -17,7 +17,7 @@ from turnlog.errors import InputError
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, parse_arguments
 from turnlog.log.records import MessageRecord, Record
-from turnlog.redaction import redacted
+from turnlog.redaction.drafts import redacted
 from turnlog.redaction.named import entropy
 from turnlog.redaction.shapes import SHAPES
 

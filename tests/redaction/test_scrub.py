@@ -18,8 +18,9 @@ from turnlog.cli import main
 from turnlog.errors import BlobMissing, CorruptRecord, SessionBusy, SessionNotFound, StoreError
 from turnlog.log.records import FileChange, MessageRecord, Note, SummaryRecord, UnknownRecord
 from turnlog.log.store import Draft, Store
-from turnlog.redaction import Redactor, cut_title
+from turnlog.redaction import Redactor
 from turnlog.redaction.scrub import Leak, scan, scrub
+from turnlog.redaction.store import cut_title
 from turnlog.stores import FilesStore, SqliteStore, open_store
 from turnlog.stores.jsonl.rewrite import finish_rewrite
 from turnlog.testing import crash

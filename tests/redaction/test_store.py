@@ -19,7 +19,8 @@ from turnlog.errors import InputError
 from turnlog.log.messages import sha256_hex
 from turnlog.log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from turnlog.log.store import Draft, Store
-from turnlog.redaction import RedactingStore, redacted_drafts
+from turnlog.redaction import RedactingStore
+from turnlog.redaction.drafts import redacted_drafts
 from turnlog.stores import open_store
 from turnlog.stores.records import blob_names
 from turnlog.testing import check_store

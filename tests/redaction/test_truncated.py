@@ -15,8 +15,10 @@ from turnlog.cli import main
 from turnlog.log.messages import text_of
 from turnlog.log.records import Decision, SummaryRecord
 from turnlog.log.store import Draft, Store
-from turnlog.redaction import Attentive, RedactingStore, Redactor, redacted_title
+from turnlog.redaction import RedactingStore, Redactor
+from turnlog.redaction.redactor import Attentive
 from turnlog.redaction.scrub import scrub
+from turnlog.redaction.store import redacted_title
 from turnlog.session.session import Session
 from turnlog.stores import open_store
 from turnlog.summarize import Material

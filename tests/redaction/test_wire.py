@@ -13,7 +13,7 @@ from turnlog.log.codec import encode_record
 from turnlog.log.records import Configuration, MessageRecord, Record
 from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.redaction import redacted
+from turnlog.redaction.drafts import redacted
 from turnlog.view.types import Shown
 
 APIS = {

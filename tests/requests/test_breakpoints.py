@@ -20,7 +20,7 @@ from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.testing import History
+from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
 
 NEWER = [target(name, "gpt-5.6-sol") for name in ("openai-chat", "openai-responses")]

@@ -24,7 +24,8 @@ from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.testing import DAMAGES, damaged_history, sound_history
+from turnlog.testing import damaged_history, sound_history
+from turnlog.testing.damages import DAMAGES
 from turnlog.view.curate.conversation import Curator, Rule
 from turnlog.view.repair.repair import declare_tools
 

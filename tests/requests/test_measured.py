@@ -22,7 +22,8 @@ from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
-from turnlog.testing import History, sound_history
+from turnlog.testing import sound_history
+from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
 from turnlog.view.compaction.situation import Item

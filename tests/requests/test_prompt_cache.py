@@ -25,7 +25,7 @@ from turnlog.requests.request import CacheUse
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.testing import History
+from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
 from turnlog.view.types import Shown
 

@@ -29,7 +29,8 @@ from turnlog.log.messages import ToolCall
 from turnlog.log.records import PartialAnswer
 from turnlog.log.usage import Usage
 from turnlog.models.target import target
-from turnlog.runners import PROGRAMS, ProgramRunner, RunnerEvent, events
+from turnlog.runners import ProgramRunner, RunnerEvent, events
+from turnlog.runners.programs.runner import PROGRAMS
 from turnlog.stores import MemoryStore
 
 TARGETS = {

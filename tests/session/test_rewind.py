@@ -21,7 +21,7 @@ from turnlog.session import answer_unfinished
 from turnlog.session.history_edits import Rewind
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.testing import History
+from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories
 
 

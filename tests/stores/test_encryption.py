@@ -20,16 +20,8 @@ from turnlog.log.codec import decode_record, encode_record
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, MessageRecord, Note, Record, SealedRecord, SummaryRecord
 from turnlog.log.store import Draft, Store
-from turnlog.stores import (
-    KeySource,
-    MemoryStore,
-    Passphrase,
-    SealedStore,
-    copy_store,
-    new_key,
-    open_store,
-    rekey_store,
-)
+from turnlog.stores import MemoryStore, Passphrase, SealedStore, copy_store, new_key, open_store, rekey_store
+from turnlog.stores.encrypted.keys import KeySource
 from turnlog.stores.encrypted.vault import Vault
 
 KEY = bytes(range(32))

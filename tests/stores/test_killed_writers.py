@@ -21,7 +21,8 @@ from draws import LONG, draws
 from turnlog.log.messages import Message, Text, text_of
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
-from turnlog.stores import Durability, open_store
+from turnlog.stores import open_store
+from turnlog.stores.durability import Durability
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are killed in processes that are forked")
 

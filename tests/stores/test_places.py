@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.errors import InputError, SessionNotFound, StoreError
-from turnlog.stores import default_path, local_path, open_store, placed
+from turnlog.stores import default_path, open_store
+from turnlog.stores.places import local_path, placed
 
 
 @pytest.fixture

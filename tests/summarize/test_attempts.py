@@ -9,8 +9,11 @@ import pytest
 from scripted import PATIENCE, Blocked, Scripted, material, said, states
 from turnlog.errors import StoreError
 from turnlog.log.records import SummaryRecord
-from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of
+from turnlog.summarize import Background, Material, MemoryLedger, attempt
+from turnlog.summarize.attempts import Attempt
+from turnlog.summarize.ledger import key_of
 from turnlog.summarize.running import RunningCall
+from turnlog.summarize.verdict import SummaryFailure
 
 OFFLINE = "Task: make the tests pass (#1)."
 GOOD = "Task: tests of invoice.py (#1). Open: rounding (#4)."

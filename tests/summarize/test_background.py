@@ -7,7 +7,10 @@ import threading
 import pytest
 
 from scripted import PATIENCE, Blocked, Scripted, a_run, material, said, states
-from turnlog.summarize import Attempt, Background, MemoryLedger, SummaryFailure, attempt, key_of
+from turnlog.summarize import Background, MemoryLedger, attempt
+from turnlog.summarize.attempts import Attempt
+from turnlog.summarize.ledger import key_of
+from turnlog.summarize.verdict import SummaryFailure
 
 OFFLINE = Scripted("Task: make the tests pass (#1).", "digest/1")
 TEXT = "Task: tests (#1)."

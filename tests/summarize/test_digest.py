@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult
-from turnlog.summarize import Digest, Material, NoteCache
+from turnlog.summarize import Digest, Material
+from turnlog.summarize.notes import NoteCache
 from turnlog.view.types import Shown
 
 

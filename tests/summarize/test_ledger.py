@@ -18,8 +18,10 @@ from turnlog.log.records import MessageRecord, SummaryRecord
 from turnlog.log.store import Draft, Store
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.summarize import Attempt, Background, LogLedger, Material, MemoryLedger, SummaryFailure, attempt, key_of
-from turnlog.summarize.ledger import claim, outcome_of
+from turnlog.summarize import Background, LogLedger, Material, MemoryLedger, attempt
+from turnlog.summarize.attempts import Attempt
+from turnlog.summarize.ledger import claim, key_of, outcome_of
+from turnlog.summarize.verdict import SummaryFailure
 from turnlog.view.types import Shown
 
 OFFLINE = Scripted("Task: make the tests pass (#1).", "digest/1")

@@ -14,7 +14,8 @@ from agents import CHAT
 from turnlog.log.messages import Message, ToolCall, text_of
 from turnlog.log.records import Decision
 from turnlog.session import state as context
-from turnlog.summarize import Digest, Material, NoteCache
+from turnlog.summarize import Digest, Material
+from turnlog.summarize.notes import NoteCache
 
 EXAMPLES = max(5, settings.default.max_examples // 5) if settings.default else 20
 FACT = re.compile(r"AB[0-9]{4}C")

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from scripted import Scripted, a_run, material, said, words
 from turnlog.errors import InputError
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from turnlog.summarize import Attempt, Digest, Material, ModelSummarizer, as_ladder, attempt
+from turnlog.summarize import Digest, Material, ModelSummarizer, attempt
+from turnlog.summarize.attempts import Attempt
+from turnlog.summarize.model import as_ladder
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
 from turnlog.view.types import Shown

@@ -24,7 +24,8 @@ from opentelemetry.semconv.schemas import Schemas
 import turnlog
 from agents import CHAT, chunks, says, session_in
 from turnlog import telemetry as spans
-from turnlog.errors import InputError, install_extra
+from turnlog._platform.texts import install_extra
+from turnlog.errors import InputError
 from turnlog.log.messages import Message, Reasoning, Text, ToolResult
 from turnlog.models.makers import makers
 from turnlog.session.session import Session

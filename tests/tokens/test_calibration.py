@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from turnlog.log.records import Record, UsageRecord
 from turnlog.log.usage import Count, Usage
-from turnlog.tokens import Calibration, Prediction, calibrated
+from turnlog.tokens import Calibration, calibrated
+from turnlog.tokens.calibration import Prediction
 
 GROWTH = st.lists(st.tuples(st.integers(200, 5_000), st.integers(0, 800)), min_size=8, max_size=40)
 

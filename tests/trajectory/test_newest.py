@@ -14,7 +14,7 @@ from browsing import wrong_images
 from image_sessions import JUDGED, with_images
 from judging import errors_of
 from navigating import navigation, png
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.budget import Strategy
 from turnlog.models.target import Target, target
 from turnlog.session.session import Session

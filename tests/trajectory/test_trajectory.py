@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from navigating import CROP, THUMBNAIL, navigation, png, session_of, trajectories
 from turnlog.errors import InputError
 from turnlog.importers import read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Media, Message, Text
 from turnlog.log.records import Decision, MessageRecord
 from turnlog.log.store import Draft

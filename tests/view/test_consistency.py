@@ -19,7 +19,7 @@ from turnlog.log.records import (
     TurnOpened,
     UnknownRecord,
 )
-from turnlog.testing import History
+from turnlog.testing.histories import History
 from turnlog.testing.strategies import sound_histories
 from turnlog.view.consistency import inconsistencies
 

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import turnlog
 from turnlog.agent import tool
-from turnlog.chat import Chat, Choice
+from turnlog.chat.choice import Choice
+from turnlog.chat.conversation import Chat
 from turnlog.export import FORMATS
 from turnlog.log.records import Note
 from turnlog.log.store import Draft, Store
 from turnlog.redaction.scrub import scrub
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
 from turnlog.stores import MemoryStore, open_store
-from turnlog.testing import check_leases
+from turnlog.testing.leases import check_leases
 from turnlog.testing.stores import STORE_CHECKS
 
 DEMO = turnlog.target("openai-chat", DEMO_MODEL)

@@ -13,25 +13,11 @@ from turnlog.errors import InputError
 from turnlog.log.messages import sha256_hex
 from turnlog.log.records import FileChange, Record
 from turnlog.testing.edits import File, edit_sequence, git_judges, has_git
-from turnlog.workspace.diff import (
-    FileDiff,
-    NetChange,
-    apply_hunks,
-    diff_contents,
-    file_diff,
-    is_inside,
-    make_hunks,
-    net_changes,
-    patch_lines,
-    place_of,
-    read_hunks,
-    relative_to,
-    reverse_hunks,
-    root_of,
-    write_hunks,
-)
-from turnlog.workspace.diff.folding import compose
-from turnlog.workspace.diff.paths import common_root
+from turnlog.workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
+from turnlog.workspace.diff.folding import compose, root_of
+from turnlog.workspace.diff.hunks import apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
+from turnlog.workspace.diff.patch import diff_contents
+from turnlog.workspace.diff.paths import common_root, is_inside, place_of, relative_to
 
 needs_git = pytest.mark.skipif(not has_git(), reason="git is not there to judge the patches")
 

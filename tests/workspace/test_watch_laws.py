@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import turnlog
 from turnlog.log.records import FileChange, Record
 from turnlog.stores import MemoryStore
-from turnlog.workspace.diff import NetChange, apply_hunks, file_diff, net_changes
+from turnlog.workspace.diff import NetChange, file_diff, net_changes
+from turnlog.workspace.diff.hunks import apply_hunks
 from turnlog.workspace.watch import FileRecorder
 
 Tree = dict[str, bytes]

@@ -1,4 +1,4 @@
-"""Small things about texts: on one line, URLs without their passwords, byte order marks."""
+"""Small things about texts: on one line, URLs without their passwords, byte order marks, how to install an extra."""
 
 from __future__ import annotations
 
@@ -48,3 +48,9 @@ def clip(text: str, room: int) -> str:
         return text
     tail = max(0, room // 3 - 3)
     return f"{text[: room - tail - 3]} … {text[len(text) - tail :]}" if tail else text[:room]
+
+
+def install_extra(extra: str) -> str:
+    """How to install an optional dependency of turnlog, for the end of a sentence. No index of packages has turnlog, so
+    it is installed from a clone, as README.md says."""
+    return f"pip install '.[{extra}]' in your clone of turnlog"

@@ -15,8 +15,10 @@ from typing import Any, overload
 
 import msgspec
 
+from .._platform.exceptions import described
+from .._platform.given import flag_given, is_async, kind_given, number_given, text_given
 from .._platform.units import an
-from ..errors import InputError, described, flag_given, is_async, kind_given, number_given, text_given
+from ..errors import InputError
 from ..log.messages import Media, Opaque, Text, Tool, ToolCall, bare, compact_json
 from ..session.inputs import Content, InvalidArguments
 from .parameters import Parameters, routine_of

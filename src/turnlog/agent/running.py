@@ -12,7 +12,8 @@ from typing import Any, TypedDict, Unpack
 
 from msgspec import Struct
 
-from ..errors import InputError, TurnCancelled, is_async, kind_given, list_given, number_given, text_given
+from .._platform.given import is_async, kind_given, list_given, number_given, text_given
+from ..errors import InputError, TurnCancelled
 from ..log.messages import Message, Outcome, Text, Tool, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord
 from ..providers import provider

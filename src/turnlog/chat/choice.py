@@ -12,7 +12,8 @@ from ..models.catalog import known_models
 from ..models.makers import PROVIDER_ROWS, default_model, maker_of, makers
 from ..models.target import Target, target
 from ..providers import provider
-from ..runners import DEMO_MODEL, PROGRAMS, ProgramRunner, Runner, ScriptedRunner, SdkRunner
+from ..runners import DEMO_MODEL, ProgramRunner, Runner, ScriptedRunner, SdkRunner
+from ..runners.programs.runner import PROGRAMS
 from ..runners.sdk import client_of
 
 _PAUSE = 0.02

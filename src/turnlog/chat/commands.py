@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..export import FORMATS, in_short, save
+from ..export import FORMATS, save
+from ..export.wording import in_short
 from ..importers.titles import first_words
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
@@ -17,7 +18,8 @@ from ..models.makers import maker_of
 from ..models.target import Target
 from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions
-from ..workspace.diff import differences, net_changes, patch_lines
+from ..workspace.diff import net_changes, patch_lines
+from ..workspace.diff.folding import differences
 from .choice import chosen, suggested
 from .conversation import Chat
 from .plain import folded, gist

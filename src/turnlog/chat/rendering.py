@@ -18,11 +18,11 @@ from rich.text import Text
 
 from .._platform.units import counted
 from ..agent import AgentEvent
-from ..export import visible
-from ..export.escapes import exposed
+from ..export.escapes import exposed, visible
 from ..log.messages import ToolCall, compact_json
 from ..session import Session
-from ..workspace.diff import NetChange, differences
+from ..workspace.diff import NetChange
+from ..workspace.diff.folding import differences
 from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")

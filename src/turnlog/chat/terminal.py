@@ -24,10 +24,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 
+from .._platform.exceptions import described
 from .._platform.quiet import quiet_log
 from ..agent import AgentEvent, Question
-from ..errors import TurnlogError, described
-from ..export import dollars, is_priced, visible
+from ..errors import TurnlogError
+from ..export.escapes import visible
+from ..export.wording import dollars, is_priced
 from .commands import completions, is_command, run_command
 from .conversation import Chat
 from .plain import folded

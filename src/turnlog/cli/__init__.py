@@ -9,8 +9,6 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-__all__ = ["main"]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the arguments of this process) and return its exit code. Never raises.

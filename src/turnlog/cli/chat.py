@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.quiet import quiet_log
-from ..chat import Chat, Choice, answer_once, busy_in_words, choice_for, chosen
-from ..errors import InputError, SessionNotFound, StoreError, install_extra
-from ..export import visible
+from .._platform.texts import install_extra
+from ..chat.choice import Choice, choice_for, chosen
+from ..chat.conversation import Chat, busy_in_words
+from ..chat.plain import answer_once
+from ..errors import InputError, SessionNotFound, StoreError
+from ..export.escapes import visible
 from ..log.store import Store
-from ..runners import PROGRAMS
+from ..runners.programs.runner import PROGRAMS
 from ..session import Session
 from ..session.open import open as open_session
 from ..stores import default_path

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..export import at_least, dollars
-from ..export.wording import longer
+from ..export.wording import at_least, dollars, longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
 from ..models.pricing import cost, total_cost

@@ -19,7 +19,7 @@ from .._platform.quiet import quiet_log
 from ..agent import FunctionTool, Question, run
 from ..errors import StoreError
 from ..importers import read_file
-from ..importers.sync import sync_session
+from ..importers.sync.session import sync_session
 from ..log.messages import ToolCall, compact_json, text_of
 from ..log.store import Store
 from ..models.makers import PROVIDER_ROWS, default_model

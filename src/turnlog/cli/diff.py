@@ -11,11 +11,13 @@ from typing import Any
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..export import visible
+from ..export.escapes import visible
 from ..log.records import FileChange
 from ..log.store import Store
 from ..view.turns import turn_spans
-from ..workspace.diff import FileDiff, NetChange, differences, net_changes, patch_lines, place_of, root_of
+from ..workspace.diff import FileDiff, NetChange, net_changes, patch_lines
+from ..workspace.diff.folding import differences, root_of
+from ..workspace.diff.paths import place_of
 from .arguments import ANY_ID, add_command
 from .decisions import rewinds_of
 from .stores import opened

@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 
-from ..export import visible
+from ..export.escapes import visible
 from .terminal import is_terminal
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"

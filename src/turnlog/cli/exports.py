@@ -12,7 +12,8 @@ from ..errors import InputError
 from ..export import FORMATS, save
 from ..log.store import Problem
 from ..providers import PROVIDERS
-from ..stores import is_part_of, local_path
+from ..stores.ownership import is_part_of
+from ..stores.places import local_path
 from .arguments import ANY_ID, add_command
 from .stores import opened, place
 from .terminal import out_bytes, say

@@ -18,10 +18,11 @@ import msgspec
 from .._platform.files import write_whole
 from .._platform.units import counted
 from ..errors import InputError, RunnerNotFound
-from ..export import visible
-from ..handoff import MAX_TOKENS, MODELS, Handoff, handoff, session_file
-from ..redaction import counts_text
-from ..runners.programs import PROGRAMS
+from ..export.escapes import visible
+from ..handoff import Handoff, handoff, session_file
+from ..handoff.handoff import MAX_TOKENS, MODELS
+from ..redaction.redactor import counts_text
+from ..runners.programs.runner import PROGRAMS
 from .arguments import add_command, number
 from .request import source_of
 from .stores import settings_of

@@ -17,10 +17,10 @@ import msgspec
 
 from .._platform.units import AGES, counted, read_age
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
-from ..importers import Imported, Origin, detect, read_file
+from ..importers import Imported, detect, read_file
 from ..importers.discovery import discover
-from ..importers.protocol import origin_name
-from ..importers.sync import Synced, sync_session, without_secrets
+from ..importers.protocol import Origin, origin_name
+from ..importers.sync.session import Synced, sync_session, without_secrets
 from ..log.messages import ToolCall
 from ..log.records import MessageBody
 from ..log.store import Store

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from .._platform.units import counted
-from ..export import visible
+from ..export.escapes import visible
 from ..memory import Entity, Memory
 from ..memory.entities import Kind
 from ..session.memory import memory_of

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .._platform.units import counted
-from ..export import visible
+from ..export.escapes import visible
 from ..memory.recall import MAX_TOKENS, quoted, recall
 from .arguments import add_command, add_labels, number
 from .stores import is_missing, is_writable, opened, place

@@ -12,10 +12,10 @@ from typing import Any
 from .._platform.texts import without_password
 from .._platform.units import counted
 from ..errors import SessionNotFound
-from ..export import visible
-from ..importers import Origin, read_file
-from ..importers.protocol import origin_name
-from ..importers.sync import sync_session
+from ..export.escapes import visible
+from ..importers import read_file
+from ..importers.protocol import Origin, origin_name
+from ..importers.sync.session import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.store import Store
 from ..models.makers import PROVIDER_ROWS

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any
 
 from .._platform.units import counted
-from ..redaction import Redactor, counts_text
+from ..redaction import Redactor
+from ..redaction.redactor import counts_text
 from ..redaction.scrub import Leak, scan, scrub
 from .arguments import WHOLE_ID, add_command
 from .stores import is_missing, opened, place, settings_of

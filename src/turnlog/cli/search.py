@@ -11,7 +11,7 @@ import msgspec
 
 from .._platform.units import counted
 from ..errors import InputError
-from ..export import visible
+from ..export.escapes import visible
 from ..log.codec import KINDS
 from ..log.store import Hit
 from .arguments import add_command, add_labels, number

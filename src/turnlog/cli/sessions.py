@@ -12,7 +12,8 @@ import msgspec
 from .._platform.units import counted
 from ..config.settings import SOURCES
 from ..errors import SessionNotFound
-from ..export import at_least, dollars, visible
+from ..export.escapes import visible
+from ..export.wording import at_least, dollars
 from ..importers.titles import first_words
 from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store

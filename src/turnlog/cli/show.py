@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 
 from .._platform.units import counted
-from ..export import ContentBlock, Description, describe, dollars, in_short, record_json, visible
+from ..export.description import ContentBlock, Description, describe
+from ..export.escapes import visible
+from ..export.lines import record_json
+from ..export.wording import dollars, in_short
 from ..log.bills import Bills
 from ..log.messages import compact_json
 from ..log.records import Record

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._platform.texts import without_password
 from .._platform.units import AGES, counted, read_age
-from ..errors import InputError, no_store
+from ..errors import InputError, StoreNotFound
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
 from .arguments import KEY, add_command
@@ -88,7 +88,7 @@ def _rekey(arguments: Namespace) -> int:
     if key is None:
         raise InputError(f"rekey: the present key is missing; give its place with --key WHERE or {KEY}")
     if is_missing(arguments):
-        raise no_store(place(arguments))
+        raise StoreNotFound(place(arguments))
     rekey_store(place(arguments), key, key_at(arguments.new_key, new=True))
     say(f"the key of {without_password(place(arguments))} was changed; only the new key opens the store now")
     return 0

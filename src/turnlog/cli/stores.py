@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from functools import partial
 
 from ..config.settings import Settings
-from ..errors import CorruptRecord, SessionNotFound, no_store
+from ..errors import CorruptRecord, SessionNotFound, StoreNotFound
 from ..log.store import Problem, Store
 from ..session.session import Session
 from ..session.settings import load_settings
-from ..stores import ASK, KeySource, Passphrase, PastDamage, default_path, local_path, open_store
+from ..stores import Passphrase, PastDamage, default_path, open_store
+from ..stores.encrypted.keys import ASK, KeySource
 from ..stores.leases import WAIT, ReadLease
-from ..stores.places import make_parents
+from ..stores.places import local_path, make_parents
 from ..stores.presence import left_alone
 from .terminal import asked_secret, say
 
@@ -80,7 +81,7 @@ def opened(
     With `past_damage`, by default if the command does not write, damaged records are reported and reading continues.
     """
     if not make and is_missing(arguments):
-        raise no_store(place(arguments))
+        raise StoreNotFound(place(arguments))
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key, new=make and is_missing(arguments))
     if make and not arguments.store:

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import InputError
-from ..export import visible
+from ..export.escapes import visible
 
 Piece = tuple[str, str]
 """A text and its ANSI style."""

@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..export import as_trajectory, as_trajectory_picture
 from ..log.store import Problem
 from ..session.reader import SessionLog
-from ..stores import is_part_of, local_path
+from ..stores.ownership import is_part_of
+from ..stores.places import local_path
 from .arguments import add_command, number
 from .request import session_of
 from .stores import place

@@ -21,8 +21,10 @@ from ..log.budget import USUAL_STRATEGY, Budget, Strategy, read_budget, read_str
 from ..models.target import Target, target
 from ..providers import PROVIDERS
 from ..redaction import Redactor
-from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
-from ..summarize import TIMEOUT, Summarizing, ladder_of
+from ..stores import Passphrase
+from ..stores.encrypted.keys import KEY_PLACES, KeySource, is_key_place
+from ..summarize.attempts import TIMEOUT
+from ..summarize.provider import Summarizing, ladder_of
 
 REDACT_ALL = "all"
 """The value of `redact` with which marks replace secrets in requests, too."""

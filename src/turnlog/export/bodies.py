@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..log.records import Configuration
 from ..log.store import Problem, Store
 from ..providers.protocol import Parsed
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..requests.build import build
 from ..requests.standalone import aimed
 from ..requests.translate import plan

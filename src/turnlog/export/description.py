@@ -41,7 +41,7 @@ from ..log.records import (
 )
 from ..log.texts import texts_in
 from ..models.pricing import cost
-from ..redaction import counts_text
+from ..redaction.redactor import counts_text
 from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
 from .wording import dollars, tokens_of
 

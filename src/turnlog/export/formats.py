@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from .._platform.files import write_whole
-from ..errors import InputError, kind_given
+from .._platform.given import kind_given
+from ..errors import InputError
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
-from ..redaction import as_kept
-from ..stores import PastDamage, store_given
+from ..redaction.store import as_kept
+from ..stores import PastDamage
+from ..stores.places import store_given
 from .bodies import as_body
 from .lines import as_json, as_jsonl
 from .markdown import as_markdown

@@ -16,7 +16,7 @@ from ..errors import BlobMissing
 from ..log.codec import encode_record
 from ..log.records import Record
 from ..log.store import Problem, Store
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..stores.records import blob_names
 
 # The first bytes of the header and of the lines with media; `turnlog.importers.turnlog_export` recognises them by

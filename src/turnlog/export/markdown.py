@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..log.records import Record
 from ..log.store import Problem, Store
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..view.decisions import Rewinds
 from .description import ContentBlock, describe
 from .escapes import visible

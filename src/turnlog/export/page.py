@@ -17,10 +17,11 @@ from ..errors import BlobMissing
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Problem, SessionInfo, Store
-from ..redaction import as_kept
+from ..redaction.store import as_kept
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
-from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
+from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
+from ..workspace.diff.folding import root_of
 from .description import Badge, Description, RecordBadges, describe
 from .escapes import Markup, end, start, tag, text
 from .page_parts import STYLE, PartWriter, head, link, linked

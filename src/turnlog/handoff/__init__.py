@@ -3,6 +3,6 @@
 Built on memories, digests and views; `cli` prints such prompts and starts the programs.
 """
 
-from .handoff import MAX_TOKENS, MODELS, Handoff, Program, handoff, session_file
+from .handoff import Handoff, handoff, session_file
 
-__all__ = ["Handoff", "MAX_TOKENS", "MODELS", "Program", "handoff", "session_file"]
+__all__ = ["Handoff", "handoff", "session_file"]

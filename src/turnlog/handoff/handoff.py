@@ -15,14 +15,17 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import InputError, kind_given, text_given
+from .._platform.given import kind_given, text_given
+from ..errors import InputError
 from ..log.messages import ToolResult, text_of
 from ..log.records import Record
 from ..log.store import Store
 from ..memory.fold import Memory
 from ..models.makers import default_model, makers
-from ..redaction import Redactor, as_kept, redacted
-from ..stores import store_given
+from ..redaction import Redactor
+from ..redaction.drafts import redacted
+from ..redaction.store import as_kept
+from ..stores.places import store_given
 from ..summarize import Digest, Material
 from ..summarize.excerpts import excerpt, fitted
 from ..summarize.transcript import entries_of

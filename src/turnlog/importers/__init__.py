@@ -31,11 +31,11 @@ from . import (
 )
 from .drafting import UNREADABLE
 from .foreign import foreign_head
-from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
+from .protocol import Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
 from .unread import is_hollow
 
-__all__ = ["Damage", "IMPORTERS", "Imported", "Importer", "Origin", "detect", "read_file"]
+__all__ = ["IMPORTERS", "Imported", "detect", "read_file"]
 
 IMPORTERS: tuple[Importer, ...] = (
     turnlog_export.IMPORTER,

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from ..errors import InputError
 from ..log.records import Body, FileChange
-from ..workspace.diff import Hunk, apply_hunks, place_of, read_hunks, reverse_hunks, write_hunks
+from ..workspace.diff.hunks import Hunk, apply_hunks, read_hunks, reverse_hunks, write_hunks
+from ..workspace.diff.paths import place_of
 
 
 def hunks_of(patch: Any) -> tuple[Hunk, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..errors import CorruptRecord
 from ..log.messages import Message, text_of
 from ..log.store import Store
-from ..redaction import cut_title
+from ..redaction.store import cut_title
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .repeats import result_text

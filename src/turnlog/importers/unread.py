@@ -12,7 +12,7 @@ from typing import Any
 from ..log.messages import Form, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, extra_keys
 from ..log.validation import unreadable
 from ..providers import PROVIDERS
-from ..providers.schema import Tagged
+from ..providers.schema.shapes import Tagged
 
 _CONTENT = frozenset(
     {

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from .._platform.given import kind_given, text_given
 from .._platform.texts import clip
-from ..errors import InputError, kind_given, text_given
+from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..summarize.events import FileState, FileStates, error_of

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..errors import CorruptRecord, InputError, SessionNotFound, kind_given, list_given, text_given
+from .._platform.given import kind_given, list_given, text_given
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.messages import sha256_hex
 from ..log.store import Hit, Store
-from ..stores import store_given
+from ..stores.places import store_given
 from ..stores.words import Term, fold, parse_query, role_and_text
 from ..tokens.counters import counter_for
 from ..view.decisions import Rewinds

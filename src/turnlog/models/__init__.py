@@ -10,32 +10,17 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .abilities import Abilities
-    from .catalog import CacheRules, ModelFacts, Origin, Prices, model_abilities, model_facts, model_origins
-    from .pricing import Cost, total_cost
+    from .catalog import ModelFacts, model_facts
+    from .pricing import Cost
     from .target import Target, UnknownModelWarning
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "abilities": "Abilities",
-            "catalog": "CacheRules ModelFacts Origin Prices model_abilities model_facts model_origins",
-            "pricing": "Cost total_cost",
+            "catalog": "ModelFacts model_facts",
+            "pricing": "Cost",
             "target": "Target UnknownModelWarning",
         },
     )
 
-__all__ = [
-    "Abilities",
-    "CacheRules",
-    "Cost",
-    "ModelFacts",
-    "Origin",
-    "Prices",
-    "Target",
-    "UnknownModelWarning",
-    "model_abilities",
-    "model_facts",
-    "model_origins",
-    "total_cost",
-]
+__all__ = ["Cost", "ModelFacts", "Target", "UnknownModelWarning", "model_facts"]

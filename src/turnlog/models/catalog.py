@@ -20,9 +20,10 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
+from .._platform.given import text_given
 from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder, is_there
-from ..errors import InputError, text_given
+from ..errors import InputError
 from .abilities import Abilities, family_entries
 from .makers import makers
 

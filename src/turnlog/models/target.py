@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.given import text_given
 from .._platform.texts import without_password
-from ..errors import InputError, UnknownProvider, text_given
+from ..errors import InputError, UnknownProvider
 from ..errors import UnknownModelWarning as UnknownModelWarning
 from .abilities import Abilities
 from .catalog import VARIABLE, find_model, model_abilities, own_file

@@ -10,7 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..errors import InputError, is_async, text_given
+from .._platform.given import is_async, text_given
+from ..errors import InputError
 from ..log.prompt import PromptSection, When
 from ..tokens.counters import counter_for
 

@@ -30,7 +30,7 @@ from ..errors import InputError
 from ..models.makers import PROVIDER_ROWS
 from . import PROVIDERS
 from .protocol import Provider
-from .schema import ANY, ObjectShape, Shape, Tagged
+from .schema.shapes import ANY, ObjectShape, Shape, Tagged
 
 _Fact = frozenset[str]
 """The names of the providers that a fact speaks for."""

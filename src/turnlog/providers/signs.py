@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .schema import ObjectShape, Tagged
+from .schema.shapes import ObjectShape, Tagged
 
 
 class Signs(Struct, frozen=True, kw_only=True):

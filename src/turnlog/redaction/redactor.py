@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
-from ..errors import InputError, flag_given, text_given
+from .._platform.given import flag_given, text_given
+from ..errors import InputError
 from ..log.messages import compact_json
 from .encoded import BYTES, DATA, MEDIA_TYPES, in_base64, in_data_urls
 from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read

@@ -20,19 +20,9 @@ from ..log.records import MessageRecord, Note, Record
 from ..log.store import Draft, Store
 from ..stores.leases import unowned
 from ..stores.records import blob_names
-from . import (
-    Attentive,
-    Cleaned,
-    Counts,
-    Pieces,
-    Redactor,
-    has_mark,
-    is_cut,
-    redacted_bytes,
-    redacted_draft,
-    redacted_next,
-    redacted_title,
-)
+from .drafts import Cleaned, redacted_bytes, redacted_draft, redacted_next
+from .redactor import Attentive, Counts, Pieces, Redactor, has_mark
+from .store import is_cut, redacted_title
 
 SCRUBBED = "scrubbed"
 """The topic of the notes about scrubs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import text_given
+from .._platform.given import text_given
 from ..log.messages import Message, Tool
 from ..models.makers import api_of
 from ..providers import provider as provider_named

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from .._platform.given import text_given
 from .._platform.units import counted
-from ..errors import BudgetError, text_given
+from ..errors import BudgetError
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Media, Message, Text, images_in
 from ..log.records import Binding, Decision
@@ -19,7 +20,9 @@ from ..models.target import Target
 from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..providers.recognise import provider_of
-from ..summarize import Complete, Digest, Material, MemoryLedger, NoteCache, Summarizer, as_ladder, attempt
+from ..summarize import Digest, Material, MemoryLedger, Summarizer, attempt
+from ..summarize.model import Complete, as_ladder
+from ..summarize.notes import NoteCache
 from ..summarize.orders import orders_of
 from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_message, counter_for

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import FormatError, text_given
+from .._platform.given import text_given
+from ..errors import FormatError
 from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..log.records import Binding
 from ..log.texts import leaf_parts
@@ -21,7 +22,7 @@ from ..models.target import Target, target
 from ..providers import provider
 from ..providers.protocol import Parsed
 from ..providers.recognise import provider_of
-from ..providers.schema import check_depth
+from ..providers.schema.walk import check_depth
 from ..providers.sdk_objects import JSON_VALUES, plain_body
 from ..view.bound_reasoning import beginning, bindings_as_given
 from ..view.types import Edit, Loss, Shown, starts_turn

@@ -13,7 +13,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .answer_events import RunnerEvent, events
     from .blocking import BlockingRunner
-    from .programs import PROGRAMS, ProgramRunner
+    from .programs.runner import ProgramRunner
     from .protocol import Runner
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
@@ -25,7 +25,7 @@ else:
         {
             "answer_events": "events RunnerEvent",
             "blocking": "BlockingRunner",
-            "programs": "ProgramRunner PROGRAMS",
+            "programs.runner": "ProgramRunner",
             "protocol": "Runner",
             "retrying": "mended RetryingRunner",
             "scripted": "DEMO_MODEL ScriptedRunner",
@@ -37,7 +37,6 @@ else:
 __all__ = [
     "BlockingRunner",
     "DEMO_MODEL",
-    "PROGRAMS",
     "ProgramRunner",
     "RetryingRunner",
     "Runner",

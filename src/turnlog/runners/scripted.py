@@ -8,7 +8,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import InputError, list_given, number_given
+from .._platform.given import list_given, number_given
+from ..errors import InputError
 from ..log.messages import Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from ..log.usage import Usage
 from ..providers import provider

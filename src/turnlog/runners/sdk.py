@@ -14,19 +14,9 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
-from .._platform.texts import without_password
-from ..errors import (
-    FormatError,
-    InputError,
-    NotLoggedIn,
-    RunnerError,
-    RunnerFailed,
-    RunnerNotFound,
-    RunnerTimedOut,
-    described,
-    install_extra,
-    timed_out,
-)
+from .._platform.exceptions import described, timed_out
+from .._platform.texts import install_extra, without_password
+from ..errors import FormatError, InputError, NotLoggedIn, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut
 from ..models.makers import Maker, Sdk, makers
 from ..providers import provider
 from ..providers.error_bodies import error_chunk

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut, kind_given
+from .._platform.given import kind_given
+from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut
 from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost
@@ -20,13 +21,14 @@ from ..providers.protocol import Provider
 from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
-from ..summarize import TIMEOUT, Material
+from ..summarize import Material
+from ..summarize.attempts import TIMEOUT
 from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown
 from .answer_events import events
 from .blocking import LoopThread
-from .programs import ProgramRunner
+from .programs.runner import ProgramRunner
 from .protocol import Runner
 
 _PER_SECOND = 150

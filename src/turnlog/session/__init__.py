@@ -12,21 +12,21 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answer import Answer
-    from .caches import CacheOutcome, CacheReport
+    from .caches import CacheReport
     from .compactor import Compaction
     from .configure import Change
-    from .events import Appended, Event, EventKind, Feed
+    from .events import Appended, Event, Feed
     from .history_edits import Rewind
     from .inputs import InvalidArguments
     from .inspect import WindowUse
     from .operations import answer_unfinished, follow_records, interrupted_turn
-    from .prompt import Prompt, SectionReport
+    from .prompt import Prompt
     from .read_back import READ_BACK
     from .reader import SessionLog
     from .recall import RECALL
     from .recovery import Recovered, Resumed
     from .session import Session
-    from .skills import Savings, SessionSkills
+    from .skills import SessionSkills
     from .tool_run import ToolRun
     from .turn import Turn
 else:
@@ -34,21 +34,21 @@ else:
         __name__,
         {
             "answer": "Answer",
-            "caches": "CacheOutcome CacheReport",
+            "caches": "CacheReport",
             "compactor": "Compaction",
             "configure": "Change",
-            "events": "Appended Event EventKind Feed",
+            "events": "Appended Event Feed",
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
             "inspect": "WindowUse",
             "operations": "answer_unfinished follow_records interrupted_turn",
-            "prompt": "Prompt SectionReport",
+            "prompt": "Prompt",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
             "recall": "RECALL",
             "recovery": "Recovered Resumed",
             "session": "Session",
-            "skills": "Savings SessionSkills",
+            "skills": "SessionSkills",
             "tool_run": "ToolRun",
             "turn": "Turn",
         },
@@ -57,12 +57,10 @@ else:
 __all__ = [
     "Answer",
     "Appended",
-    "CacheOutcome",
     "CacheReport",
     "Change",
     "Compaction",
     "Event",
-    "EventKind",
     "Feed",
     "InvalidArguments",
     "Prompt",
@@ -71,8 +69,6 @@ __all__ = [
     "Recovered",
     "Resumed",
     "Rewind",
-    "Savings",
-    "SectionReport",
     "Session",
     "SessionLog",
     "SessionSkills",

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import msgspec
 
-from ..errors import InputError, described
+from .._platform.exceptions import described
+from ..errors import InputError
 from ..log.messages import Part, Text, ToolCall
 from ..log.records import MessageRecord, Record
 from ..models.pricing import Cost, cost

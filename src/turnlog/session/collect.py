@@ -6,11 +6,13 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .._platform.given import flag_given, list_given, number_given
 from ..config.settings import Settings
-from ..errors import InputError, flag_given, list_given, number_given
+from ..errors import InputError
 from ..log.store import SWEEP_GRACE_SECONDS, Store
-from ..stores import KeySource, default_path, open_store, store_given
-from ..stores.places import make_parents
+from ..stores import default_path, open_store
+from ..stores.encrypted.keys import KeySource
+from ..stores.places import make_parents, store_given
 from ..stores.retention import Collected, Limits, collect_within
 from .settings import settings_for
 

@@ -11,26 +11,19 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 from msgspec import Struct
 
+from .._platform.exceptions import described
 from ..config.settings import Settings
-from ..errors import Conflict, InputError, TurnlogError, described
+from ..errors import Conflict, InputError, TurnlogError
 from ..log.actions import HIDING, SHRINKING
 from ..log.budget import Strategy, Terms, Thresholds
 from ..log.records import Body, Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
-from ..summarize import (
-    Background,
-    Digest,
-    LogLedger,
-    Material,
-    NoteCache,
-    ProviderSummarizer,
-    Summarizing,
-    attempt,
-    ladder_of,
-)
+from ..summarize import Background, Digest, LogLedger, Material, ProviderSummarizer, attempt
+from ..summarize.notes import NoteCache
 from ..summarize.protocol import beside
+from ..summarize.provider import Summarizing, ladder_of
 from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import CompactionInput, PendingSummary, Summary, SummaryRequest, has_open_call
 from ..view.compaction.steps.summarise import summary_ahead

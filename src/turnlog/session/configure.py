@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from .._platform.given import text_given
 from .._version import __version__
-from ..errors import InputError, text_given
+from ..errors import InputError
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Message, Text, Tool, compact_json, text_of
 from ..log.records import Body, Configuration, Decision, Environment, MessageRecord, Record

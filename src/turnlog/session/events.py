@@ -17,8 +17,10 @@ from weakref import WeakSet
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.exceptions import described
+from .._platform.given import is_async
 from .._platform.units import counted
-from ..errors import InputError, described, is_async
+from ..errors import InputError
 from ..log.actions import SHRINKING
 from ..log.codec import decode_record
 from ..log.records import (
@@ -36,7 +38,10 @@ from ..log.records import (
     TurnResumed,
 )
 from ..models.target import Target
-from ..redaction import SHOWS_MARKS, Redactor, counts_text, redacted
+from ..redaction import Redactor
+from ..redaction.drafts import redacted
+from ..redaction.redactor import counts_text
+from ..redaction.store import SHOWS_MARKS
 from ..view.decisions import failures_of
 from .answer import RESPONSE
 

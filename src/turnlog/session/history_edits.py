@@ -18,7 +18,8 @@ from ..view.decisions import Rewinds, active_decisions
 from ..view.fold import select
 from ..view.tool_calls import CallInfo, calls_of
 from ..view.turns import TurnInfo, turns_of
-from ..workspace.diff import NetChange, net_changes, root_of
+from ..workspace.diff import NetChange, net_changes
+from ..workspace.diff.folding import root_of
 
 _SHAPING = frozenset(name for name in SHOWN_BY if ACTIONS[name].refreshes)
 """Actions of decisions that leave out messages recorded between a rewind and its undo."""

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import FormatError, InputError, text_given
+from .._platform.given import text_given
+from ..errors import FormatError, InputError
 from ..log.messages import (
     ARGUMENTS_DEPTH,
     Media,

@@ -12,7 +12,8 @@ from typing import Any
 from ..log.messages import ToolCall, compact_json
 from ..log.records import Decision, Record
 from ..log.texts import texts_in
-from ..redaction import SHOWS_MARKS, counts_text, first_mark
+from ..redaction.redactor import counts_text, first_mark
+from ..redaction.store import SHOWS_MARKS
 from ..view.types import Edit
 
 _WHY = "the session was opened again: marks stand in place of secrets from here on"

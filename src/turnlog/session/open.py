@@ -18,19 +18,10 @@ from typing import Any, ParamSpec
 
 import msgspec
 
+from .._platform.given import flag_given, text_given
 from .._platform.texts import is_server
 from ..config.settings import Settings
-from ..errors import (
-    BlobMissing,
-    CorruptRecord,
-    InputError,
-    SessionBusy,
-    SessionExists,
-    SessionNotFound,
-    TurnlogError,
-    flag_given,
-    text_given,
-)
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, SessionExists, SessionNotFound, TurnlogError
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration
@@ -39,12 +30,13 @@ from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..redaction import RedactingStore, redacted
-from ..stores import MemoryStore, SqliteStore, default_path, local_path, open_store, store_given
+from ..redaction import RedactingStore
+from ..redaction.drafts import redacted
+from ..stores import MemoryStore, SqliteStore, default_path, open_store
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
 from ..stores.leases import WAIT, ReadLease
-from ..stores.places import make_parents
+from ..stores.places import local_path, make_parents, store_given
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
 from ..stores.wrapper import ReadingStore

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from ..errors import InputError, kind_given, list_given
+from .._platform.given import kind_given, list_given
+from ..errors import InputError
 from ..view.tool_calls import CallInfo
 from ..view.turns import TurnInfo
 from .events import Appended

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..errors import CorruptRecord, InputError, flag_given, text_given
+from .._platform.given import flag_given, text_given
+from ..errors import CorruptRecord, InputError
 from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
-from ..redaction import RedactingStore, Redactor, as_kept
+from ..redaction import RedactingStore, Redactor
+from ..redaction.store import as_kept
 from ..stores.labels import labels_of
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered

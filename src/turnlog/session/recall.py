@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..log.messages import Tool, ToolCall
 from ..log.store import Store
 from ..memory.recall import quoted, recall
-from ..redaction import has_mark
+from ..redaction.redactor import has_mark
 from ..stores.labels import labels_of, where_given
 from ..tokens.protocol import Counter
 from .read_back import declaration

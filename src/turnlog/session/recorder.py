@@ -32,7 +32,7 @@ from ..providers import PROVIDERS, provider
 from ..providers.answer_events import AnswerAssembler
 from ..providers.protocol import Reply
 from ..providers.sdk_objects import advice
-from ..redaction import has_mark
+from ..redaction.redactor import has_mark
 from ..requests.request import Request
 from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning

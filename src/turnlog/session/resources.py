@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import InputError, described
+from .._platform.exceptions import described
+from ..errors import InputError
 
 
 class _Closer(NamedTuple):

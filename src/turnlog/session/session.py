@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from .._platform.given import flag_given, text_given
 from .._platform.units import counted
 from ..config.settings import Settings
-from ..errors import InputError, flag_given, text_given
+from ..errors import InputError
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall, bare

@@ -22,7 +22,9 @@ from .._platform.texts import without_password
 from .._platform.units import old_max_size
 from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
-from ..stores import leads_out, local_path, placed, placed_key
+from ..stores.encrypted.keys import placed_key
+from ..stores.ownership import leads_out
+from ..stores.places import local_path, placed
 
 # -- settings files --------------------------------------------------------------------------------
 #

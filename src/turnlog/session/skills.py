@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.given import text_given
 from .._platform.units import counted
-from ..errors import InputError, text_given
+from ..errors import InputError
 from ..log.messages import Message, Opaque, Outcome, Text, Tool, ToolCall, parse_arguments
 from ..log.records import Body, MessageRecord
 from ..models.target import Target

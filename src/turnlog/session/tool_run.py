@@ -8,7 +8,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from ..errors import cancellations, described, text_given, timed_out
+from .._platform.exceptions import cancellations, described, timed_out
+from .._platform.given import text_given
 from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, Record, ToolFinished
 from ..log.validation import check_readable

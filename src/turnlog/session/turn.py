@@ -10,7 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ..errors import InputError, TurnCancelled, cancellations, described, text_given
+from .._platform.exceptions import cancellations, described
+from .._platform.given import text_given
+from ..errors import InputError, TurnCancelled
 from ..log.messages import Message, Outcome, ToolCall, ToolResult
 from ..log.records import Approval, Body, FileChange, MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened
 from ..models.target import Target

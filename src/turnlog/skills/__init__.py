@@ -12,11 +12,12 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .folder import LoadedSkills, Skill, load_skills
-    from .ready import FIND_TOOLS, LOAD_SKILL, USE_TOOL
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {"folder": "LoadedSkills Skill load_skills", "ready": "FIND_TOOLS LOAD_SKILL USE_TOOL"},
+        {
+            "folder": "LoadedSkills Skill load_skills",
+        },
     )
 
-__all__ = ["FIND_TOOLS", "LOAD_SKILL", "LoadedSkills", "Skill", "USE_TOOL", "load_skills"]
+__all__ = ["LoadedSkills", "Skill", "load_skills"]

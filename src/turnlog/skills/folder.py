@@ -14,7 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError, install_extra, kind_given
+from .._platform.given import kind_given
+from .._platform.texts import install_extra
+from ..errors import InputError
 
 _LOG = logging.getLogger("turnlog")
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .base import BaseStore, Log
+    from .base import BaseStore
     from .copying import copy_store
-    from .durability import Durability
-    from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
+    from .encrypted.keys import Passphrase, new_key
     from .encrypted.store import SealedStore
     from .jsonl.store import FilesStore
     from .memory import MemoryStore
-    from .ownership import is_part_of, leads_out
-    from .places import default_path, local_path, open_store, placed, rekey_store, store_given
+    from .places import default_path, open_store, rekey_store
     from .postgres.store import PostgresStore
     from .retention import Collected, Limits
     from .salvaging import Salvaged, salvage
@@ -29,15 +27,13 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "base": "BaseStore Log",
+            "base": "BaseStore",
             "copying": "copy_store",
-            "durability": "Durability",
-            "encrypted.keys": "ASK is_key_place KEY_PLACES KeySource new_key Passphrase placed_key",
+            "encrypted.keys": "new_key Passphrase",
             "encrypted.store": "SealedStore",
             "jsonl.store": "FilesStore",
             "memory": "MemoryStore",
-            "ownership": "is_part_of leads_out",
-            "places": "default_path local_path open_store placed rekey_store store_given",
+            "places": "default_path open_store rekey_store",
             "postgres.store": "PostgresStore",
             "retention": "Collected Limits",
             "salvaging": "salvage Salvaged",
@@ -47,15 +43,10 @@ else:
     )
 
 __all__ = [
-    "ASK",
     "BaseStore",
     "Collected",
-    "Durability",
     "FilesStore",
-    "KEY_PLACES",
-    "KeySource",
     "Limits",
-    "Log",
     "MemoryStore",
     "Passphrase",
     "PastDamage",
@@ -65,15 +56,8 @@ __all__ = [
     "SqliteStore",
     "copy_store",
     "default_path",
-    "is_key_place",
-    "is_part_of",
-    "leads_out",
-    "local_path",
     "new_key",
     "open_store",
-    "placed",
-    "placed_key",
     "rekey_store",
     "salvage",
-    "store_given",
 ]

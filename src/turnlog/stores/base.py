@@ -17,7 +17,8 @@ from time import time_ns
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import CorruptRecord, SessionNotFound, StoreKeyError, flag_given
+from .._platform.given import flag_given
+from ..errors import CorruptRecord, SessionNotFound, StoreKeyError
 from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BlobMissing, text_given
+from .._platform.given import text_given
+from ..errors import BlobMissing
 from ..log.messages import sha256_hex
 from ..log.store import Problem, Swept
 from .folders import refusals, write_whole

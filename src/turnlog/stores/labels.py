@@ -13,7 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
+from .._platform.given import text_given
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.records import Note, Record
 from ..log.store import RecordStore, SessionInfo
 from .records import SessionRow

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
 
-from ..errors import StoreError, text_given
+from .._platform.given import text_given
+from ..errors import StoreError
 from .base import BaseStore, Log
 from .blobs import Put
 

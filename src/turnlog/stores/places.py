@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import stores
+from .._platform.given import flag_given, kind_given
 from .._platform.paths import data_folder, from_here, from_home
 from .._platform.texts import is_server, without_password
-from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound, flag_given, kind_given, no_store
+from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound
 from ..log.store import Store
 from .base import BaseStore, Log
 from .blobs import Put
@@ -41,7 +42,7 @@ class AbsentStore(BaseStore):
 
     def _find(self, session_id: str) -> Log:
         self._logs()
-        raise SessionNotFound(str(no_store(self._place)))
+        raise SessionNotFound(str(StoreNotFound(self._place)))
 
     def _blob(self, name: str) -> bytes | None:
         self._logs()

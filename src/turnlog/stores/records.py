@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound, text_given
+from .._platform.given import text_given
+from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord

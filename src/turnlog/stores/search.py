@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
+from .._platform.given import text_given
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.records import Record
 from ..log.store import Hit, Problem
 from .labels import where_given

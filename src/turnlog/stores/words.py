@@ -17,7 +17,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from ..errors import InputError, text_given
+from .._platform.given import text_given
+from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, PartialAnswer, Record, ToolFinished, ToolStarted
 from ..log.texts import SEARCHABLE, FoundText, texts_in

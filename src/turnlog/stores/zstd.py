@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..errors import CorruptRecord, InputError, install_extra
+from .._platform.texts import install_extra
+from ..errors import CorruptRecord, InputError
 
 FRAME_BYTES = 1 << 18
 """About how many bytes of records go into one frame. Larger frames save little more, and reading one record means

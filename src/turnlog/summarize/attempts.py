@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..errors import TurnlogError, described
+from .._platform.exceptions import described
+from ..errors import TurnlogError
 from ..log.records import SummaryRecord
 from .background import Background
 from .digest import Digest

@@ -7,7 +7,8 @@ from functools import partial
 from types import CellType
 from typing import Any
 
-from ..errors import InputError, flag_given
+from .._platform.given import flag_given
+from ..errors import InputError
 from ..log.messages import sha256_hex
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError, is_async
+from .._platform.given import is_async
+from ..errors import InputError
 from .model import Complete, as_ladder
 from .protocol import Summarizer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from ..errors import described
+from .._platform.exceptions import described
 from .awaiting import Awaited
 from .ledger import Ledger, settle
 from .protocol import Material, Summarizer

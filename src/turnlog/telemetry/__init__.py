@@ -6,8 +6,10 @@ determines where the spans are sent. No other package imports this one.
 
 from __future__ import annotations
 
+from .._platform.given import text_given
+from .._platform.texts import install_extra
 from .._version import __version__
-from ..errors import InputError, install_extra, text_given
+from ..errors import InputError
 
 try:
     from opentelemetry import trace
@@ -21,7 +23,7 @@ from .content import Contents
 from .names import SCHEMA_URL
 from .spans import SessionSpans
 
-__all__ = ["SessionSpans", "attach"]
+__all__ = ["attach"]
 
 
 def attach(

@@ -6,19 +6,9 @@
 from __future__ import annotations
 
 from .crashes import crash
-from .damages import DAMAGES, damaged_history
-from .histories import History, sound_history
-from .leases import check_leases
+from .damages import damaged_history
+from .histories import sound_history
 from .providers import check_provider
 from .stores import check_store
 
-__all__ = [
-    "DAMAGES",
-    "History",
-    "check_leases",
-    "check_provider",
-    "check_store",
-    "crash",
-    "damaged_history",
-    "sound_history",
-]
+__all__ = ["check_provider", "check_store", "crash", "damaged_history", "sound_history"]

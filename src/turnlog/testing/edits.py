@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..log.messages import sha256_hex
 from ..log.records import FileChange, Record
-from ..workspace.diff import make_hunks, write_hunks
+from ..workspace.diff.hunks import make_hunks, write_hunks
 
 _NAMES = (
     "a.txt",

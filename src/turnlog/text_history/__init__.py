@@ -3,7 +3,6 @@
 Built on views and summaries; `runners` sends such prompts to programs.
 """
 
-from .layout import Level
-from .prompt import MAX_PROMPT_TOKENS, BuiltPrompt, HistoryPrompt
+from .prompt import BuiltPrompt, HistoryPrompt
 
-__all__ = ["BuiltPrompt", "HistoryPrompt", "Level", "MAX_PROMPT_TOKENS"]
+__all__ = ["BuiltPrompt", "HistoryPrompt"]

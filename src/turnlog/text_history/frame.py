@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..errors import InputError, text_given
+from .._platform.given import text_given
+from ..errors import InputError
 from ..summarize.transcript import TranscriptEntry
 
 # -- quoting ---------------------------------------------------------------------------------------

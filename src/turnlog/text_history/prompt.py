@@ -10,10 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import InputError, flag_given, text_given
+from .._platform.given import flag_given, text_given
+from ..errors import InputError
 from ..log.messages import Message, Part, Text, media_parts
-from ..summarize import TIMEOUT, Background, Complete, Ledger, Material, MemoryLedger, Summarizer, as_ladder, key_of
-from ..summarize.ledger import outcome_of
+from ..summarize import Background, Material, MemoryLedger, Summarizer
+from ..summarize.attempts import TIMEOUT
+from ..summarize.ledger import Ledger, key_of, outcome_of
+from ..summarize.model import Complete, as_ladder
 from ..tokens.counters import checked_counter, counter_for
 from ..tokens.protocol import Counter
 from ..view.types import Shown

@@ -4,22 +4,9 @@ Counts the messages and tools of the log. Imported by `view` and above; imports 
 """
 
 from .approximate import FactoredCounter
-from .calibration import Calibration, Drift, Prediction, calibrated
-from .counters import count_frame, count_message, count_tools, counter_for
+from .calibration import Calibration, Drift, calibrated
+from .counters import counter_for
 from .openai import OpenAICounter
 from .protocol import Counter, Tally
 
-__all__ = [
-    "Calibration",
-    "Counter",
-    "Drift",
-    "FactoredCounter",
-    "OpenAICounter",
-    "Prediction",
-    "Tally",
-    "calibrated",
-    "count_frame",
-    "count_message",
-    "count_tools",
-    "counter_for",
-]
+__all__ = ["Calibration", "Counter", "Drift", "FactoredCounter", "OpenAICounter", "Tally", "calibrated", "counter_for"]

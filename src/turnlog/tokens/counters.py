@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
-from ..errors import InputError, text_given
+from .._platform.given import text_given
+from ..errors import InputError
 from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
 from ..log.usage import Count
 from ..models.makers import PROVIDER_ROWS, Maker, maker_of

@@ -13,7 +13,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .gestures import Gesture, gestures_of
     from .navigation import Navigation
-    from .steps import Step, Walk, walk
+    from .steps import walk
     from .trajectory import Trajectory
     from .values import Region, StepResponse, Turn
 else:
@@ -22,21 +22,10 @@ else:
         {
             "gestures": "Gesture gestures_of",
             "navigation": "Navigation",
-            "steps": "Step Walk walk",
+            "steps": "walk",
             "trajectory": "Trajectory",
             "values": "Region StepResponse Turn",
         },
     )
 
-__all__ = [
-    "Gesture",
-    "Navigation",
-    "Region",
-    "Step",
-    "StepResponse",
-    "Trajectory",
-    "Turn",
-    "Walk",
-    "gestures_of",
-    "walk",
-]
+__all__ = ["Gesture", "Navigation", "Region", "StepResponse", "Trajectory", "Turn", "gestures_of", "walk"]

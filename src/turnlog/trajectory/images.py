@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError, install_extra
+from .._platform.texts import install_extra
+from ..errors import InputError
 from ..tokens.dimensions import dimensions, image_type
 
 MAX_BYTES = 50_000_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import InputError, kind_given, text_given
+from .._platform.given import kind_given, text_given
+from ..errors import InputError
 from ..log.budget import Strategy
 from ..log.messages import Media, Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, Record

@@ -11,31 +11,28 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .breakdown import Breakdown, Share
-    from .consistency import Inconsistency, inconsistencies
+    from .breakdown import Breakdown
+    from .consistency import Inconsistency
     from .curate.curate import Curated
-    from .explain import Account, Explanation, Ruling
-    from .rules import Rules
+    from .explain import Explanation
     from .tool_calls import CallInfo, ToolUse
-    from .turns import TurnInfo, TurnStatus
-    from .types import Edit, Loss, Shown, Treatment
+    from .turns import TurnInfo
+    from .types import Edit, Loss, Shown
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "breakdown": "Breakdown Share",
+            "breakdown": "Breakdown",
             "curate.curate": "Curated",
-            "consistency": "Inconsistency inconsistencies",
-            "explain": "Account Explanation Ruling",
-            "rules": "Rules",
+            "consistency": "Inconsistency",
+            "explain": "Explanation",
             "tool_calls": "CallInfo ToolUse",
-            "turns": "TurnInfo TurnStatus",
-            "types": "Edit Loss Shown Treatment",
+            "turns": "TurnInfo",
+            "types": "Edit Loss Shown",
         },
     )
 
 __all__ = [
-    "Account",
     "Breakdown",
     "CallInfo",
     "Curated",
@@ -43,13 +40,7 @@ __all__ = [
     "Explanation",
     "Inconsistency",
     "Loss",
-    "Rules",
-    "Ruling",
-    "Share",
     "Shown",
     "ToolUse",
-    "Treatment",
     "TurnInfo",
-    "TurnStatus",
-    "inconsistencies",
 ]

@@ -21,7 +21,7 @@ from .._platform.paths import from_here
 from ..errors import InputError
 from ..log.messages import sha256_hex
 from ..log.records import Body, FileChange, Note, Record
-from .diff import is_inside, place_of, relative_to
+from .diff.paths import is_inside, place_of, relative_to
 from .snapshot import Folder, SeenFile, differences
 
 IGNORED = (

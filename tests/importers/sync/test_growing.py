@@ -20,7 +20,7 @@ from commands import Command
 from turnlog import stores
 from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import Synced, sync_session, without_secrets
+from turnlog.importers.sync.session import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.log.records import (
     Body,

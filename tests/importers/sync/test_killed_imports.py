@@ -16,7 +16,7 @@ from transcripts import SESSION, claude, claude_answer, item, jsonl
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import sync_session
+from turnlog.importers.sync.session import sync_session
 from turnlog.log.records import Body, Decision, Note
 from turnlog.log.store import Draft, Store
 from turnlog.stores import MemoryStore, open_store

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import turnlog
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import Synced, sync_session
+from turnlog.importers.sync.session import Synced, sync_session
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import (

@@ -9,7 +9,7 @@ import pytest
 from transcripts import SESSION, claude, jsonl
 
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync import Synced, sync_session
+from turnlog.importers.sync.session import Synced, sync_session
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import (
     Approval,

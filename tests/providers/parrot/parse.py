@@ -11,7 +11,7 @@ from turnlog.log.records import Configuration
 from turnlog.log.usage import Usage
 from turnlog.providers.error_bodies import answer_body, error_chunk
 from turnlog.providers.protocol import Delta, Parsed, Reply
-from turnlog.providers.schema import check_types
+from turnlog.providers.schema.walk import check_types
 from turnlog.providers.spelling import string, without
 
 from .render import block_wire, tool_wire

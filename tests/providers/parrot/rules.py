@@ -7,7 +7,8 @@ from typing import Any
 
 from turnlog.models.target import Target
 from turnlog.providers.edits import Edits, Object, sanitizer
-from turnlog.providers.schema import Tagged, fit
+from turnlog.providers.schema.shapes import Tagged
+from turnlog.providers.schema.walk import fit
 from turnlog.providers.signs import Signs
 from turnlog.view.rules import Rules
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnlog.providers.schema import ANY, OBJECT, Each, Many, Tagged, record, words
+from turnlog.providers.schema.shapes import ANY, OBJECT, Each, Many, Tagged, record, words
 from turnlog.providers.spelling import Forms
 
 NAME = "parrot"

@@ -25,8 +25,6 @@ from ..transcript import Transcript
 from .conversation import draft_conversation
 from .steps import ClaudeRecord, Steps, entries_of
 
-__all__ = ["IMPORTER"]
-
 _FORMAT = "claude-code-jsonl"
 
 _KEYS = re.compile(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')

@@ -18,8 +18,6 @@ from ..protocol import Imported, Importer, Origin
 from ..transcript import Transcript
 from .conversation import RolloutLine, draft_rollout
 
-__all__ = ["IMPORTER"]
-
 _FORMAT = "codex-rollout"
 
 _KINDS = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "compacted", "world_state"})

@@ -22,8 +22,6 @@ from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
 
-__all__ = ["IMPORTER"]
-
 _HEADER = re.compile(rb'"projectHash"\s*:')
 _SESSION = re.compile(rb'"sessionId"\s*:')
 _ANSWER = re.compile(rb'"type"\s*:\s*"gemini"')

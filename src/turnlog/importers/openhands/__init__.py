@@ -25,8 +25,6 @@ from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
-__all__ = ["IMPORTER"]
-
 _SOURCE = re.compile(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
 _EVENT = re.compile(rb'"(action|observation)"\s*:\s*"\w+"')
 _SDK_EVENT = re.compile(rb'"kind"\s*:\s*"\w*(Event|Observation|Action|Condensation)"')

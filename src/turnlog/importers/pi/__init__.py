@@ -22,8 +22,6 @@ from ..titles import title_from
 from ..transcript import Line, Transcript
 from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
-__all__ = ["IMPORTER"]
-
 _FORMAT = "pi-jsonl"
 
 _HEADER = re.compile(rb'\A\s*\{[^\n]*"type"\s*:\s*"session"[^\n]*[,}]')

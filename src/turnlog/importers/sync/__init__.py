@@ -3,9 +3,3 @@
 `session` does the import and determines whether the transcript only grew; `own_records` keeps the records that turnlog
 added in between. Imported by `cli`.
 """
-
-from __future__ import annotations
-
-from .session import Synced, sync_session, without_secrets
-
-__all__ = ["Synced", "sync_session", "without_secrets"]

@@ -23,16 +23,10 @@ from ...log.messages import Message, Reasoning, text_of
 from ...log.records import Body, MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
 from ...log.store import Draft, Held, SessionInfo, Store, check_session_id
 from ...log.validation import check_readable
-from ...redaction import (
-    Attentive,
-    Cleaned,
-    Redactor,
-    redacted_bytes,
-    redacted_draft,
-    redacted_drafts,
-    redacted_time,
-    redacted_title,
-)
+from ...redaction import Redactor
+from ...redaction.drafts import Cleaned, redacted_bytes, redacted_draft, redacted_drafts, redacted_time
+from ...redaction.redactor import Attentive
+from ...redaction.store import redacted_title
 from ...stores.records import blob_names
 from .. import Imported
 from ..protocol import hashed_id

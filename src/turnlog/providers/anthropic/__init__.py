@@ -16,8 +16,6 @@ from .schema import BODY
 from .stream import StreamAssembler
 from .tools import ON_DEMAND, SEARCH_TOOL, tool_changes, tool_choice, tool_news, with_tool_choice
 
-__all__ = ["PROVIDER"]
-
 PROVIDER = Provider(
     name=NAME,
     counted_key="cache_control",

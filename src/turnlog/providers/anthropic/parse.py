@@ -21,7 +21,8 @@ from ...log.messages import (
 )
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..schema import Many, check_depth, check_types
+from ..schema.shapes import Many
+from ..schema.walk import check_depth, check_types
 from ..spelling import string, without
 from .form import FORMS, NAME
 from .media import read_media

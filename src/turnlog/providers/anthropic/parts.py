@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...log.messages import Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, free_text
-from ..schema import fits
+from ..schema.walk import fits
 from .form import FORMS
 from .schema import BLOCK, IN_RESULT
 from .schema_tools import TOOL

@@ -14,7 +14,7 @@ from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
 from ..protocol import Reply, Stop
-from ..schema import check_depth, check_types, prune
+from ..schema.walk import check_depth, check_types, prune
 from ..spelling import inner, string
 from .compaction import compacted
 from .parse import read_blocks

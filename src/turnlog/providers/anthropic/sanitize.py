@@ -13,7 +13,7 @@ from ...models.target import Target
 from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, changed, sanitizer
 from ..media_bytes import encode_base64
-from ..schema import fit
+from ..schema.walk import fit
 from . import sanitize_tools
 from .cache_marks import sanitize_marks
 from .media import decoded, document_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...log.messages import unchanged
 from ..edits import Edits, Object
-from ..schema import ObjectShape, WordShape
+from ..schema.shapes import ObjectShape, WordShape
 from .schema_tools import TOOL
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..schema import (
+from ..schema.shapes import (
     CALL_OPTIONS,
     FLAG,
     INTEGER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..schema import INTEGER, Many, ObjectShape, Shape, Tagged, record, words
+from ..schema.shapes import INTEGER, Many, ObjectShape, Shape, Tagged, record, words
 
 MARK = record("", {"type!": words("ephemeral"), "ttl": words("5m 1h")})
 """A prompt-cache mark, `cache_control`."""

@@ -18,7 +18,7 @@ from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.usage import tokens_billed
 from ..error_bodies import error_chunk
 from ..protocol import Delta, Reply
-from ..schema import check_types
+from ..schema.walk import check_types
 from ..sdk_objects import plain
 from ..spelling import inner, string
 from .form import NAME

@@ -15,7 +15,7 @@ from ...log.messages import Form, Opaque, Tool
 from ...skills.ready import FIND_TOOLS
 from ..edits import Edits
 from ..protocol import OnDemand, ToolNews
-from ..schema import fitted
+from ..schema.walk import fitted
 from . import sanitize_tools
 from .form import FORMS, NAME
 from .parse import read_tool

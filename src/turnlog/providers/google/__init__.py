@@ -15,7 +15,7 @@ from .schema import BODY
 from .stream import ANSWER_KEYS, StreamAssembler, parse_response
 from .tools import tool_choice, with_tool_choice
 
-__all__ = ["PROVIDER", "sdk_arguments"]
+__all__ = ["sdk_arguments"]
 
 PROVIDER = Provider(
     name=NAME,

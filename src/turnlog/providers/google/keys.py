@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ...errors import FormatError
 from ..protocol import SdkCall
-from ..schema import check_depth
+from ..schema.walk import check_depth
 
 # -- sdk -------------------------------------------------------------------------------------------
 #

@@ -11,7 +11,7 @@ from ...errors import FormatError
 from ...log.messages import Form, Message, Part, Text, ToolResult
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..schema import check_types
+from ..schema.walk import check_types
 from .form import FORMS, NAME
 from .keys import camel_deep, check_json, find, role_of
 from .parse_parts import PartReader

@@ -12,7 +12,8 @@ from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, at, changed, sanitizer
 from ..gemini import file_media, is_base64, mime_of
 from ..media_bytes import decode_base64, encode_base64
-from ..schema import TYPES, fit
+from ..schema.shapes import TYPES
+from ..schema.walk import fit
 from .enums import MODES, enum_name
 from .keys import DATA, camel, find, role_of
 from .parts import STAND_INS

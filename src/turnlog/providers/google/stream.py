@@ -17,7 +17,7 @@ from ...log.messages import Message, Part, Reasoning, Text, ToolCall, compact_js
 from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_chunk, error_text
 from ..protocol import Delta, Reply
-from ..schema import check_types
+from ..schema.walk import check_types
 from ..sdk_objects import plain
 from ..spelling import inner
 from .enums import BLOCK_REASONS, FINISH_REASONS, enum_name

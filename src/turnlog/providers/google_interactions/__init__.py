@@ -14,8 +14,6 @@ from .schema import BODY
 from .stream import StreamAssembler
 from .tools import SEARCH_TOOL, tool_choice, tool_news, with_tool_choice
 
-__all__ = ["PROVIDER"]
-
 PROVIDER = Provider(
     name=NAME,
     setting_paths=SETTING_PATHS,

@@ -9,7 +9,7 @@ from ...errors import FormatError
 from ...log.messages import Message, Text
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..schema import check_depth, check_types
+from ..schema.walk import check_depth, check_types
 from .form import FORMS, NAME
 from .parts import read_parts
 from .schema import BODY, CONTENTS

@@ -13,7 +13,7 @@ from ...tokens.dimensions import image_type
 from ..gemini import base64_text, base64_words, file_media, file_uri, mime_of, plain_mime
 from ..media_bytes import decode_base64, keep
 from ..protocol import BlobReader
-from ..schema import fits
+from ..schema.walk import fits
 from ..spelling import string
 from .form import FORMS, NAME
 from .schema import MEDIA, OWN_CALLS, OWN_RESULTS, STEP, TOOL

@@ -10,7 +10,7 @@ from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
-from ..schema import check_depth, check_types
+from ..schema.walk import check_depth, check_types
 from ..spelling import inner, string
 from .form import NAME
 from .schema import RESPONSE

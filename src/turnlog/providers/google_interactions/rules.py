@@ -8,7 +8,7 @@ from typing import Any
 from ...models.target import Target
 from ...view.rules import Rules
 from ..gemini import FILES, IMAGES_MAX, INLINE_MAX, MIMES, NAME_MAX, NAME_PATTERN, input_media
-from ..schema import Tagged
+from ..schema.shapes import Tagged
 from ..signs import Signs
 from .form import NAME
 from .schema import CONTENTS, OWN_CALLS, STEP, TOOL

@@ -10,7 +10,8 @@ from ...view.repair.clean import BLANK
 from ..edits import Edits, Object, changed, sanitizer
 from ..gemini import is_base64
 from ..media_bytes import decode_base64, encode_base64
-from ..schema import TYPES, fit
+from ..schema.shapes import TYPES
+from ..schema.walk import fit
 from ..spelling import inner, string
 from .schema import BODY, CONTENTS, MEDIA
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..gemini import NAME_MAX, NAME_PATTERN
-from ..schema import FLAG, NUMBER, OBJECT, STRING, Each, Either, Many, Read, Shape, Tagged, Value, record, words
+from ..schema.shapes import FLAG, NUMBER, OBJECT, STRING, Each, Either, Many, Read, Shape, Tagged, Value, record, words
 
 # -- schema settings -------------------------------------------------------------------------------
 #

@@ -15,7 +15,7 @@ from ...log.messages import Part, compact_json, parse_arguments
 from ..error_bodies import error_chunk
 from ..media_bytes import decode_base64, encode_base64
 from ..protocol import Delta, Reply
-from ..schema import check_depth, check_types
+from ..schema.walk import check_depth, check_types
 from ..sdk_objects import plain
 from ..spelling import inner, string, without
 from .response import ANSWER_KEYS, clean, fragment, parse_response, read_response

@@ -9,7 +9,7 @@ from ...log.messages import Opaque, Tool, free_text
 from ..edits import Losses
 from ..gemini import choice_of
 from ..protocol import ToolNews
-from ..schema import fitted
+from ..schema.walk import fitted
 from ..spelling import inner, string
 from .form import FORMS, NAME
 from .schema import TOOL

@@ -13,8 +13,6 @@ from .sanitize import sanitize
 from .schema import BODY
 from .stream import StreamAssembler
 
-__all__ = ["PROVIDER"]
-
 PROVIDER = Provider(
     name=NAME,
     setting_paths={

@@ -24,7 +24,7 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ..edits import brief
 from ..protocol import Parsed
-from ..schema import check_types
+from ..schema.walk import check_types
 from ..spelling import string, without
 from .form import FORMS, NAME
 from .media import read_media

@@ -14,7 +14,7 @@ from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
-from ..schema import check_types
+from ..schema.walk import check_types
 from ..spelling import inner
 from .form import FORMS, NAME
 from .parse import MessageReader

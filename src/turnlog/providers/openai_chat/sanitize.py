@@ -9,7 +9,7 @@ from ...log.messages import compact_json
 from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer, without_lost_choice
-from ..schema import fit
+from ..schema.walk import fit
 from .rules import tool_choice
 from .schema import BODY, TEXT_TYPES, body_shape
 

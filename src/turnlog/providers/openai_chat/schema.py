@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...models.catalog import model_abilities
-from ..schema import (
+from ..schema.shapes import (
     ANY,
     CALL_OPTIONS,
     OBJECT,

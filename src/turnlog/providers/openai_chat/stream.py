@@ -9,7 +9,7 @@ from ...log.messages import Message, parse_arguments
 from ...log.usage import Usage
 from ..error_bodies import error_chunk, error_text
 from ..protocol import Delta, Reply
-from ..schema import check_types
+from ..schema.walk import check_types
 from ..sdk_objects import plain
 from ..spelling import inner
 from .response import ANSWER_KEYS, first_choice, read_answer, usage_of

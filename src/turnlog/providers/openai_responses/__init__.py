@@ -15,8 +15,6 @@ from .schema import BODY
 from .stream import StreamAssembler
 from .tools import ON_DEMAND, SEARCH_TOOL, client_tools, tool_choice, tool_news, with_tool_choice
 
-__all__ = ["PROVIDER"]
-
 PROVIDER = Provider(
     name=NAME,
     setting_paths={

@@ -9,7 +9,8 @@ from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...log.records import Configuration
 from ..protocol import BlobReader, Parsed
-from ..schema import ANY, STRING, check_types
+from ..schema.shapes import ANY, STRING
+from ..schema.walk import check_types
 from ..spelling import spell, string
 from .calls import is_client_call, is_client_result, read_call, read_result
 from .form import FORMS, NAME

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Media, Opaque, Part, Text
 from ..protocol import BlobReader
-from ..schema import fits
+from ..schema.walk import fits
 from ..spelling import spell
 from .form import FORMS, NAME
 from .item_types import ID_MAY_GO, id_fits, item_type

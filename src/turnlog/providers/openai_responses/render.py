@@ -15,7 +15,7 @@ from ...models.target import Target
 from ...view.types import Edit, Loss, Shown
 from ..edits import Losses
 from ..protocol import BlobReader, Rendered
-from ..schema import fits
+from ..schema.walk import fits
 from .calls import call_type, read_type, result_type, write_call, write_result
 from .form import FORMS, NAME
 from .item_types import CALLS, ID_MAY_GO, RESULTS, id_fits, item_type

@@ -11,7 +11,7 @@ from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..cache_misses import openai_miss
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
-from ..schema import fits
+from ..schema.walk import fits
 from ..sdk_objects import plain
 from ..spelling import inner, string
 from .calls import read_call

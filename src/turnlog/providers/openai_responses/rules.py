@@ -9,7 +9,7 @@ from ...log.messages import Message
 from ...models.target import Target
 from ...view.rules import RequiredWord, Rules
 from ..openai_breakpoints import Format, marker
-from ..schema import Tagged
+from ..schema.shapes import Tagged
 from ..signs import Signs
 from ..tool_declarations import JSON_PLEASE, is_json_mode
 from .form import FORMS, NAME

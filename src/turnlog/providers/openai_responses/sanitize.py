@@ -9,7 +9,7 @@ from ...log.messages import compact_json
 from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer, without_lost_choice
-from ..schema import fit
+from ..schema.walk import fit
 from .item_types import ELSEWHERE, ID_MAY_GO, ID_PREFIX, id_fits, item_type
 from .schema import ANSWER_PARTS, BODY, INPUT_PARTS
 from .tools import tool_choice

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..schema import (
+from ..schema.shapes import (
     CALL_OPTIONS,
     INTEGER,
     OBJECT,

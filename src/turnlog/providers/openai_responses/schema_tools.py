@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
+from ..schema.shapes import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
 
 _CALLERS = maybe(Many(words("direct programmatic")))
 _FUNCTION = record(

@@ -8,7 +8,7 @@ from typing import Any
 from ...log.messages import Opaque, Tool
 from ...skills.ready import FIND_TOOLS
 from ..protocol import OnDemand, ToolNews
-from ..schema import fitted
+from ..schema.walk import fitted
 from ..spelling import string
 from .form import FORMS, NAME
 from .schema_tools import TOOL

@@ -2,7 +2,3 @@
 
 One module for each program says how it is started and read; `runner` runs it and makes it a Runner.
 """
-
-from .runner import PROGRAMS, ProgramRunner
-
-__all__ = ["PROGRAMS", "ProgramRunner"]

@@ -17,19 +17,8 @@ from typing import Any
 
 import msgspec
 
-from ...errors import (
-    InputError,
-    NotLoggedIn,
-    RateLimited,
-    RunnerError,
-    RunnerFailed,
-    RunnerNotFound,
-    RunnerTimedOut,
-    flag_given,
-    list_given,
-    number_given,
-    text_given,
-)
+from ..._platform.given import flag_given, list_given, number_given, text_given
+from ...errors import InputError, NotLoggedIn, RateLimited, RunnerError, RunnerFailed, RunnerNotFound, RunnerTimedOut
 from ...log.messages import Message, Text, ToolCall, sha256_hex
 from ...log.usage import Usage
 from ...models.makers import maker_of

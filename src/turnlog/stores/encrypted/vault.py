@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from ...errors import CorruptRecord, InputError, install_extra
+from ..._platform.texts import install_extra
+from ...errors import CorruptRecord, InputError
 from ...log.messages import sha256_hex
 from ..blobs import SEALED_HEAD
 

@@ -34,7 +34,7 @@ from msgspec.structs import asdict, replace
 
 from ..._platform.files import CAN_REPLACE_OPEN, open_handle
 from ..._platform.msgspec_init import ready
-from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, no_store
+from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, StoreNotFound
 from ...log.store import Problem, file_name
 from ..folders import make_private, refusals, write_whole
 from .lines import Tail, find_tail, lines_backwards, missing
@@ -414,7 +414,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
         held = json.loads(marker.read_bytes())
         version = held["version"] if held["turnlog"] == "files" else None
     except FileNotFoundError:
-        raise no_store(folder.path) from None
+        raise StoreNotFound(folder.path) from None
     except NotADirectoryError:
         raise StoreError(f"{folder.path} is a file; a store of files is a folder") from None
     except OSError as error:

@@ -7,8 +7,8 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ..._platform.texts import without_password
-from ...errors import InputError, install_extra
+from ..._platform.texts import install_extra, without_password
+from ...errors import InputError
 
 try:
     import psycopg

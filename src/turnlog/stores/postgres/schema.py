@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from ...errors import NewerStore, StoreError, no_store
+from ...errors import NewerStore, StoreError, StoreNotFound
 from .address import Address
 
 Db = psycopg.Connection[tuple[Any, ...]]
@@ -131,7 +131,7 @@ def prepare(db: Db, address: Address, *, read_only: bool) -> None:
     if version == SCHEMA_VERSION or (version and read_only):  # everything but an index is in older ones, too
         return
     if read_only:
-        raise no_store(address)
+        raise StoreNotFound(address)
     with db.transaction():
         db.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
         version = version_of(db, address)

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..._platform.files import open_handle
-from ...errors import CorruptRecord, InputError, StoreError, StoreGone, no_store
+from ...errors import CorruptRecord, InputError, StoreError, StoreGone, StoreNotFound
 from ..durability import Durability
 from ..folders import FREE_SOME, make_private
 from ..presence import Presence, left_alone
@@ -163,7 +163,7 @@ class Database:
                 if (error := left_alone(self.path)) is not None:
                     raise error
                 if self.read_only:
-                    raise no_store(self.path)
+                    raise StoreNotFound(self.path)
                 _create_file(self.path)
             db = self._connect()
         try:

@@ -29,7 +29,7 @@ from ...log.messages import (
     unchanged,
 )
 from ...log.texts import leaf_parts
-from ...redaction import has_mark
+from ...redaction.redactor import has_mark
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, without_extras
 

@@ -17,8 +17,6 @@ from .priority import priority
 from .slide import slide
 from .summarise import summarise
 
-__all__ = ["STEPS", "Step"]
-
 Step = Callable[[CompactionInput], Decision | None]
 
 STEPS: dict[str, Step] = {
