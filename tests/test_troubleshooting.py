@@ -25,7 +25,8 @@ def rows(heading: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", errors.__all__)
 def test_every_error_has_an_entry(name: str) -> None:
     """An error that a user can meet and that nobody explains."""
-    meaning, advice = rows("Errors in a program")[name]
+    heading = "Warnings" if issubclass(getattr(errors, name), Warning) else "Errors in a program"
+    meaning, advice = rows(heading)[name]
     assert len(meaning) > 20 and len(advice) > 10
 
 

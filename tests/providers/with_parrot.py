@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -134,6 +135,9 @@ def summaries() -> dict[str, Any]:
             long.user(f"Turn {turn}. " + f"More words of turn {turn}. " * 40)
             long.request().json()
             long.assistant(f"{turn} rows.")
+            for thread in threading.enumerate():  # a summary that no request waits for comes between two turns
+                if thread.name == "turnlog-summary":
+                    thread.join()
         long.close()
     last = runners[True].requests[0].body["squawks"][-1]
     return {

@@ -162,7 +162,9 @@ def _schema(values: list[Any]) -> str:
             keys.update(dict.fromkeys(value))
             if len(keys) > 30:
                 break
-        named = ", ".join([*keys][:30])
+        named = ", ".join(
+            key if key.isprintable() else json.dumps(key)[1:-1] for key in [*keys][:30]
+        )  # a mark is a line
         return f" with the keys {named[:400]}" if keys else ""
     return f" ({', '.join(sorted(kinds))})"
 
