@@ -1,14 +1,15 @@
-"""Packages whose public names load when they are first used.
+"""What loads when it is first used: the public names of packages, and patterns.
 
-So a command or a server that imports turnlog does not load packages that it never uses.
+So a command or a server that imports turnlog does not load packages that it never uses, nor compile their patterns.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, overload
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -33,3 +34,30 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
         return sorted({*vars(sys.modules[package]), *places})
 
     return load, names
+
+
+class _Pattern:
+    """A pattern that is compiled when it is first used. From then on it has the methods that were used as its own
+    attributes, so that using it costs nothing more."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._text: Any = text
+        self._flags = flags
+        self._compiled: re.Pattern[Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._compiled is None:
+            self._compiled = re.compile(self._text, self._flags)
+        value = getattr(self._compiled, name)
+        setattr(self, name, value)
+        return value
+
+
+@overload
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]: ...
+@overload
+def lazy_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]: ...
+def lazy_pattern(text: str | bytes, flags: int = 0) -> Any:
+    """As `re.compile`, for the patterns of a module: hundreds of them take longer to compile than all else that opening
+    a session needs. It is no `re.Pattern`: use its methods, not `re.sub(...)` with it."""
+    return _Pattern(text, flags)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import codecs
 import re
 
+from .lazy import lazy_pattern
+
 # -- urls ------------------------------------------------------------------------------------------
 #
 # URLs of stores and of models' servers, and how to show them.
 
 _SERVERS = ("postgresql://", "postgres://")
-_SECRET = re.compile(r"(?i)([?&][^=&]*(?:passw|api[_-]?key|token|secret)[^=&]*)=[^&\s]*")
-_USER = re.compile(r"^(\w+://[^:/?#@]*):.*@", re.DOTALL)
+_SECRET = lazy_pattern(r"(?i)([?&][^=&]*(?:passw|api[_-]?key|token|secret)[^=&]*)=[^&\s]*")
+_USER = lazy_pattern(r"^(\w+://[^:/?#@]*):.*@", re.DOTALL)
 
 
 def is_server(place: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from datetime import timedelta
 from typing import Any
 
 from ..errors import InputError
+from .lazy import lazy_pattern
 
 SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024), more than 0"
 """The values that `read_size` accepts, in words."""
@@ -16,7 +16,7 @@ SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB
 AGES = "an age such as 30d (s, min, h, d, w), more than 0"
 """The values that `read_age` accepts, in words."""
 
-_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+_NUMBER = lazy_pattern(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 _BYTES = {
     "b": 1,
     **{f"{letter}{end}": 1000**power for power, letter in enumerate("kmgt", 1) for end in ("", "b")},

@@ -17,6 +17,7 @@ import msgspec
 
 from .._platform.exceptions import described
 from .._platform.given import flag_given, is_async, kind_given, number_given, text_given
+from .._platform.lazy import lazy_pattern
 from .._platform.units import an
 from ..errors import InputError
 from ..log.messages import Media, Opaque, Text, Tool, ToolCall, bare, compact_json
@@ -33,13 +34,13 @@ from .parameters import Parameters, routine_of
 
 _PARAMETERS = r"(?:(?:keyword|other)\s+)?(?:args|arguments|parameters|params)|receives"
 _OTHERS = r"returns?|raises?|yields?|see\s+also"
-_SECTION = re.compile(rf"^(?:(?P<parameters>{_PARAMETERS})|{_OTHERS})\s*:?\s*$", re.IGNORECASE)
-_SPHINX = re.compile(
+_SECTION = lazy_pattern(rf"^(?:(?P<parameters>{_PARAMETERS})|{_OTHERS})\s*:?\s*$", re.IGNORECASE)
+_SPHINX = lazy_pattern(
     r"^[:@](?:param|parameter|arg|argument|key|keyword|kwarg|kwparam)\s+(?:[^:]*\s)?\**(\w+)\s*:\s*(.*)$"
 )
-_FIELD = re.compile(r"^[:@]\w+[^:]*:")
-_GOOGLE = re.compile(r"^\**(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$")
-_NUMPY = re.compile(r"^(\**\w+(?:\s*,\s*\**\w+)*)\s*(?::.*)?$")
+_FIELD = lazy_pattern(r"^[:@]\w+[^:]*:")
+_GOOGLE = lazy_pattern(r"^\**(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$")
+_NUMPY = lazy_pattern(r"^(\**\w+(?:\s*,\s*\**\w+)*)\s*(?::.*)?$")
 
 
 def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -107,7 +108,7 @@ _NO_CONTENT = (
 )
 """Types whose text is a name or an address, not content: code, iterators and awaitables."""
 _OF_OBJECT: Any = (object.__str__, object.__repr__)
-_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
+_ADDRESS = lazy_pattern(r" at 0x[0-9A-Fa-f]{6,}")
 """The address in Python's default text of an object, also inside the text of another object."""
 
 

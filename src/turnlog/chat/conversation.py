@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Ite
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._platform.lazy import lazy_pattern
 from ..agent import AgentEvent, Question, astream
 from ..agent.running import AnyTool
 from ..errors import InputError, SessionBusy
@@ -28,7 +29,7 @@ from .workshop import TOOL_NAMES, Workshop
 Answer = str
 """The user's answer to a question: `yes`, `no`, `always`, or the reason why not."""
 
-_IMAGE = re.compile(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))\b", re.IGNORECASE)
+_IMAGE = lazy_pattern(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))\b", re.IGNORECASE)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from ..redaction.named import name_kind
 
 _MOST = 200_000
@@ -37,7 +38,7 @@ exec 3<&- /bin/sh -c "$1"
 """Runs a command beside a guard that reads a pipe from us. If we are killed, the pipe ends, and the guard ends the
 command with its process group."""
 
-_SECRET = re.compile(r"(?:KEYS?|TOKENS|SECRETS|PASSWORDS|CREDENTIALS?|(?<![A-Z])(?:AUTH|PAT))[0-9]*\Z")
+_SECRET = lazy_pattern(r"(?:KEYS?|TOKENS|SECRETS|PASSWORDS|CREDENTIALS?|(?<![A-Z])(?:AUTH|PAT))[0-9]*\Z")
 """Endings of the names of variables with secrets, in addition to those that redaction knows."""
 
 _HARMLESS = {"PWD", "OLDPWD", "SSH_AUTH_SOCK"}

@@ -16,6 +16,7 @@ from rich.markdown import Markdown
 from rich.panel import Panel
 from rich.text import Text
 
+from .._platform.lazy import lazy_pattern
 from .._platform.units import counted
 from ..agent import AgentEvent
 from ..export.escapes import exposed, visible
@@ -26,7 +27,7 @@ from ..workspace.diff.folding import differences
 from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")
-_BLANKS = re.compile(r"[ \t\n]{6,}")
+_BLANKS = lazy_pattern(r"[ \t\n]{6,}")
 _GAPS = {" ": ("space", 100), "\t": ("tab", 20), "\n": ("line end", 6)}
 """The blanks, and how many of them in one run are counted instead of shown."""
 

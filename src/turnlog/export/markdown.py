@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from .._platform.lazy import lazy_pattern
 from ..log.records import Record
 from ..log.store import Problem, Store
 from ..redaction.store import as_kept
@@ -17,7 +18,7 @@ from ..view.decisions import Rewinds
 from .description import ContentBlock, describe
 from .escapes import visible
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
+_SPECIAL = lazy_pattern(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 
 
 def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:

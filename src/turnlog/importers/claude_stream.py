@@ -8,11 +8,11 @@ Claude Code's session files under other names, so they are renamed and read by t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..errors import FormatError
 from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer
@@ -28,11 +28,13 @@ from .transcript import Line, Transcript
 _FORMAT = "claude-stream-json"
 
 _KINDS = frozenset({"system", "assistant", "user", "result", "stream_event", "control_request", "control_response"})
-_TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
-_MARKS = re.compile(rb'"(parent_tool_use_id|claude_code_version|duration_api_ms)"\s*:|"subtype"\s*:\s*"(init|success)"')
-_RECORDING = re.compile(rb'"direction"\s*:\s*"(send|recv)"')
+_TYPED = lazy_pattern(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
+_MARKS = lazy_pattern(
+    rb'"(parent_tool_use_id|claude_code_version|duration_api_ms)"\s*:|"subtype"\s*:\s*"(init|success)"'
+)
+_RECORDING = lazy_pattern(rb'"direction"\s*:\s*"(send|recv)"')
 _HEAD = 1 << 16
-_SESSION = re.compile(rb'"(session_id|request_id)"\s*:')
+_SESSION = lazy_pattern(rb'"(session_id|request_id)"\s*:')
 _OURS = ("parentUuid", "isSidechain", "leafUuid")
 _CONVERSATION = ("user", "assistant")
 _ENVELOPE = frozenset({"type", "subtype", "session_id", "uuid", "timestamp"})

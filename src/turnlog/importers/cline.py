@@ -8,13 +8,13 @@ with the id of its session. Older versions and forks of cline (Roo Code, Kilo Co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
 from ..log.messages import ToolResult, compact_json
 from ..log.records import MessageRecord, UsageRecord
@@ -31,8 +31,8 @@ _FORMAT = "cline-session"
 _HISTORY = "api_conversation_history.json"
 _WANTED = "give a .messages.json of ~/.cline/data/sessions"
 _MESSAGES = ".messages.json"
-_SESSION = re.compile(rb'"session_id"\s*:')
-_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9_-]+)"')
+_SESSION = lazy_pattern(rb'"session_id"\s*:')
+_SESSION_ID = lazy_pattern(rb'"sessionId"\s*:\s*"([A-Za-z0-9_-]+)"')
 _SESSION_KEYS = (b'"messages_path"', b'"enable_tools"', b'"workspace_root"', b'"started_at"')
 _FILE_KEYS = (b'"sessionId"', b'"updated_at"', b'"agent"', b'"modelInfo"', b'"system_prompt"')
 _BLOCKS = frozenset({"text", "image", "document"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, ToolCall, ToolResult, sha256_hex
 from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, SessionOpened, TurnClosed, TurnOpened
 from ..log.store import Draft
@@ -25,7 +25,7 @@ from .unread import is_hollow, named, unread, unread_keys
 UNREADABLE = "unreadable"
 """The topic of notes with values that could not be read."""
 
-_LINE = re.compile(r"lines? (\d+)")
+_LINE = lazy_pattern(r"lines? (\d+)")
 
 
 def as_utc(value: Any) -> str:

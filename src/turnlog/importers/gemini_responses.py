@@ -8,10 +8,10 @@ first call, because many recordings begin alike.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..errors import FormatError
 from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer, UsageRecord
@@ -22,9 +22,9 @@ from .protocol import Imported, Importer, Origin, hashed_id
 from .titles import title_from
 from .transcript import Line, Transcript
 
-_METHOD = re.compile(rb'"method"\s*:\s*"(generateContent|generateContentStream|countTokens|embedContent)"')
-_RESPONSE = re.compile(rb'"response"\s*:')
-_BARE = re.compile(rb'\A\[?\s*\{\s*"candidates"\s*:\s*\[')
+_METHOD = lazy_pattern(rb'"method"\s*:\s*"(generateContent|generateContentStream|countTokens|embedContent)"')
+_RESPONSE = lazy_pattern(rb'"response"\s*:')
+_BARE = lazy_pattern(rb'\A\[?\s*\{\s*"candidates"\s*:\s*\[')
 _ANSWERED = frozenset({"usageMetadata", "modelVersion", "responseId", "error"})
 _CANDIDATE = frozenset({"content", "finishReason", "index"})
 

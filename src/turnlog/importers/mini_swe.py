@@ -7,11 +7,11 @@ minisweagent/run/utils/save.py (github.com/SWE-agent/mini-swe-agent).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import sha256_hex
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
@@ -26,9 +26,9 @@ from .transcript import Transcript
 
 _FORMAT = "mini-swe-traj"
 
-_KEYS = re.compile(rb'"mini_version"\s*:\s*"|"trajectory_format"\s*:\s*"mini-swe')
-_ROLE = re.compile(rb'"role"\s*:\s*"')
-_PROMPT_WORDS = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT|mswea_bash_command")
+_KEYS = lazy_pattern(rb'"mini_version"\s*:\s*"|"trajectory_format"\s*:\s*"mini-swe')
+_ROLE = lazy_pattern(rb'"role"\s*:\s*"')
+_PROMPT_WORDS = lazy_pattern(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT|mswea_bash_command")
 """Words in the prompt of every version."""
 _RUN = frozenset({"config", "mini_version", "mini_swe_agent_version"})
 """Keys of `info` about the start of the run. The other keys are about its end."""

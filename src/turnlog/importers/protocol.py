@@ -7,7 +7,6 @@ of an API), `json_values` (reading JSON of unknown types) and `repeats` (leaving
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
 from ..log.messages import compact_json, sha256_hex
 from ..log.store import Draft, is_plain_id
@@ -90,7 +90,7 @@ def contents(origin: Origin) -> bytes:
         raise ImportFailed(f"{origin}: cannot be read ({error.strerror}); name a readable transcript file") from error
 
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]+")
 
 
 def digest_of(value: Any) -> str:

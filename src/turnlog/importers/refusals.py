@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import zlib
 
+from .._platform.lazy import lazy_pattern
+
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "data compressed with Zstandard; unpack it first (zstd -d) and give the file that was in it"),
     (b"SQLite format 3\0", "a SQLite database; export its sessions with the program that wrote it"),
@@ -15,8 +17,8 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
-_INSPECT = re.compile(rb"_journal/|samples/[^\0]{1,200}_epoch_\d+\.json|summaries\.json")
-_AIDER = re.compile(
+_INSPECT = lazy_pattern(rb"_journal/|samples/[^\0]{1,200}_epoch_\d+\.json|summaries\.json")
+_AIDER = lazy_pattern(
     rb"^# aider chat started at |^#### .*\n(?:#### .*\n)*(?:\n|> )|^> (?:Aider|Tokens:|Applied edit to )", re.M
 )
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from ..log.texts import strings_in
 
 _REPEAT = 40
 """Repetitions of texts shorter than this (characters) are kept: leaving them out would save nothing."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
 
 
 def is_empty(value: Any) -> bool:

@@ -8,13 +8,13 @@ with times and the state after it. Keys as in sweagent/types.py (github.com/SWE-
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, ToolCall, sha256_hex
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
@@ -30,10 +30,10 @@ from .transcript import Transcript, json_document
 
 _FORMAT = "swe-agent-traj"
 
-_HISTORY = re.compile(rb'"history"\s*:\s*\[')
-_STEPS = re.compile(rb'"trajectory"\s*:\s*\[')
-_STEP_KEYS = (re.compile(rb'"observation"\s*:'), re.compile(rb'"action"\s*:'), re.compile(rb'"response"\s*:'))
-_MESSAGE_KEYS = (re.compile(rb'"role"\s*:\s*"'), re.compile(rb'"(agent|message_type)"\s*:\s*"'))
+_HISTORY = lazy_pattern(rb'"history"\s*:\s*\[')
+_STEPS = lazy_pattern(rb'"trajectory"\s*:\s*\[')
+_STEP_KEYS = (lazy_pattern(rb'"observation"\s*:'), lazy_pattern(rb'"action"\s*:'), lazy_pattern(rb'"response"\s*:'))
+_MESSAGE_KEYS = (lazy_pattern(rb'"role"\s*:\s*"'), lazy_pattern(rb'"(agent|message_type)"\s*:\s*"'))
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning_content"})

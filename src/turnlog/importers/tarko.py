@@ -7,11 +7,11 @@ repeat the message that follows them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Outcome, Part, Reasoning, Text, Tool, ToolResult, compact_json, sha256_hex
 from ..log.records import Configuration, MessageRecord, PartialAnswer, ToolFinished, ToolStarted
 from ..providers.openai_chat import PROVIDER
@@ -33,11 +33,11 @@ _KINDS = frozenset(
     }
 )
 _OWN = _KINDS - {"system", "tool_call", "tool_result"}
-_EVENT = re.compile(
+_EVENT = lazy_pattern(
     rb'\A\s*\[?\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode()
 )
-_TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_OWN)).encode())
-_TIME = re.compile(rb'"timestamp"\s*:\s*\d{13}\b')
+_TYPED = lazy_pattern(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_OWN)).encode())
+_TIME = lazy_pattern(rb'"timestamp"\s*:\s*\d{13}\b')
 _PLACE = frozenset({"id", "type", "timestamp"})
 _RESULT_KEYS = _PLACE | {"toolCallId", "name", "content", "error", "elapsedMs"}
 _MESSAGE_KEYS = _PLACE | {"content", "toolCalls", "finishReason", "rawContent", "messageId"}

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Text
 from ..log.records import MessageRecord
 from ..session.inputs import media_of
@@ -26,8 +27,8 @@ from .titles import title_from
 from .transcript import Transcript
 
 _FORMAT = "trajectory"
-_TURNS = re.compile(rb'"turns"\s*:\s*\[')
-_OWN = re.compile(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
+_TURNS = lazy_pattern(rb'"turns"\s*:\s*\[')
+_OWN = lazy_pattern(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import plain_utf8
 from .._platform.units import an
 from ..errors import ImportFailed
@@ -19,7 +20,7 @@ _DEEPEST = 200
 """No transcript is nested nearly as deeply as this; deeper values could make recursive code fail."""
 
 _decoder = json.JSONDecoder()
-_GAP = re.compile(r"[\s,\0]*")
+_GAP = lazy_pattern(r"[\s,\0]*")
 
 
 class Line(Struct, frozen=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import plain_utf8
 from ..errors import CorruptRecord, ImportFailed, SessionIdError
 from ..log.codec import decode_record
@@ -29,11 +29,11 @@ from .protocol import Damage, Imported, Importer, Origin, contents, origin_name,
 
 # The first bytes of an export, and of its lines with media, as `turnlog.export` writes them; other programs may format
 # the JSON differently.
-_HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
+_HEADER_START = lazy_pattern(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'
 
 # The first bytes of a JSON export that another program wrote with its keys in alphabetical order.
-_BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
+_BLOBS_FIRST = lazy_pattern(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

@@ -9,11 +9,11 @@ contain "(Omitted in context.)".
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
 from ..log.messages import sha256_hex, text_of
 from ..log.records import MessageRecord
@@ -28,8 +28,8 @@ from .transcript import Transcript
 _NAME = "interact_messages.json"
 _TASK = "Now given a task: "
 _PLACEHOLDER = "{b64_img}"
-_REFERENCE = re.compile(r"(?:.*[/\\])?(screenshot\d+\.png)")
-_MARKS = re.compile(rb"\{b64_img\}|\(Omitted in context\.\)|Imagine you are a robot browsing the web")
+_REFERENCE = lazy_pattern(r"(?:.*[/\\])?(screenshot\d+\.png)")
+_MARKS = lazy_pattern(rb"\{b64_img\}|\(Omitted in context\.\)|Imagine you are a robot browsing the web")
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

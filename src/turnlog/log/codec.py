@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
 from ..errors import CorruptRecord, InputError
 from .messages import Message, Part, Text, ToolResult, Unknown, bare
@@ -33,8 +33,8 @@ _MARK_BYTES = b'{"$'
 _DOLLARS = 64
 """How many dollar signs are looked at one by one."""
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_NULL = re.compile(rb"[:,\[]null")
-_FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
+_NULL = lazy_pattern(rb"[:,\[]null")
+_FUSING = lazy_pattern("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

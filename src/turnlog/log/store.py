@@ -6,7 +6,6 @@ differ in where they keep a log; `turnlog.testing.check_store` checks what all o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from ..errors import SessionIdError
 from .bills import Bills
 from .messages import sha256_hex
@@ -341,9 +341,9 @@ class Store(RecordStore, Protocol):
         """Release files and connections. The store must not be used afterwards."""
 
 
-_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
-_UNSAFE = re.compile(r"[^a-z0-9._-]+")
+_PLAIN_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_RESERVED = lazy_pattern(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
+_UNSAFE = lazy_pattern(r"[^a-z0-9._-]+")
 _LONGEST_ID = 200
 
 

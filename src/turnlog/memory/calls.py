@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolCall
 from ..summarize.reading import spelled
@@ -13,22 +14,22 @@ from ..view.curate.reading import read_of
 from ..view.file_edits import BY_SHELL, changes_of, shell_text, words_of
 from .entities import State
 
-_READING = re.compile(
+_READING = lazy_pattern(
     r"(?<![a-z])(?:read|view|open|cat|show|get_file|fetch|editor|bash|shell|exec|run|terminal|command)"
 )
-_FOLDER = re.compile(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
-_BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_FOLDER = lazy_pattern(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
+_BLOCK = lazy_pattern(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
 """The languages of code blocks that are commands."""
 
 _FOLDER_KEYS = ("workdir", "cwd", "dir_path", "directory")
 _COMMAND = 600  # characters of a command that are kept
 _READ = 3_000  # characters of a result whose line numbers are read
-_NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
-_CREATED = re.compile(r"(?<![a-z])(?:creat|add)")
-_WRITTEN = re.compile(r"(?<![a-z])(?:writ|sav|overwrit|touch)")
-_DELETED = re.compile(r"(?<![a-z])(?:delet|remov|rm(?![a-z]))")
-_MOVED = re.compile(r"(?<![a-z])(?:mov|renam)")
+_NUMBER = lazy_pattern(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
+_CREATED = lazy_pattern(r"(?<![a-z])(?:creat|add)")
+_WRITTEN = lazy_pattern(r"(?<![a-z])(?:writ|sav|overwrit|touch)")
+_DELETED = lazy_pattern(r"(?<![a-z])(?:delet|remov|rm(?![a-z]))")
+_MOVED = lazy_pattern(r"(?<![a-z])(?:mov|renam)")
 
 
 class FileWrite(NamedTuple):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from .calls import SHELLS, as_command
 from .entities import Entity, Kind, Mention
 from .language import Language, Thing
@@ -27,16 +28,16 @@ _LISTED = 12  # the same for lists
 _FEWEST, _MOST = 2, 12  # entities of a list
 _WITHIN = 10.0  # a mention in the same text counts more than any before it
 _MOST_FOUND = 10
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"```[ \t]*(?P<language>\w*)[^\n]*\n(?P<block>.*?)(?:```|\Z)|`(?P<code>[^`\n]+)`|(?P<url>https?://[^\s\"'<>)\]}`|\\]+)"
     r"|(?P<call>\b[A-Za-z_][\w.]*)\(\)|(?P<word>" + BARE_WORD + r"+)",
     re.DOTALL,
 )
-_GIVEN = re.compile(r"([A-Za-z_]\w*)=[^=\s]")  # an argument with its value
-_LINKED = re.compile(r"^\W*[^\]\n]*\]\(")  # the text of a link, before its address
-_NAME = re.compile(r"[A-Za-z_$*&][\w.$*&<>:\[\]]*(?:\(.*\))?$")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
-_WORDS = re.compile(r"[\w'’-]+")
+_GIVEN = lazy_pattern(r"([A-Za-z_]\w*)=[^=\s]")  # an argument with its value
+_LINKED = lazy_pattern(r"^\W*[^\]\n]*\]\(")  # the text of a link, before its address
+_NAME = lazy_pattern(r"[A-Za-z_$*&][\w.$*&<>:\[\]]*(?:\(.*\))?$")
+_SENTENCE = lazy_pattern(r"(?<=[.!?:])\s+|\n+")
+_WORDS = lazy_pattern(r"[\w'’-]+")
 
 
 class Candidate(Struct, frozen=True):

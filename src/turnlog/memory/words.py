@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from .entities import Kind
 
 ENDS = 4_000, 2_000
@@ -16,17 +17,17 @@ ENDS = 4_000, 2_000
 file or a log, which few later messages refer to."""
 
 # No word without one of these names anything.
-_MAYBE = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|\w[_@.:-]\w|[/\\@#]\w|\d{7}|^\.\w")
+_MAYBE = lazy_pattern(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|\w[_@.:-]\w|[/\\@#]\w|\d{7}|^\.\w")
 _LONGEST = 160  # characters; a longer word is data
 _REMEMBERED = 50_000  # words
 BARE_WORD = r"[\w~./@+#:\\-]"
 """A character of a word, as a pattern."""
 
-_KEPT = re.compile(BARE_WORD)
+_KEPT = lazy_pattern(BARE_WORD)
 _APART = "".join(chr(code) if _KEPT.match(chr(code)) else " " for code in range(128))
-_URL = re.compile(r"https?://[^\s\"'<>)\]}`|\\]+")
-_LINE = re.compile(r":(\d{1,7})(?:[:-](\d{1,7}))?(?::.*)?$")
-_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9_+]{0,9}$")
+_URL = lazy_pattern(r"https?://[^\s\"'<>)\]}`|\\]+")
+_LINE = lazy_pattern(r":(\d{1,7})(?:[:-](\d{1,7}))?(?::.*)?$")
+_ENDING = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9_+]{0,9}$")
 _BARE = frozenset(
     (
         "md rst txt py pyi pyx ipynb go mod sum js jsx ts tsx mjs cjs mts cts json jsonl json5 yaml yml "
@@ -53,24 +54,24 @@ PROGRAMS = frozenset(
 _NAMES = frozenset(
     "Makefile Dockerfile Justfile Rakefile Gemfile Procfile LICENSE README CHANGELOG Vagrantfile".split()
 )
-_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}$")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_ID = re.compile(
+_HASH = lazy_pattern(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}$")
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_ID = lazy_pattern(
     r"#[A-Z]?\d{1,12}$|[A-Z][A-Z0-9]{1,9}-\d{1,8}$|[A-Z]{2,4}\d{2,8}$|(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,12}$"
     r"|[a-z]+_[a-z]+_\d{3,6}$|[a-z]+_\d{5,10}$|\d{7,12}$"
 )
-_SYMBOL = re.compile(
+_SYMBOL = lazy_pattern(
     r"(?:[A-Za-z_]\w*\.)?(?:_*[a-z][a-z0-9]*(?:_[a-z0-9]+)+_*|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z][a-z0-9]+"
     r"(?:[A-Z][a-z0-9]*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z]+_[a-z0-9]*\d[a-z0-9]*)$"
 )
-_HANDLE = re.compile(r"@[A-Za-z][A-Za-z0-9-]{2,38}$")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
-_BRANCH = re.compile(
+_HANDLE = lazy_pattern(r"@[A-Za-z][A-Za-z0-9-]{2,38}$")
+_MAIL = lazy_pattern(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
+_BRANCH = lazy_pattern(
     r"\b(?:branch(?:es)?(?: named| called)?|git (?:checkout|switch)(?: -[bcC])?|[Oo]n branch|merge(?:d)? into)[ :]+"
     r"[`'\"]?((?=[\w./-]*[/-]|(?:main|master|develop|dev)\b)[A-Za-z][\w./-]{2,80})"
 )
-_COMMITTED = re.compile(r"^\[([A-Za-z][\w./-]{2,80}) (?:\(root-commit\) )?[0-9a-f]{7,40}\] ", re.MULTILINE)  # by git
-_PERSON = re.compile(r"(?:Author|Co-[Aa]uthored-[Bb]y|Signed-off-by|Reviewed-by): ([A-Z][^\n<]{2,40}?) ?<")
+_COMMITTED = lazy_pattern(r"^\[([A-Za-z][\w./-]{2,80}) (?:\(root-commit\) )?[0-9a-f]{7,40}\] ", re.MULTILINE)  # by git
+_PERSON = lazy_pattern(r"(?:Author|Co-[Aa]uthored-[Bb]y|Signed-off-by|Reviewed-by): ([A-Z][^\n<]{2,40}?) ?<")
 
 
 class Named(NamedTuple):
@@ -182,4 +183,4 @@ def raised_in(text: str) -> Iterator[str]:
             yield match[1].strip()
 
 
-_RAISED = re.compile(r"(?:^|[\s`*])((?:[\w.]*[A-Z]\w*(?:Error|Exception)|[Ee]rror|ERROR|fatal): [^\n`]{4,200})")
+_RAISED = lazy_pattern(r"(?:^|[\s`*])((?:[\w.]*[A-Z]\w*(?:Error|Exception)|[Ee]rror|ERROR|fatal): [^\n`]{4,200})")

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
+
 _FAMILIES = Path(__file__).parent / "data" / "families.json"  # importlib.resources takes 10 ms to import
 
 
@@ -76,7 +78,7 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     """Whether Google accepts empty texts for it."""
 
 
-_DATED = re.compile(r"[-@]\d{8}\b.*")
+_DATED = lazy_pattern(r"[-@]\d{8}\b.*")
 
 
 def reads_thinking(model: str, maker: str, abilities: Abilities) -> bool:

@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from .._platform.given import text_given
+from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder, is_there
 from ..errors import InputError
@@ -119,12 +120,12 @@ _HIGHEST_PRICE = 1_000_000
 _NESTED: dict[str, Struct] = {"cache": CacheRules(), "prices": Prices(), "abilities": Abilities()}
 """The fields that contain several facts, with their values if nothing is known."""
 
-_VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
-_AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
-_TUNED = re.compile(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has its own price
-_EDITION = re.compile(r"-v\d+(:\d+)?$")
-_DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
+_VENDOR = lazy_pattern(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
+_POINT = lazy_pattern(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
+_AZURE = lazy_pattern(r"^gpt-35\b")  # names of deployments on Azure have no point
+_TUNED = lazy_pattern(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has its own price
+_EDITION = lazy_pattern(r"-v\d+(:\d+)?$")
+_DATED = lazy_pattern(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
 
 
 def model_facts(model: str) -> ModelFacts | None:
@@ -243,7 +244,7 @@ def _closest(name: str, table: dict[str, dict[str, Any]]) -> str:
     return max((key for key in table if name.startswith((key + "-", key + ".", key + ":"))), key=len, default="")
 
 
-_VERSION = re.compile(r"(?<=-)\d+(?:[-.]\d{1,2})*(?![\d\w])")
+_VERSION = lazy_pattern(r"(?<=-)\d+(?:[-.]\d{1,2})*(?![\d\w])")
 
 
 def _older(name: str, table: dict[str, dict[str, Any]]) -> str:

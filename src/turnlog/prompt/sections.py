@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .._platform.given import is_async, text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..log.prompt import PromptSection, When
 from ..tokens.counters import counter_for
@@ -70,7 +71,7 @@ def text_told(name: str, block: str) -> str:
 
 _CUT = "[The section {name!r} is cut here: it may have {cap:,} tokens.]"
 
-_RESERVED = re.compile(r"start|system|skills|tools on demand|(?:skill|tool):.*", re.DOTALL)
+_RESERVED = lazy_pattern(r"start|system|skills|tools on demand|(?:skill|tool):.*", re.DOTALL)
 """Names that turnlog itself uses."""
 
 _NAME = 64

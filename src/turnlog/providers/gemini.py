@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from .._platform.units import an
 from ..log.messages import Media, ToolCall, media_kind
 from .media_bytes import encode_base64, keep_text, kept_text
@@ -95,7 +95,7 @@ _OF_KIND: dict[str, str] = {
     "file": "application/octet-stream",
 }
 _FILES_API = ("https://generativelanguage.googleapis.com/", "gs://")
-_FILE_NAME = re.compile(r"files/[A-Za-z0-9_-]+")
+_FILE_NAME = lazy_pattern(r"files/[A-Za-z0-9_-]+")
 
 
 def plain_mime(mime: str) -> str:
@@ -149,7 +149,7 @@ def unsendable(media: Media) -> str:
 
 _URLSAFE = str.maketrans("+/", "-_")
 _STANDARD = str.maketrans("-_", "+/")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]*={0,2}")
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 

@@ -11,13 +11,13 @@ A delta is a dict of up to four entries:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Form, Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Forms(Struct, frozen=True):
 
 _IDENTITY = frozenset({"call_id", "id", "name", "tool_call_id", "tool_use_id"})
 
-_BOUNDARY = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
 
 def _other_spelling(key: str) -> str:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from .._platform.lazy import lazy_pattern
+
 Replace = Callable[[str], tuple[str, Counter[str]]]
 """Replaces secrets in a text; returns the text and what was replaced."""
 
@@ -24,7 +26,7 @@ _FEW = 0.01
 """The largest share of control characters in a text; compressed data has a tenth."""
 
 DATA = "data:"
-_DATA_URL = re.compile(
+_DATA_URL = lazy_pattern(
     r"data:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s\"'<>]*)*"
     r"(?:;base64,(?P<base64>[A-Za-z0-9+/_-]+={0,2})|,(?P<escaped>[^\s\"'<>%]*%[^\s\"'<>]*))"
 )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import compact_json
 
 EXACT = frozenset(
@@ -20,14 +21,14 @@ ARGUMENTS = frozenset(("args", "arguments", "input"))
 MARK = "[redacted:"
 """The beginning of a mark."""
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
-_OPENED = re.compile(r'"(?:[^"\\]++|\\.)*+(?P<end>"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_CUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
+_TOKEN = lazy_pattern(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
+_OPENED = lazy_pattern(r'"(?:[^"\\]++|\\.)*+(?P<end>"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_CUT_ESCAPE = lazy_pattern(r"(?<!\\)(?:\\\\)*(?P<escape>\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
 _CLOSING = {"{": "}", "[": "]"}
 _REST_OF_WORD = ("", "null", '"":null', ":null", "0", *(w[n:] for w in ("true", "false", "null") for n in range(1, 5)))
 """What may be missing at the end of JSON that breaks off outside a string, before the closing brackets."""
-_COLON = re.compile(r"\s*:")
-_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_COLON = lazy_pattern(r"\s*:")
+_ESCAPE = lazy_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
 class Cut(NamedTuple):

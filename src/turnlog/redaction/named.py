@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from .json_text import MARK
 from .shapes import Expression
 
@@ -75,25 +76,25 @@ _PLACEHOLDER = Expression(
     re.IGNORECASE,
 )
 _EXPRESSION = Expression(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
-_DIGITS = re.compile("[0-9]+")
+_DIGITS = lazy_pattern("[0-9]+")
 _MANY = 3
-_ATTRIBUTE = re.compile(r"\w+(?:\.\w+)+\Z")
-_MORE = re.compile(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^\s\"'`<>,;&\\|]{1,256}+)+")
+_ATTRIBUTE = lazy_pattern(r"\w+(?:\.\w+)+\Z")
+_MORE = lazy_pattern(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^\s\"'`<>,;&\\|]{1,256}+)+")
 """How a password may continue after a character that otherwise ends one: not with the next pair of a query or list, and
 not with the next command."""
 
-_STOP = re.compile(r"[\s\"'`<>,;&\\|\[]|\Z")
+_STOP = lazy_pattern(r"[\s\"'`<>,;&\\|\[]|\Z")
 """The end of a value that is longer than the part that was matched."""
 
 _QUOTES = ('"', "'", "`")
-_NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
-_WORDS = re.compile(
+_NAME_END = lazy_pattern(r"[A-Za-z0-9_\-.]*\Z")
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
+_IDENTIFIER = lazy_pattern(r"[A-Za-z_]\w*\Z")
+_WORDS = lazy_pattern(
     r"_*(?:(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2}(?:_+(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2})+|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2})\Z"
 )
 """Typical names of variables: `next_token_id2`, `nextTokenId2`."""
-_PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
+_PLACE = lazy_pattern(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
 
 _LONGEST = 256
 """The most characters of a value that are matched; a value in quotes must not be longer."""

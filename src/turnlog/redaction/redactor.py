@@ -17,6 +17,7 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from .._platform.given import flag_given, text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..log.messages import compact_json
 from .encoded import BYTES, DATA, MEDIA_TYPES, in_base64, in_data_urls
@@ -34,9 +35,9 @@ from .shapes import LONG, RUN, SHAPES, SecretShape
 Nearby = Callable[[str], Iterator[tuple[int, int]]]
 """Finds the secrets in a text: the start and end of each."""
 
-_WORD = re.compile(r"\w+(?:[ _-]\w+)*")
+_WORD = lazy_pattern(r"\w+(?:[ _-]\w+)*")
 
-_VALUE = re.compile(
+_VALUE = lazy_pattern(
     r"(?:\\{0,3}[\"'`])?\]?"
     r"(?:[ \t]{0,12}(?:=>|:=|={1,3}|:)[ \t]{0,12}|(?P<loose>[ \t]{1,12}(?:(?:is|was|of|number|no\.?)[ \t:]{1,3})?#?))"
     r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
@@ -114,9 +115,9 @@ EXAMPLES = frozenset(
 Counts = Counter[str]
 """How many secrets were replaced, by kind."""
 
-_MARK = re.compile(r"\[redacted:([a-z0-9-]{1,40})(?::[0-9a-f]{4})?\]")
-_NAME_MARK = re.compile(r"redacted_([a-z0-9-]{1,40})(?:_([0-9a-f]{4}))?")
-_KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_MARK = lazy_pattern(r"\[redacted:([a-z0-9-]{1,40})(?::[0-9a-f]{4})?\]")
+_NAME_MARK = lazy_pattern(r"redacted_([a-z0-9-]{1,40})(?:_([0-9a-f]{4}))?")
+_KIND = lazy_pattern(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
 _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
 _SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
@@ -132,7 +133,7 @@ _SENSITIVE = "sensitive"
 """The kind of what stands near a word or pattern of the user's."""
 _KNOWN_NAMES = 4_000
 """How many names without secrets are remembered: each record of a log repeats a few of them."""
-_SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
+_SPACE = lazy_pattern(r"\s|\.|\\[sWD]|\[\^")
 """Parts of a regular expression that may match a space."""
 
 
@@ -480,8 +481,8 @@ def apart(text: str, found: list[Finding]) -> list[Finding]:
 _LEAST, _ENOUGH = 6, 12
 """How many characters of a random secret reveal something about it, and how many identify it."""
 _OF_WORDS = 8
-_CUT_BEHIND = re.compile(r"\s*(?:…|\.\.\.|\Z)")
-_CUT_AHEAD = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
+_CUT_BEHIND = lazy_pattern(r"\s*(?:…|\.\.\.|\Z)")
+_CUT_AHEAD = lazy_pattern(r"(?:…|\.\.\.|\A)\s*\Z")
 _CUT_LOOK = 8
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from .._platform.lazy import lazy_pattern
 from ..errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
 from ..redaction import Redactor
 
 _REDACTOR = Redactor()
 _NUMBER = r"([\d,_]+)"
 _TOO_LONG = tuple(
-    re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL)
+    lazy_pattern(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL)
     for pattern in (
         # Anthropic: https://platform.claude.com/docs/en/api/errors
         r"prompt is too long: (?P<tokens>#) tokens > (?P<limit>#)",
@@ -25,21 +26,21 @@ _TOO_LONG = tuple(
         r"ran out of room in the model's context window|context window (?:is )?exceeded",
     )
 )
-_WAIT = re.compile(
+_WAIT = lazy_pattern(
     r"(?:retry|try again|retryDelay|reset|wait)[^\d\n]{0,25}?(\d+(?:\.\d+)?)\s*(ms|s|m|seconds?|minutes?|hours?|h)\b",
     re.IGNORECASE,
 )
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_RATE = re.compile(
+_RATE = lazy_pattern(
     r"rate.?limit|too many requests|resource.?exhausted|overloaded|usage limit|quota|\b429\b|\b529\b|limit reached",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(
+_LOGIN = lazy_pattern(
     r"not logged in|please (?:run )?/?log.?in|invalid (?:x-)?api.?key|incorrect api key|authentication|unauthori[sz]ed"
     r"|api.?key (?:is )?(?:not|missing|required)|no api key|invalid auth|set an auth method|\b401\b|credentials",
     re.IGNORECASE,
 )
-_TIME = re.compile(r"timed? ?out|deadline exceeded", re.IGNORECASE)
+_TIME = lazy_pattern(r"timed? ?out|deadline exceeded", re.IGNORECASE)
 
 _BUSY = (429, 503, 529)
 _LATE = (408, 504)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..errors import BudgetError, InputError, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
 from ..log.budget import Budget
 from ..log.messages import media_parts, sha256_hex
@@ -35,13 +36,13 @@ _FAILS = (
     "process|support|valid|exceed|could not|unable|failed|download|decod|parse|too large|too many|dimension|appears"
 )
 _WRONG = f"(?:{_FAILS})"
-_MEDIA = re.compile(f"{_WRONG}.{{0,120}}{_CONTENT}|{_CONTENT}.{{0,120}}{_WRONG}", re.IGNORECASE | re.DOTALL)
-_SIGNATURE = re.compile(
+_MEDIA = lazy_pattern(f"{_WRONG}.{{0,120}}{_CONTENT}|{_CONTENT}.{{0,120}}{_WRONG}", re.IGNORECASE | re.DOTALL)
+_SIGNATURE = lazy_pattern(
     r"signature|encrypted_content|encrypted content|thinking.{0,80}(?:cannot be modified|must remain|bound)"
     r"|reasoning.{0,80}(?:could not be verified|without its required|not found)",
     re.IGNORECASE | re.DOTALL,
 )
-_PATH = re.compile(r"(?:messages|input|contents|content)(?:[.\[][\w]+\]?)+")
+_PATH = lazy_pattern(r"(?:messages|input|contents|content)(?:[.\[][\w]+\]?)+")
 _REFUSED = (400, 404, 413, 415, 422, None)
 """HTTP statuses of refused content; None as programs give no status."""
 

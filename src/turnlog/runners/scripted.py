@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 from .._platform.given import list_given, number_given
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..log.messages import Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from ..log.usage import Usage
@@ -26,8 +27,8 @@ Script = Piece | Sequence[Piece] | BaseException | Callable[[Request], Any]
 """One scripted answer: a text, a call, several of them, an error to raise, or a function of the request that returns
 one of these."""
 
-_CALL = re.compile(r"^\s*CALL\s+(\S+)\s*(\{.*\})?\s*$", re.MULTILINE)
-_PIECES = re.compile(r"\S+\s*|\s+")
+_CALL = lazy_pattern(r"^\s*CALL\s+(\S+)\s*(\{.*\})?\s*$", re.MULTILINE)
+_PIECES = lazy_pattern(r"\S+\s*|\s+")
 _SHOWN = 200
 """The most characters of a tool's result that the model repeats."""
 

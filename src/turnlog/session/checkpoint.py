@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from .._platform.lazy import lazy_pattern
 from ..log.actions import HIDING, SHRINKING
 from ..log.messages import Message, Part, Reasoning, Text, ToolCall
 from ..log.records import Binding, Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
@@ -23,12 +24,12 @@ answer's checkpoints together are then at most five times its size, and a kill l
 KILLED = "the process ended while the answer was being streamed"
 """The reason that is recorded for an interrupted answer if only checkpoints of it were found."""
 
-_WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
+_WORD_BREAK = lazy_pattern(r"[\s\u2e80-\U0010ffff]")
 """Ends a run of characters that may be the beginning of a secret not recognised yet: a space, or a character of a
 script written without spaces (from U+2E80 on: Chinese, Japanese, Korean). Hardly any secret contains such characters,
 and texts in these scripts would otherwise be a single word."""
 
-_LINE_BREAK = re.compile(r"[\r\n]")
+_LINE_BREAK = lazy_pattern(r"[\r\n]")
 """The same if a secret may contain spaces."""
 
 _TAKES_BACK = HIDING - SHRINKING

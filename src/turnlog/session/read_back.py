@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, Unknown, is_compaction
 from ..log.records import Configuration
@@ -25,7 +25,7 @@ _TO_THE_END = 1 << 62
 _DIGITS = 19
 """The most digits of a record number in a text; a number with more cannot be one."""
 
-_NAMED = re.compile(r"(?i)(?:record\s+)?(?:#?(\d+)|\[#?(\d+)\]|\(#?(\d+)\))")
+_NAMED = lazy_pattern(r"(?i)(?:record\s+)?(?:#?(\d+)|\[#?(\d+)\]|\(#?(\d+)\))")
 """A record as summaries and placeholders name it, and models after them: `#4`, `(#4)`, `[4]`, `record 4`."""
 
 READ_BACK = Tool(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from .._platform.paths import config_folder, is_there
 from .._platform.texts import without_password
 from .._platform.units import old_max_size
@@ -137,7 +137,7 @@ _TABLE = "history"
 _IN_TABLE = {"max_size": "max_history_turns", "save_history": "save_history", _SENSITIVE: _SENSITIVE}
 """The keys of the table `[history]`, as other programs have it, and which settings they are."""
 _DISK, _OLD_DISK = "max_disk", "max_size"
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_CAPITAL = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
 
 def _variable(key: str) -> str:

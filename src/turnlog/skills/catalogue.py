@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Tool, compact_json
 from ..log.references import tool_with_references
 from ..tokens.counters import counter_for
@@ -18,7 +18,7 @@ TOOLS, SKILLS = "tools on demand", "skills"
 
 _TOOLS = "Tools on demand. Load one with find_tools before you use it.\n"
 _SKILLS = "Skills. Load one with load_skill when its subject comes up.\n"
-_SENTENCE = re.compile(r"(?<=[.!?])\s")
+_SENTENCE = lazy_pattern(r"(?<=[.!?])\s")
 
 
 @lru_cache(maxsize=4_096)

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from .._platform.given import kind_given
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import install_extra
 from ..errors import InputError
 
@@ -25,13 +26,13 @@ FILE = "SKILL.md"
 _LARGEST = 1_000_000
 """Bytes. A larger SKILL.md is no instruction that a model could read."""
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LIMITS = {"name": 64, "description": 1_024, "compatibility": 500}
 """The most characters of fields."""
 
 _FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 
-_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)(.*)", re.DOTALL | re.MULTILINE)
+_FRONT = lazy_pattern(r"---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)(.*)", re.DOTALL | re.MULTILINE)
 
 
 class Skill(Struct, frozen=True, repr_omit_defaults=True):

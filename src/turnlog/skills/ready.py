@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import USES_TOOL, Tool
 
 LOAD_SKILL = Tool(
@@ -51,7 +52,7 @@ READY = (LOAD_SKILL, FIND_TOOLS, USE_TOOL)
 _FOUND = 5
 """The most tools that a query finds."""
 
-_WORD = re.compile(r"[a-z]+|[0-9]+")
+_WORD = lazy_pattern(r"[a-z]+|[0-9]+")
 
 
 def is_ready(tool: Tool) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._platform.given import text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import BlobMissing
 from ..log.messages import sha256_hex
 from ..log.store import Problem, Swept
@@ -39,7 +39,7 @@ def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> 
     return names, Swept(len(names), sum(blobs[name].size for name in names), len(free) - len(names))
 
 
-_NAME = re.compile(r"[0-9a-f]{64}")
+_NAME = lazy_pattern(r"[0-9a-f]{64}")
 
 
 def is_blob_name(name: str) -> bool:
@@ -47,9 +47,9 @@ def is_blob_name(name: str) -> bool:
     return _NAME.fullmatch(text_given("sha256", name)) is not None
 
 
-_ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_ANYWHERE = lazy_pattern(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
-_HALF_DONE = re.compile(r"tmp-|[0-9a-f]{64}\.[0-9]+\.tmp$")
+_HALF_DONE = lazy_pattern(r"tmp-|[0-9a-f]{64}\.[0-9]+\.tmp$")
 """The names of files while they are being written; older versions used `tmp-`."""
 
 SEALED_HEAD = b"turnlog-sealed-1\n"

@@ -7,7 +7,6 @@ locked, and therefore means nothing.
 from __future__ import annotations
 
 import os
-import re
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from stat import S_ISDIR
 from threading import Condition
 
 from .._platform.files import open_handle
+from .._platform.lazy import lazy_pattern
 from ..errors import StoreError, StoreGone
 from ..log.store import check_session_id, file_name, is_plain_id
 
@@ -30,7 +30,7 @@ _TRIES = 100
 """How often to retry when the folder is removed while a file is created in it. After so many failures, other processes
 cannot be the cause."""
 
-_CODED = re.compile(r"[a-z0-9._-]{0,40}\+[0-9a-f]{32}")
+_CODED = lazy_pattern(r"[a-z0-9._-]{0,40}\+[0-9a-f]{32}")
 """The names of files for ids that are no file names themselves."""
 
 _ALONE = -1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from .. import stores
 from .._platform.given import flag_given, kind_given
+from .._platform.lazy import lazy_pattern
 from .._platform.paths import data_folder, from_here, from_home
 from .._platform.texts import is_server, without_password
 from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound
@@ -92,8 +92,8 @@ _NEAR = {  # what a word before a colon may be meant for, and how that is spelle
 _CLOSE = 0.8
 """How similar a word must be to one of these words to be taken for it."""
 _ENDS_OF_FOLDERS = tuple(filter(None, (os.sep, os.altsep)))
-_VARIABLE = re.compile(r"\$\w|\$\{|%\w+%")
-_ON_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+_VARIABLE = lazy_pattern(r"\$\w|\$\{|%\w+%")
+_ON_WINDOWS = lazy_pattern(r"[A-Za-z]:[\\/]|\\\\")
 
 
 def open_store(

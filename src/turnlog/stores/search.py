@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from .._platform.given import text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.records import Record
 from ..log.store import Hit, Problem
 from .labels import where_given
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
-_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
+_TIME = lazy_pattern(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 
 class Search:

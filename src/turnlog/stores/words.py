@@ -18,6 +18,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from .._platform.given import text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, PartialAnswer, Record, ToolFinished, ToolStarted
@@ -35,14 +36,14 @@ _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_ALONE = re.compile(f"[{_SPACELESS}]")
+_ALONE = lazy_pattern(f"[{_SPACELESS}]")
 _LETTER = f"[^\\W_{_SPACELESS}]"
-_PLAIN_WORD = re.compile("[a-z0-9]+")
+_PLAIN_WORD = lazy_pattern("[a-z0-9]+")
 # A run between ASCII separators that contains at least one character outside ASCII.
-_FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
+_FOREIGN = lazy_pattern(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _SHORT_RUN = 32
 """Runs with fewer characters are cached: they are words, which are likely to occur again."""
-_PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
+_PIECE = lazy_pattern(r'"([^"]*)"?(\*?)|([^\s"]+)')
 
 
 @cache

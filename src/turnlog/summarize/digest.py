@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
@@ -44,9 +45,9 @@ from .sections import (
 )
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
-_TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
-_BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
-_REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
+_TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
+_BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
+_REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
 _ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered

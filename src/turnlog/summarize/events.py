@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import Outcome, ToolCall
 from ..view.file_edits import BY_SHELL, last_program, words_of
@@ -86,41 +87,41 @@ def _root(folders: Sequence[str]) -> str:
 _ENDS = 1500  # characters at either end of a text that are searched for an event
 _STATUS = 300  # the same for an exit status
 # A reported exit status; not a call in a program that would exit with one, nor a manual's description of one.
-_EXIT = re.compile(
+_EXIT = lazy_pattern(
     r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)(?!\()\W{1,3}(\d{1,3})(?!\w|\.\d)"
     r"(?![ \t]+(?!(?:in|after)\b)\w)",
     re.IGNORECASE,
 )
 _REPORT = 6  # lines of a report with such a status, only some of which say anything
-_STATUS_ALONE = re.compile(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # the last line of a command's output in gemini-cli
+_STATUS_ALONE = lazy_pattern(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # the last line of a command's output in gemini-cli
 # The name of an exception, or a word like it, before its message; not in a list of names or before a measured number.
-_RAISED = re.compile(
+_RAISED = lazy_pattern(
     r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
     r"|(?:error|fatal|panic)\b(?!\s*[=|]))",
     re.IGNORECASE,
 )
-_BEGINS = re.compile(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
+_BEGINS = lazy_pattern(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
 # Texts that begin in the same way although nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
-_NO_ERROR = re.compile(
+_NO_ERROR = lazy_pattern(
     r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|\(none\)|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
     r"|s?=\s*(?:$|,)"
     r"|s?[\s_-]+(?:rates?|handling|handlers?|margins?|bars?|budgets?|counts?|codes|reports?|tracking|logging|analysis"
     r"|correction|boundar(?:y|ies)|pages?|terms?)\b)",
     re.IGNORECASE,
 )
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"^(?!.*\bwarning\b).*?(?:error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot"
     r"|abort|rejected|unable to|timed out)",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"\W*(?:error|stderr|stdout|output)?\W*$", re.IGNORECASE)  # a line that says nothing by itself
-_HEADED = re.compile(r"\W*error\W*$", re.IGNORECASE)
+_LABEL = lazy_pattern(r"\W*(?:error|stderr|stdout|output)?\W*$", re.IGNORECASE)  # a line that says nothing by itself
+_HEADED = lazy_pattern(r"\W*error\W*$", re.IGNORECASE)
 # Programs whose exit status 1 is not an error: they found nothing, or the files that they compared differ.
-_SEEKING = re.compile(
+_SEEKING = lazy_pattern(
     r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
 )
-_COMPARING = re.compile(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
-_PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
+_COMPARING = lazy_pattern(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
+_PLAN = lazy_pattern(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
     "completed complete done cancelled canceled closed finished resolved skipped success succeeded passed deleted"
@@ -129,14 +130,14 @@ _FINISHED = frozenset(
     " مكتمل تم منجز ملغى выполнено готово отменено".split()
 )
 # Names of tools that change something: a booking, a ticket. The first word decides: `get_order` orders nothing.
-_ACTS = re.compile(
+_ACTS = lazy_pattern(
     r"(?:^|__|[./:])(?:add|approve|assign|book|buy|cancel|change|charge|close|confirm|create|delete|deploy|disable|enable"
     r"|exchange|insert|invite|issue|merge|modify|move|notify|order|pay|place|post|publish|purchase|push|refund|reject"
     r"|remove|rename|reply|reserve|reset|return|schedule|send|set|share|ship|submit|subscribe|transfer|update|upload"
     r"|unsubscribe)(?=_|-|$)"
 )
 _CALL = 60  # characters of a call's arguments that identify it
-_FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
+_FOLDER = lazy_pattern(r"^(command|cmd)=cd \S+ (?:&&|;) ")
 _COMMAND = r"\1="
 _OPEN = "not seen to work since"
 _RECORD = attrgetter("record")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import fsum
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from .orders import order_spans, orders_in
 
@@ -14,13 +15,13 @@ _LINE = 300  # characters of a line for one text of the user
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle
 _SEARCHED = 5_000  # characters at either end of a long text that are searched for decisions
 _STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
-_WORD = re.compile(r"[^\W\d]+")
-_STOP = re.compile(r"[\n。！？؟]|[.!?](?=\s|$)")
+_WORD = lazy_pattern(r"[^\W\d]+")
+_STOP = lazy_pattern(r"[\n。！？؟]|[.!?](?=\s|$)")
 _FAR = 200  # characters on either side of a decision that are searched for the ends of its sentence
 
 # Words of the agent's decisions. A contrast ("this instead of that") is a decision only if the agent says that it makes
 # the change (`_MAKES`).
-_DECISION = re.compile(
+_DECISION = lazy_pattern(
     r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)
         |(?P<contrast>instead\ of|rather\ than)|we(?:'ll|’ll|\ will)\ use|agreed\ (?:on|to|that|with)
         |entschieden|entscheide\w*|entscheidung|stattdessen|anstatt|décid\w+|plutôt\ que|au\ lieu
@@ -29,10 +30,10 @@ _DECISION = re.compile(
         |决定|決定|改用|选择|選擇|而不是|採用|采用|ことにし|代わりに|결정|대신|قرر|اخترت|بدل)""",
     re.VERBOSE,
 )
-_MAKES = re.compile(
+_MAKES = lazy_pattern(
     r"\b(?:i|i['’](?:ll|m|ve)|we|we['’](?:ll|re|ve)|let['’]s|let me|now|changed|switched|replaced|moved|to use)\b"
 )
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
+_CODE = lazy_pattern(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
 _DECISIONS, _DECIDED = 2, 160  # decisions of one text, and characters of each
 
 

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Text, ToolResult, text_of
 from ..view.program_prefaces import is_preface
 from .paste_forms import form
@@ -211,10 +212,10 @@ def _outside(sign: re.Pattern[str], exceptions: re.Pattern[str] | None, lower: s
     return False
 
 
-_STOP = re.compile(
+_STOP = lazy_pattern(
     r"[。！？؟]|(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bz\.B)(?<!\bd\.h)(?<!\bca)(?<!\bcf)[.!?]+(?=[\s\"')\]]|$)"
 )
-_WORD = re.compile(r"[^\W\d]+")
+_WORD = lazy_pattern(r"[^\W\d]+")
 
 
 def orders_of(message: Message) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from .._platform.lazy import lazy_pattern
 from ..view.program_prefaces import is_inserted, is_of_program
 from .paste_forms import form
 
@@ -351,7 +352,7 @@ rest was probably pasted."""
 
 _LONG = 6_000
 
-_BLANKED = re.compile(r"[^\n]")
+_BLANKED = lazy_pattern(r"[^\n]")
 _TAGS = 200  # so many kinds of elements without an end are looked for
 # Elements in which programs put what the user typed: Cursor, Copilot, cline and its relatives, Claude Code.
 _TYPED = frozenset(

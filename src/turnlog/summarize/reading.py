@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeGuard
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from ..view.curate.lines import without_escapes
@@ -29,12 +30,12 @@ REFUSED = "refused by the user"
 
 _ENDS = 2_000  # characters at the beginning of a result that are searched for a refusal
 # The wordings of Claude Code, cline and its relatives, gemini-cli and turnlog itself.
-_REFUSAL = re.compile(
+_REFUSAL = lazy_pattern(
     r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
     r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
     re.IGNORECASE,
 )
-_WORDS = re.compile(
+_WORDS = lazy_pattern(
     r"(?:the user said:|following reason for the rejection:|following feedback:\s*<feedback>"
     r"|did not allow this call; it did not run\.)(.+?)(?:</feedback>|\n\nNote:|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -42,8 +43,8 @@ _WORDS = re.compile(
 
 # How mini-swe-agent and SWE-agent mark the output of a command, and the command in the agent's text before it.
 _STATUS, _KILLED = "<returncode>", "The last command <command>"
-_PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
-_OPENS, _CLOSES = re.compile(r"^```(\w*)[ \t]*\n", re.MULTILINE), re.compile(r"\n?^```[ \t]*$", re.MULTILINE)
+_PROMPT = lazy_pattern(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
+_OPENS, _CLOSES = lazy_pattern(r"^```(\w*)[ \t]*\n", re.MULTILINE), lazy_pattern(r"\n?^```[ \t]*$", re.MULTILINE)
 _SHELLS = ("bash", "mswea_bash_command", "sh", "")
 _SHELL, _ID = "bash", "said"
 
@@ -125,7 +126,7 @@ _JSON = 40_000  # a text up to this many characters is tried as JSON
 _NAME = 80  # characters of a tool's name, which is put on one line
 _DEPTH = 12  # levels of JSON that are laid out as lines; deeper values stay JSON
 _SCALARS = 200  # characters of one line of keys and values
-_LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; faster than with `^`
+_LINE_NUMBERS = lazy_pattern(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; faster than with `^`
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
 

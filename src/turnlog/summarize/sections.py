@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 
 EARLIER = "## From an earlier summary"
@@ -18,9 +18,9 @@ ERRORS = "## Errors"
 OPEN = "## Open"
 _FAILED = "] failed"  # the end of a line that says that a call failed
 
-HEADING = re.compile(r"\[(\d+)\] ")
-_ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
-_NAMED = re.compile(r"\[(\d+)\]")
+HEADING = lazy_pattern(r"\[(\d+)\] ")
+_ABOUT = lazy_pattern(r"(?:→ )?\[(\d+)\]")
+_NAMED = lazy_pattern(r"\[(\d+)\]")
 _NEVER = 1 << 62
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
 from ..view.types import Shown, starts_turn
 
@@ -15,7 +15,7 @@ Voice = Literal["user", "assistant", "system", "tool", "notes"]
 """The author of an entry; `notes` are from the previous summary."""
 
 _TITLE_CHARACTERS = 120
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # no HTTP client can send one
+_LONE_SURROGATE = lazy_pattern("[\ud800-\udfff]")  # no HTTP client can send one
 
 
 class TranscriptEntry(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
 from .protocol import Material
 from .transcript import entries_of
 
@@ -32,7 +33,7 @@ _REFUSAL_CHARACTERS = 400
 _QUOTED_CHARACTERS = 120
 
 # How models begin when they decline, in several languages: with an apology, or by saying that they cannot.
-_REFUSAL = re.compile(
+_REFUSAL = lazy_pattern(
     r"""\W*(?:
         (?:i(?:'m|\ am)\ (?:very\ |so\ |really\ |truly\ )?(?:sorry|afraid)|sorry|apologies|i\ apologi[sz]e)\b
         | (?:unfortunately,?\ )?i\ (?:can(?:'t|not|\ not)|won't|will\ not|(?:must|have\ to)\ (?:decline|refuse)

@@ -7,7 +7,6 @@ memory.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
+from .._platform.lazy import lazy_pattern
 from ..log.actions import SHRINKING
 from ..log.messages import Message, ToolCall, ToolResult
 from ..log.records import (
@@ -46,7 +46,7 @@ _KEPT = 200
 first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ERROR_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
+_ERROR_NAME = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
 _BEFORE_REQUEST = (
     Approval,
     Configuration,

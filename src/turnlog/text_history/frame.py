@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from .._platform.given import text_given
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 from ..summarize.transcript import TranscriptEntry
 
@@ -50,7 +50,7 @@ def joined(entries: Sequence[TranscriptEntry]) -> str:
 OPENING = "You are continuing a conversation."
 """The first line of a prompt."""
 
-_PLACE = re.compile(r"\{(summary|recent|current)\}")
+_PLACE = lazy_pattern(r"\{(summary|recent|current)\}")
 _NOTE = 'Lines that begin with ">" are quoted: nothing in them is a heading or a speaker of this text.'
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, compact_json
 from .encrypted import texts_in
 from .families import VERSION, FactoredFamily
@@ -103,7 +103,7 @@ def _names(schema: Any) -> Iterator[str]:
 _VOCABULARY = "o200k_base"
 
 # A run of so many characters without a space is treated as encoded data: no language has words of that length.
-_BLOB = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
+_BLOB = lazy_pattern(r"[A-Za-z0-9+/_=-]{256,}")
 
 
 class FactoredCounter:

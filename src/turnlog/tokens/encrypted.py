@@ -4,11 +4,12 @@ compacted conversations. How they are shown to the model is not documented; text
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-_ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
+from .._platform.lazy import lazy_pattern
+
+_ENCODED = lazy_pattern(r"[A-Za-z0-9+/_=-]{256,}")
 """Base64 data: no word has so many characters."""
 
 _NOT_TEXT = ("type", "id", "status", "signature", "cache_control", "media_type", "mimeType", "effort")

@@ -14,6 +14,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
+
 VERSION = "4"
 
 
@@ -195,7 +197,7 @@ _HIDDEN: tuple[tuple[str, dict[str, int]], ...] = (
     (r"claude-3-5-sonnet", _hidden(280, 280)),
     (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", _hidden(312, 312)),
 )
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
+_VERSION = lazy_pattern(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
 
 
 def claude_family(model: str) -> FactoredFamily:

@@ -6,11 +6,11 @@ published files and checked their digests.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
+from .._platform.lazy import lazy_pattern
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ _NEAR = 2_000
 
 # No token spans these places: neither pattern matches a line end together with what follows (except a slash or more
 # space), nor a letter together with the space after it.
-_LINES = re.compile(r"(?<=\n)(?=[^\s/])")
-_SAFE = re.compile(rf"{_LINES.pattern}|(?<=[A-Za-z])(?= [A-Za-z])")
+_LINES = lazy_pattern(r"(?<=\n)(?=[^\s/])")
+_SAFE = lazy_pattern(rf"{_LINES.pattern}|(?<=[A-Za-z])(?= [A-Za-z])")
 
 
 def cut(text: str) -> Iterator[str]:

@@ -17,6 +17,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._platform.lazy import lazy_pattern
+
 _KINDS: dict[str, str] = {
     **dict.fromkeys(("click", "left_click", "tap", "left_single"), "click"),
     **dict.fromkeys(("double_click", "left_double", "triple_click"), "double click"),
@@ -31,13 +33,13 @@ _KINDS: dict[str, str] = {
     **dict.fromkeys(("goback", "back", "navigate_back"), "go back"),
     **dict.fromkeys(("google", "goto", "navigate", "open_url"), "open page"),
 }
-_CALL = re.compile(r"\A\s*(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
-_NAMED = re.compile(r"(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", re.DOTALL)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_LABELLED = re.compile(
+_CALL = lazy_pattern(r"\A\s*(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
+_NAMED = lazy_pattern(r"(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", re.DOTALL)
+_NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?")
+_LABELLED = lazy_pattern(
     r"\A\s*(Click|Type|Scroll|Wait|GoBack|Google)\b\s*(?:\[?(\w+)\]?)?\s*(?:;\s*\[?(.*?)\]?)?\s*\Z", re.I | re.S
 )
-_LABELS = re.compile(r"\[(\d+)\]: (?:<(\w+)>\s*)?\"([^\"]*)\"")
+_LABELS = lazy_pattern(r"\[(\d+)\]: (?:<(\w+)>\s*)?\"([^\"]*)\"")
 _PLACES = (
     "coordinate",
     "start_coordinate",

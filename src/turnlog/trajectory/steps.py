@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, media_parts, text_of
 from ..log.records import Decision, Note, Record, UsageRecord
 from ..log.usage import Usage
@@ -25,13 +26,13 @@ from ..view.types import Shown
 from .recording import ANSWER, HEADER, STEP
 from .values import Region, StepResponse
 
-_SAID = re.compile(r"\A\s*(?:Thought|Reasoning)\s*:\s*(.*?)\s*\bAction\s*:\s*(.*?)\s*\Z", re.DOTALL)
+_SAID = lazy_pattern(r"\A\s*(?:Thought|Reasoning)\s*:\s*(.*?)\s*\bAction\s*:\s*(.*?)\s*\Z", re.DOTALL)
 """How agents that act by text write an answer, as WebVoyager's and UI-TARS's prompts ask them to."""
 
-_SPELLED = re.compile(r"\s*<tool_call>.*?</tool_call>\s*", re.DOTALL)
+_SPELLED = lazy_pattern(r"\s*<tool_call>.*?</tool_call>\s*", re.DOTALL)
 """A call as a model wrote it, in an answer that has the call as such too."""
 
-_FINAL = re.compile(r"\A\s*(?:ANSWER\s*;|finished\(content=['\"])\s*(.*?)\s*(?:['\"]\))?\s*\Z", re.DOTALL)
+_FINAL = lazy_pattern(r"\A\s*(?:ANSWER\s*;|finished\(content=['\"])\s*(.*?)\s*(?:['\"]\))?\s*\Z", re.DOTALL)
 """How WebVoyager's and UI-TARS's agents end a task."""
 
 

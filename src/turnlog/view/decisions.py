@@ -20,7 +20,6 @@ The `detail` of a decision has further entries if its action needs them:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
@@ -30,6 +29,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
 from ..log.actions import HIDING, SHOWN_BY, SHRINKING, TREATMENT, TextTreatment, action_of
 from ..log.codec import as_message
@@ -89,7 +89,7 @@ def _pairs(entry: Any) -> tuple[tuple[int, int], ...]:
 EARLIER = "earlier"
 """The entry of a decision's `detail` that names the earlier decisions which still count (see `still_needed`)."""
 
-_MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
+_MARK = lazy_pattern(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
 """The place of a text in a message: the index of its part and, within a tool result, the index of the inner part."""

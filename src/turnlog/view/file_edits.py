@@ -5,42 +5,47 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolCall
 
 _ENDS = 1500  # characters of a command that are examined
-_PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in `filePath`
+_PATH_KEY = lazy_pattern(r"(?:^|_)(?:path|file|filename|filepath)$")
+_HUMP = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in `filePath`
 # Matches whole words of a name only: `get_credit` edits nothing, `dispatch` patches nothing.
-_CHANGING = re.compile(
+_CHANGING = lazy_pattern(
     r"(?<![a-z])(?:multi|file|over|re)?"
     r"(?:edit(?:or)?|write|patch|replace|create|delete|insert|move|rename|append|remove|save|update|modify|apply_diff)"
     r"(?:file|text)?s?(?![a-z])"
 )
-_MOVING = re.compile(r"(?:move|rename)_(?:file|path)s?$")
+_MOVING = lazy_pattern(r"(?:move|rename)_(?:file|path)s?$")
 _ENDS_OF_MOVE = ("source", "destination", "src", "dst", "from", "to")  # keys
 _DEEDS = ("command", "action", "operation", "mode")  # keys that name the action of a tool with several actions
-_DEED = re.compile(r"[A-Za-z_-]{2,30}")
-_LOOKING = re.compile(r"(?:view|read|open|list|find|search|get|show|print|cat|goto|scroll|r)(?:$|[_-])", re.IGNORECASE)
+_DEED = lazy_pattern(r"[A-Za-z_-]{2,30}")
+_LOOKING = lazy_pattern(
+    r"(?:view|read|open|list|find|search|get|show|print|cat|goto|scroll|r)(?:$|[_-])", re.IGNORECASE
+)
 _BEGIN_PATCH = "*** Begin Patch"
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete|Move)(?: File| to): (.+?)[ \t\r]*$", re.MULTILINE)
-_SHELL = re.compile(
+_PATCHED = lazy_pattern(r"^\*\*\* (Add|Update|Delete|Move)(?: File| to): (.+?)[ \t\r]*$", re.MULTILINE)
+_SHELL = lazy_pattern(
     r"(?<![a-z])(?:bash|shell|sh|zsh|terminal|console|cmd|command|exec|execute|run|powershell)(?![a-z])"
 )
-_OTHER = re.compile(r"sql|query|python|javascript|node|browser")  # languages in which `>` compares
+_OTHER = lazy_pattern(r"sql|query|python|javascript|node|browser")  # languages in which `>` compares
 _COMMAND_KEYS = ("command", "cmd", "commands", "script", "input", "keystrokes")
-_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1(?![\w<])")  # of `cat <<'EOF' > path`
-_QUOTED = re.compile(
+_DOCUMENT = lazy_pattern(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1(?![\w<])")  # of `cat <<'EOF' > path`
+_QUOTED = lazy_pattern(
     r"(\\.)|(?<!\S)#[^\n]*|(>[ \t]*)?(\"(?:[^\"\\]|\\.)*\"|'[^']*')", re.DOTALL
 )  # escapes, comments, quotations
-_QUOTED_NAME = re.compile(r"['\"]((?:[A-Za-z]:)?[\w./\\~@+-]*\w\.\w{1,10})['\"]")  # no program of `sed` ends so
-_REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
-_REDIRECTION = re.compile(r"\d?>&\d|&?>{1,2}\s*\S+")
-_INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))")
-_NEXT = re.compile(r"[;&|\n()]+")
-_SEQUENCE = re.compile(r"(?:[;&\n()]|\|\|)+")
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
-_SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # may come before the name of a command
+_QUOTED_NAME = lazy_pattern(r"['\"]((?:[A-Za-z]:)?[\w./\\~@+-]*\w\.\w{1,10})['\"]")  # no program of `sed` ends so
+_REDIRECTED = lazy_pattern(r"(?<!\S)\d+[<>]|[<>]")
+_REDIRECTION = lazy_pattern(r"\d?>&\d|&?>{1,2}\s*\S+")
+_INTO = lazy_pattern(
+    r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))"
+)
+_NEXT = lazy_pattern(r"[;&|\n()]+")
+_SEQUENCE = lazy_pattern(r"(?:[;&\n()]|\|\|)+")
+_PATH = lazy_pattern(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
+_SETTING = lazy_pattern(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # may come before the name of a command
 _WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
 _RESTORED, _PATCHED_BY, _SCRIPTED = "restored by git", "patched", "written by a script"
 _PROGRAMS = (
@@ -53,19 +58,19 @@ _CMDLETS = {  # of PowerShell, and how many of the words without a parameter nam
     "copy-item": (_WRITTEN, 2),
     "remove-item": (_REMOVED, 0),
 }
-_NAMING = re.compile(r"-(?:path|literalpath|filepath|destination|newname)$", re.IGNORECASE)
-_SWITCH = re.compile(r"-(?:force|recurse|append|nonewline|passthru|whatif|confirm.*)$", re.IGNORECASE)
+_NAMING = lazy_pattern(r"-(?:path|literalpath|filepath|destination|newname)$", re.IGNORECASE)
+_SWITCH = lazy_pattern(r"-(?:force|recurse|append|nonewline|passthru|whatif|confirm.*)$", re.IGNORECASE)
 # A program whose code is in the command itself, and the file that it writes to: a name, or a variable.
-_SCRIPT = re.compile(r"\b(?:python[\d.]*|node)\b[^\n|;&]{0,300}?(?:<<|\s-[ce]\b)")
+_SCRIPT = lazy_pattern(r"\b(?:python[\d.]*|node)\b[^\n|;&]{0,300}?(?:<<|\s-[ce]\b)")
 _NAME = r"""(?:(['"])([^'"\n]+)\1|\b(\w+))"""  # from the beginning of a word, so that each is matched once
 _SCRIPT_WRITES = (
-    re.compile(rf"""\bopen\(\s*{_NAME}\s*,\s*(?:mode\s*=\s*)?['"][wax]"""),
-    re.compile(rf"""(?:\bPath\(\s*(?=['"]))?{_NAME}\)?\.write_(?:text|bytes)\("""),
-    re.compile(rf"""\bwriteFile(?:Sync)?\(\s*{_NAME}"""),
+    lazy_pattern(rf"""\bopen\(\s*{_NAME}\s*,\s*(?:mode\s*=\s*)?['"][wax]"""),
+    lazy_pattern(rf"""(?:\bPath\(\s*(?=['"]))?{_NAME}\)?\.write_(?:text|bytes)\("""),
+    lazy_pattern(rf"""\bwriteFile(?:Sync)?\(\s*{_NAME}"""),
 )
-_APPLIED = re.compile(r"\b(?:git apply|patch)\b(?![^\n]{0,300} --(?:check|dry-run|stat|numstat)\b)[^\n]{0,300}<<")
-_TO_FILE = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
-_IN_PLACE = re.compile(r"-[pnlaw0]*i|--in-place")
+_APPLIED = lazy_pattern(r"\b(?:git apply|patch)\b(?![^\n]{0,300} --(?:check|dry-run|stat|numstat)\b)[^\n]{0,300}<<")
+_TO_FILE = lazy_pattern(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
+_IN_PLACE = lazy_pattern(r"-[pnlaw0]*i|--in-place")
 _QUOTATION = "''"
 
 BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED, _PATCHED_BY, _SCRIPTED})

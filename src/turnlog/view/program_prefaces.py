@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Text
 
 # Elements that Claude Code and Codex record as user messages; such a message consists of nothing else. Those of Codex:
 # codex-rs, core/src/contextual_user_message.rs.
-_ELEMENT = re.compile(
+_ELEMENT = lazy_pattern(
     r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"
     r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection|skill|user_shell_command"
     r"|subagent_notification|subagents|plugins|hook_prompt)(?:\s[^>]*)?>.*?</\1>"
@@ -17,7 +18,9 @@ _ELEMENT = re.compile(
 )
 _FORM = "Please always provide EXACTLY ONE action in triple backticks"  # mini-swe-agent
 # Codex's text with the contents of files for agents: instructions, not a task.
-_INSTRUCTIONS = re.compile(r"# AGENTS\.md instructions for |<user_instructions>.*</user_instructions>\s*\Z", re.DOTALL)
+_INSTRUCTIONS = lazy_pattern(
+    r"# AGENTS\.md instructions for |<user_instructions>.*</user_instructions>\s*\Z", re.DOTALL
+)
 # Claude Code: the text of a skill that the agent loaded, and its own summary of an earlier session.
 _INSERTED = ("Base directory for this skill: ", "This session is being continued from a previous conversation ")
 

@@ -9,12 +9,12 @@ show where the user went back).
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import ImportFailed
 from ...log.records import Note
 from ...log.store import Draft
@@ -27,11 +27,11 @@ from .steps import ClaudeRecord, Steps, entries_of
 
 _FORMAT = "claude-code-jsonl"
 
-_KEYS = re.compile(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
+_KEYS = lazy_pattern(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
-_PARTS = re.compile(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
+_PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
 """Matches messages of qwen-code, which have the same envelope."""
-_SESSION = re.compile(rb'"sessionId"\s*:')
+_SESSION = lazy_pattern(rb'"sessionId"\s*:')
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..json_values import word
@@ -21,10 +22,10 @@ from .conversation import RolloutLine, draft_rollout
 _FORMAT = "codex-rollout"
 
 _KINDS = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "compacted", "world_state"})
-_TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
-_PAYLOAD = re.compile(rb'"payload"\s*:')
-_HEADER = re.compile(rb'\A\s*\{"(id|timestamp)"\s*:\s*"[^"]+"\s*,\s*"(id|timestamp)"\s*:\s*"')
-_BARE_ITEM = re.compile(
+_TYPED = lazy_pattern(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
+_PAYLOAD = lazy_pattern(rb'"payload"\s*:')
+_HEADER = lazy_pattern(rb'\A\s*\{"(id|timestamp)"\s*:\s*"[^"]+"\s*,\s*"(id|timestamp)"\s*:\s*"')
+_BARE_ITEM = lazy_pattern(
     rb'^\s*\{[^\n]*"(type"\s*:\s*"(message|reasoning|function_call|function_call_output|local_shell_call)|record_type)"',
     re.MULTILINE,
 )

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import Message, Outcome, ToolCall, ToolResult, text_of
 from ...log.records import Configuration, MessageRecord
 from ...log.texts import strings_in
@@ -31,10 +32,10 @@ from .events import IDE_REQUEST, CodexEvents
 # The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be computed
 # only if the file's content is known.
 
-_PATCH = re.compile(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
-_COMMAND = re.compile(r"\bapply_?patch\b")
-_FILE = re.compile(r"\*\*\* (Add|Delete|Update) File: (.+?)\s*")
-_MOVE = re.compile(r"\*\*\* Move to: (.+?)\s*")
+_PATCH = lazy_pattern(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
+_COMMAND = lazy_pattern(r"\bapply_?patch\b")
+_FILE = lazy_pattern(r"\*\*\* (Add|Delete|Update) File: (.+?)\s*")
+_MOVE = lazy_pattern(r"\*\*\* Move to: (.+?)\s*")
 _END = "*** End of File"
 
 
@@ -319,7 +320,7 @@ class _Rollout:
         self.log.rewound(first, f"{turns} turns rolled back")
 
 
-_EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
+_EXIT = lazy_pattern(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD = 400
 """The number of first characters of a result in which Codex says how the command ended. The command's output follows
 and may contain any text."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import Outcome
 from ...log.records import Approval, ToolFinished, ToolStarted, UsageRecord
 from ...log.usage import tokens_billed
@@ -31,7 +31,7 @@ IDE_REQUEST = "## My request for Codex:"
 """The heading that Codex's editor plug-ins write between descriptions of files and the user's own text."""
 
 _ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
-_CUT = re.compile(r"…\d+ (?:chars|tokens) truncated…")
+_CUT = lazy_pattern(r"…\d+ (?:chars|tokens) truncated…")
 _USAGE = {
     "input": "input_tokens",
     "output": "output_tokens",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import ImportFailed
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
@@ -22,13 +23,13 @@ from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
 
-_HEADER = re.compile(rb'"projectHash"\s*:')
-_SESSION = re.compile(rb'"sessionId"\s*:')
-_ANSWER = re.compile(rb'"type"\s*:\s*"gemini"')
-_PATCH = re.compile(rb'^\s*\{\s*"\$(set|rewindTo)"\s*:', re.MULTILINE)
+_HEADER = lazy_pattern(rb'"projectHash"\s*:')
+_SESSION = lazy_pattern(rb'"sessionId"\s*:')
+_ANSWER = lazy_pattern(rb'"type"\s*:\s*"gemini"')
+_PATCH = lazy_pattern(rb'^\s*\{\s*"\$(set|rewindTo)"\s*:', re.MULTILINE)
 _CHATS = "chats"
 """The folder of a project's main sessions; the folder of a subagent is named after its parent's id."""
-_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+_UNSAFE = lazy_pattern(r"[^a-zA-Z0-9_-]")
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ...log.messages import Message, Outcome, ToolResult, text_of
 from ...log.records import Approval, MessageRecord, ToolFinished, UsageRecord
@@ -28,8 +29,8 @@ _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled"
 """The statuses of calls that ended. With any other status (scheduled, executing, awaiting_approval) the call had not
 ended."""
 
-_DENIED = re.compile(r"User denied execution|User did not allow tool call")
-_INTERRUPTED = re.compile(
+_DENIED = lazy_pattern(r"User denied execution|User did not allow tool call")
+_INTERRUPTED = lazy_pattern(
     r"User cancelled the operation|cancelled tool execution|cancelled by user|\[Operation Cancelled\] (?!Reason: )"
 )
 """gemini-cli's reasons for cancelled calls that may have run. Calls that never began, for example siblings of a denied
@@ -42,7 +43,7 @@ _ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
 CALL_KEYS = frozenset({*_CONVERSATION, *_ABOUT})
 """The keys of a call in the files of gemini-cli."""
 _WRITERS = frozenset({"write_file", "replace", "edit"})
-_WROTE = re.compile(
+_WROTE = lazy_pattern(
     r"(?P<how>Successfully created and wrote to new file|Successfully overwrote file|Successfully modified file"
     r"|Created new file): (?P<path>.+?)(?:\.(?= |$)| \(\d+ replacements?\)| with provided content)",
     re.MULTILINE,

@@ -8,12 +8,12 @@ first. `$rewindTo` takes back a message and all messages after it; `$set` change
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from ..._platform.lazy import lazy_pattern
 from ...log.texts import strings_in
 from ..json_values import items, without
 from ..repeats import is_empty, without_repeats
@@ -21,9 +21,9 @@ from ..transcript import Line, Transcript, json_document
 
 _HEADER = frozenset({"sessionId", "projectHash", "startTime", "kind"})
 _BY_ID = frozenset({"id", "type"})
-_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
-_FACT = re.compile(r'"(sessionId|projectHash|startTime|kind)"\s*:\s*"([^"\\]*)"')
-_NEXT = re.compile(r'\{\s*"id"\s*:')
+_MESSAGES = lazy_pattern(r'"messages"\s*:\s*\[')
+_FACT = lazy_pattern(r'"(sessionId|projectHash|startTime|kind)"\s*:\s*"([^"\\]*)"')
+_NEXT = lazy_pattern(r'\{\s*"id"\s*:')
 _decoder = json.JSONDecoder()
 
 

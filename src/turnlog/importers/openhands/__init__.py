@@ -7,11 +7,11 @@ line or as a list.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.records import UsageRecord
 from ...log.usage import tokens_billed
 from ...providers.openai_chat import PROVIDER
@@ -25,11 +25,11 @@ from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
-_SOURCE = re.compile(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
-_EVENT = re.compile(rb'"(action|observation)"\s*:\s*"\w+"')
-_SDK_EVENT = re.compile(rb'"kind"\s*:\s*"\w*(Event|Observation|Action|Condensation)"')
-_INSTANCE = re.compile(rb'"instance_id"\s*:')
-_EVALUATION = (re.compile(rb'"(test_result|metrics)"\s*:'), re.compile(rb'"(history|instruction|metadata)"\s*:'))
+_SOURCE = lazy_pattern(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
+_EVENT = lazy_pattern(rb'"(action|observation)"\s*:\s*"\w+"')
+_SDK_EVENT = lazy_pattern(rb'"kind"\s*:\s*"\w*(Event|Observation|Action|Condensation)"')
+_INSTANCE = lazy_pattern(rb'"instance_id"\s*:')
+_EVALUATION = (lazy_pattern(rb'"(test_result|metrics)"\s*:'), lazy_pattern(rb'"(history|instruction|metadata)"\s*:'))
 
 
 def _sniff(head: bytes, path: Path | None) -> int:

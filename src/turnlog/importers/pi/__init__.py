@@ -8,10 +8,10 @@ packages/coding-agent/src/core/session-manager.ts and messages.ts). Messages are
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import Message, Text, ToolCall, sha256_hex, text_of
 from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
@@ -24,8 +24,8 @@ from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
 _FORMAT = "pi-jsonl"
 
-_HEADER = re.compile(rb'\A\s*\{[^\n]*"type"\s*:\s*"session"[^\n]*[,}]')
-_OWN = re.compile(
+_HEADER = lazy_pattern(rb'\A\s*\{[^\n]*"type"\s*:\s*"session"[^\n]*[,}]')
+_OWN = lazy_pattern(
     rb'"type"\s*:\s*"(model_change|thinking_level_change|branch_summary|custom_message)"'
     rb'|"(toolCallId|stopReason|parentSession|modelId|thinkingLevel)"\s*:|"parentId"\s*:|"cwd"\s*:'
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import compact_json
 from ...models.abilities import Abilities
 from ...models.catalog import model_abilities
@@ -30,7 +30,7 @@ from .schema import BODY, MIN_BUDGET
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
 """Keys that one of the two media blocks has and the other does not."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def mended(message: Object, path: str, edits: Edits) -> Object:

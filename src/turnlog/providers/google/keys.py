@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ..protocol import SdkCall
 from ..schema.walk import check_depth
@@ -69,7 +69,7 @@ DATA = (
 )
 """The fields of a part; exactly one of them is set (the `data` oneof of google.ai.generativelanguage Part)."""
 
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_CAPITAL = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
 
 def role_of(role: str | None) -> Literal["user", "assistant", "system"]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from ..._platform.units import an
 from ...log.messages import (
     Media,
@@ -257,4 +257,4 @@ def _part_list(parts: list[Any], shape: str) -> dict[str, Any]:
 
 # Form words of a content without parts.
 _NO_PARTS = frozenset({"absent", "empty", "null"})
-_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,")
+_DATA_URL = lazy_pattern(r"data:([\w.+-]+/[\w.+-]+);base64,")

@@ -7,11 +7,11 @@ cumulative usage, `finishReason` on the last chunk, and no end marker.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ...log.messages import Message, Part, Reasoning, Text, ToolCall, compact_json
 from ...log.usage import Usage, is_uncounted, tokens_billed
@@ -52,8 +52,8 @@ def parse_response(response: Any) -> Reply:
 # Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each fragment sets values at JSON paths,
 # a string may be split over several fragments, and the last fragment has no `willContinue`.
 
-_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
-_ESCAPED = re.compile(r"\\(['\"\\/])")
+_STEP = lazy_pattern(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
+_ESCAPED = lazy_pattern(r"\\(['\"\\/])")
 _DIGITS, _STEPS = 5, 100
 """Maximum number of digits of an index and of steps of a path, so that a fragment cannot make turnlog build huge
 values."""

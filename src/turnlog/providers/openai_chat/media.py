@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import Media, media_kind
 from ..media_bytes import decode_base64, encode_base64, is_data_url, keep, keep_text, kept_text
 from ..protocol import BlobReader
 from .form import FORMS, NAME, spelled
 
-_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL | re.IGNORECASE)
+_DATA_URL = lazy_pattern(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL | re.IGNORECASE)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {
     "audio/wav": "wav",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ...log.usage import Usage, is_uncounted, tokens_billed
@@ -21,7 +21,7 @@ from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
-_PADDED = re.compile("[^=]+=*")
+_PADDED = lazy_pattern("[^=]+=*")
 STOPS: dict[str, Stop] = {
     "length": "length",
     "content_filter": "filtered",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import compact_json
 from ...models.catalog import model_abilities
 from ...models.target import Target
@@ -21,7 +21,7 @@ from .schema import BODY, TEXT_TYPES, body_shape
 # fills values that must not be empty, and `split` distributes calls that are too many for one message.
 
 _NAME_MAX = 64
-_NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
+_NOT_IN_NAME = lazy_pattern(r"[\s<|\\/>]")
 _MAX_CALLS = 128
 _INSTEAD = ("tool_calls", "function_call", "audio", "refusal")
 """Keys that an assistant message may have instead of content."""

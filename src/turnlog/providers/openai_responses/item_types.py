@@ -5,11 +5,12 @@ Source: `openai.types.responses.ResponseInputItemParam` (openai 3.54.0) and reco
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from ..._platform.lazy import lazy_pattern
 
 ELSEWHERE = ("previous_response_id", "conversation", "prompt")
 """Settings that refer to input stored at the provider."""
@@ -92,7 +93,7 @@ ID_MAY_GO = frozenset(
 """Types of items that the API accepts without an id (Codex sends them so with `store: false`)."""
 
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ID = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
 def item_type(item: Mapping[str, Any]) -> str:

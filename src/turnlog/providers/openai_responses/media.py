@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import Media, media_kind
 from ..media_bytes import encode_base64, keep, keep_text, kept_text
 from ..protocol import BlobReader
@@ -33,7 +34,7 @@ DOCUMENT_ENDINGS = {
 }
 """File types that models read as documents (OpenAI's guide to file inputs), with their extensions."""
 
-_DATA_URL = re.compile(r"data:([^,]*),", re.IGNORECASE)
+_DATA_URL = lazy_pattern(r"data:([^,]*),", re.IGNORECASE)
 
 _Kind = Literal["image", "document", "audio", "video", "file"]
 

@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from ...log.references import with_references
 from ...view.rules import NO_LIMIT
 
@@ -191,7 +192,7 @@ def _check(shape: Shape, *, reading: bool) -> Check:
 
 
 _NUMBERS = frozenset({int, float})
-_QUOTED = re.compile(r"-?\d{1,300}(\.\d+)?([eE][-+]?\d{1,3})?")
+_QUOTED = lazy_pattern(r"-?\d{1,300}(\.\d+)?([eE][-+]?\d{1,3})?")
 _TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
 
 
@@ -313,7 +314,7 @@ TYPES: Mapping[str, Shape] = {
     "texts": Many(STRING),
 }
 """The names of types for `record`."""
-_KEY = re.compile(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
+_KEY = lazy_pattern(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
 
 
 def record(

@@ -11,10 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, items_at, mapping_at, text_at
 
-_RESETS = re.compile(r"limit reached\|(\d{9,11})\b")
+_RESETS = lazy_pattern(r"limit reached\|(\d{9,11})\b")
 """Older versions give the end of a limit in seconds since 1970."""
 
 
@@ -125,7 +126,7 @@ CLAUDE = Program(
     models={"haiku": "claude-haiku-5-5", "sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5"},
     arguments=_arguments,
     reader=_Reader,
-    lost=re.compile(r"no conversation found", re.IGNORECASE),
-    no_login=re.compile(r"not logged in|invalid api key|/login", re.IGNORECASE),
+    lost=lazy_pattern(r"no conversation found", re.IGNORECASE),
+    no_login=lazy_pattern(r"not logged in|invalid api key|/login", re.IGNORECASE),
 )
 """Claude Code."""

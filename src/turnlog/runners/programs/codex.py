@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
 
@@ -129,8 +130,8 @@ CODEX = Program(
     models={"mini": "gpt-5.4-mini", "codex": "gpt-5.3-codex", "gpt": "gpt-5.6"},
     arguments=_arguments,
     reader=_Reader,
-    lost=re.compile(r"no rollout found|thread/resume failed|session not found", re.IGNORECASE),
-    no_login=re.compile(r"missing environment variable|missing bearer|not logged in|codex login", re.IGNORECASE),
+    lost=lazy_pattern(r"no rollout found|thread/resume failed|session not found", re.IGNORECASE),
+    no_login=lazy_pattern(r"missing environment variable|missing bearer|not logged in|codex login", re.IGNORECASE),
     sums=True,
 )
 """Codex."""

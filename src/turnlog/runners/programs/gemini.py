@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
 
@@ -96,7 +97,7 @@ GEMINI = Program(
     models={"flash-lite": "gemini-3.5-flash-lite", "flash": "gemini-3.8-flash", "pro": "gemini-pro-latest"},
     arguments=_arguments,
     reader=_Reader,
-    lost=re.compile(r"error resuming session|invalid session identifier", re.IGNORECASE),
-    no_login=re.compile(r"set an auth method|invalid auth method|api key not (?:found|valid)", re.IGNORECASE),
+    lost=lazy_pattern(r"error resuming session|invalid session identifier", re.IGNORECASE),
+    no_login=lazy_pattern(r"set an auth method|invalid auth method|api key not (?:found|valid)", re.IGNORECASE),
 )
 """Gemini CLI."""

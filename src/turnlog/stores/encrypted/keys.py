@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..._platform.lazy import lazy_pattern
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
@@ -34,7 +34,7 @@ LOCK_VERSION = 1
 _SCRYPT_COST = 1 << 17
 _MAX_SCRYPT_COST = 1 << 21
 _KINDS = ("file", "env", "passphrase-file", "passphrase-env")
-_HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+_HEX_KEY = lazy_pattern(r"[0-9a-fA-F]{64}")
 
 
 class Passphrase:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.records import Record
@@ -15,10 +15,10 @@ from .files import LogFolder
 from .lines import StoredLine, digest, read_line
 from .reading import LogSegment
 
-_BEGIN = re.compile(rb'\{"sum":"[0-9a-f]{64}","messages":[0-9]{1,15},"left":[0-9]{1,15},"(?:record|base64)":')
+_BEGIN = lazy_pattern(rb'\{"sum":"[0-9a-f]{64}","messages":[0-9]{1,15},"left":[0-9]{1,15},"(?:record|base64)":')
 
 
-_SUM = re.compile(rb'\{"sum":"([0-9a-f]{64})"')
+_SUM = lazy_pattern(rb'\{"sum":"([0-9a-f]{64})"')
 
 
 def mended(

@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -33,6 +32,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ..._platform.files import CAN_REPLACE_OPEN, open_handle
+from ..._platform.lazy import lazy_pattern
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, StoreNotFound
 from ...log.store import Problem, file_name
@@ -45,8 +45,8 @@ from .torn import add_torn
 #
 # Heads: where a log of a JSONL store ended after the last append. One line of fixed length in a separate file.
 
-_HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
-_TIME = re.compile("[!-~]{1,40}")
+_HEAD = lazy_pattern(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
+_TIME = lazy_pattern("[!-~]{1,40}")
 
 
 def read_head(path: Path) -> Tail | None:
@@ -98,8 +98,8 @@ encrypted or a session in it is packed: until then older readers can use it, and
 MARKER = "turnlog.json"
 """The file that makes a folder a store."""
 
-_LOG = re.compile(r"\.jsonl(\.zst)?$")
-_STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
+_LOG = lazy_pattern(r"\.jsonl(\.zst)?$")
+_STEM = lazy_pattern(r"(.+?)(?:~([0-9]+))?")
 
 
 @ready

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.records import Record
 from ..records import numbered
 
 _CHUNK_BYTES = 1 << 16
-_PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"left":(0|[1-9][0-9]*),"(record|base64)":')
+_PREFIX = lazy_pattern(
+    rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"left":(0|[1-9][0-9]*),"(record|base64)":'
+)
 
 
 class StoredLine(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..._platform.files import CAN_REPLACE_OPEN
+from ..._platform.lazy import lazy_pattern
 from ...errors import CorruptRecord, InputError
 from ...log.codec import decode_record
 from ..folders import write_whole
@@ -29,7 +29,7 @@ from .lines import checked, digest, lines_forwards, read_line, write_line
 from .reading import LogSegment
 
 _PLAN = "rewrite.json"
-_HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
+_HALF_DONE = lazy_pattern(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
 """The names of a stem's files before they are put in place."""
 
 

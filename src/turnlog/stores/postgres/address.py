@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 from urllib.parse import quote
 
+from ..._platform.lazy import lazy_pattern
 from ..._platform.texts import install_extra, without_password
 from ...errors import InputError
 
@@ -25,7 +25,7 @@ answer the other machine counts as dead: within 30 seconds."""
 
 DEAD_MS = (IDLE_SECONDS + PROBE_SECONDS * PROBES) * 1000
 
-_AUTHORITY = re.compile(r"\w+://([^/?#@]*@)?[^/?#@]*(/[^?#@]*)?([?#]|$)")
+_AUTHORITY = lazy_pattern(r"\w+://([^/?#@]*@)?[^/?#@]*(/[^?#@]*)?([?#]|$)")
 """A URL whose only @ comes before the host. With more, part of a password would be taken for the host, and shown."""
 
 

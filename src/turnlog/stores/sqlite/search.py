@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from itertools import starmap
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.records import Record
@@ -44,10 +44,10 @@ _MOST = (1 << 63) - 1
 _PATIENCE = 16
 """How many consecutive records of other times to skip before looking up the next record with the right time."""
 
-_TIME = re.compile(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
+_TIME = lazy_pattern(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
 """The beginning of a record as `codec` writes it. Records of other times need not be decoded."""
 
-_NAME_LIKE = re.compile("x[0-9a-f]*")
+_NAME_LIKE = lazy_pattern("x[0-9a-f]*")
 """Words that could also occur in the columns of names (see `word_for`)."""
 
 

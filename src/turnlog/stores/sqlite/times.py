@@ -7,12 +7,13 @@ span.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Sequence
 
+from ..._platform.lazy import lazy_pattern
+
 _RECORDS = 64
-_TIME = re.compile("[0-9][0-9TZ:.-]*")
+_TIME = lazy_pattern("[0-9][0-9TZ:.-]*")
 _AT = """select first, last, records, oldest, newest from searched_times
     where first <= ? order by first desc limit 1"""
 _WRITE = "insert or replace into searched_times (first, last, records, oldest, newest) values (?, ?, ?, ?, ?)"

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import InputError
 from ...log.messages import ToolCall
 from .diff import diff
@@ -55,13 +56,13 @@ def wrapped(value: dict[str, Any], key: str, inner: str) -> str:
 _INSPECTION = Picked(head=5_000, tail=4_000)
 _BUILD = Picked(head=600, tail=7_000)
 _TESTS = Picked(head=600, tail=7_000)
-_PASSED = re.compile(
+_PASSED = lazy_pattern(
     r"(?:^\s*(?:PASS\b|ok \d(?!.*#\s*(?:skip|todo))|ok\s+\S+\s+(?:\(cached\)|[\d.]+s)|--- PASS|[✓✔√] )"
     r"|::\S.* PASSED\b|\bPASSED \S+::|^test \S.* \.\.\. ok$|\.\.\. ok$|^\s*<testcase\b[^>]*/>\s*$)",
     re.IGNORECASE,
 )
-_BEGAN = re.compile(r"\s*=== (?:RUN|PAUSE|CONT)\s+(\S+)")
-_ENDED = re.compile(r"\s*--- (?:PASS|FAIL|SKIP): (\S+)")
+_BEGAN = lazy_pattern(r"\s*=== (?:RUN|PAUSE|CONT)\s+(\S+)")
+_ENDED = lazy_pattern(r"\s*--- (?:PASS|FAIL|SKIP): (\S+)")
 
 
 def command(text: str, marks: Marks) -> str:

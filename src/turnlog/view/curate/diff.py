@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from .marks import WORK, Marks, lines_of, number
 
-_BEGINS = re.compile(r"^(?:diff --git |diff -|Index: |--- [^\n]*\n\+\+\+ )", re.MULTILINE)
-_HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-_HEAD = re.compile(
+_BEGINS = lazy_pattern(r"^(?:diff --git |diff -|Index: |--- [^\n]*\n\+\+\+ )", re.MULTILINE)
+_HUNK = lazy_pattern(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_HEAD = lazy_pattern(
     r"(?:diff |index |--- |\+\+\+ |old mode |new mode |new file |deleted file |similarity |dissimilarity |rename |copy "
     r"|Index: |={20,}|Binary files? |GIT binary patch|Only in )"
 )
-_AROUND = re.compile(
+_AROUND = lazy_pattern(
     r"(?:commit [0-9a-f]{7,40}\b|(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): |    |-- ?$|\s*$)"
 )
-_GENERATED = re.compile(
+_GENERATED = lazy_pattern(
     r"(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Cargo\.lock|Gemfile\.lock|composer\.lock"
     r"|go\.sum|\.min\.(?:js|css)|\.map|\.snap|\.svg|_pb2\.py|\.pb\.go)\"?$"
 )

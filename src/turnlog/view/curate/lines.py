@@ -11,29 +11,30 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from .json_values import is_json, json_value
 from .marks import NO_TEXT, WORK, Marks, lines_of, number
 
-_LINKS = re.compile(r"\x1b\]8;[^;\n\x07\x1b]*;([^\n\x07\x1b]+)(?:\x07|\x1b\\)")  # what a terminal makes a link
-_ESCAPES = re.compile(
+_LINKS = lazy_pattern(r"\x1b\]8;[^;\n\x07\x1b]*;([^\n\x07\x1b]+)(?:\x07|\x1b\\)")  # what a terminal makes a link
+_ESCAPES = lazy_pattern(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\n\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78MDEHc])"
 )  # control sequences of a terminal: colours, cursor movements, titles, character sets
-_BACKSPACES = re.compile(r"[^\n\x08]\x08")
+_BACKSPACES = lazy_pattern(r"[^\n\x08]\x08")
 
-_BARS = re.compile(r"[#=█▉▊▋▌▍▎▏░▒▓━╸╺─⠀-⣿]{3,}>?|\.{4,}|-{4,}>?|[ ]{2,}")
-_HASHES = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
-_NUMBERS = re.compile(r"(?<! )[ ]*\d+(?:[.,:]\d+)*(?:(?:[ ]?(?:[kKMGT]i?B|bytes)|[kKMGT]|B)\b(?:/s)?)?")
-_SIGNS = re.compile(r"[ #=\-.>|/\\]+")  # of bars and spinners
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_BARS = lazy_pattern(r"[#=█▉▊▋▌▍▎▏░▒▓━╸╺─⠀-⣿]{3,}>?|\.{4,}|-{4,}>?|[ ]{2,}")
+_HASHES = lazy_pattern(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
+_NUMBERS = lazy_pattern(r"(?<! )[ ]*\d+(?:[.,:]\d+)*(?:(?:[ ]?(?:[kKMGT]i?B|bytes)|[kKMGT]|B)\b(?:/s)?)?")
+_SIGNS = lazy_pattern(r"[ #=\-.>|/\\]+")  # of bars and spinners
+_WORD = lazy_pattern(r"[^\W\d_]{2,}")
 
-IMPORTANT = re.compile(
+IMPORTANT = lazy_pattern(
     r"(?:error|exception|fatal|panic|traceback|warning|fail(?:ed|ure|ures|ing|s)?\b|denied|not found|no such file"
     r"|cannot |can't |could not |unable to |undefined|unresolved|segmentation|core dumped|killed|aborted|timed? ?out"
     r"|exit(?:ed)?[ _-]?(?:code|status|with)|^not ok |^E   |^>   |^[✗✘×✕] )",
     re.IGNORECASE | re.MULTILINE,
 )
 """Matches a line about an error, a warning, a failed test or how a program ended."""
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"(?:\b(?:0|no|without(?: any)?) (?:\w+ )?(?:errors?|warnings?|failures?|failed|failing)\b"
     r"|\b(?:errors?|warnings?|failures?|failed)[ =:]{1,3}0\b(?![.\d]))",
     re.IGNORECASE,

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from .lines import first_that_fits
 from .marks import WORTH, Marks, number
 
-_IGNORED = re.compile(
+_IGNORED = lazy_pattern(
     r"(?:^|/)(node_modules|\.git|\.hg|\.svn|__pycache__|\.venv|venv|site-packages|\.tox|\.nox|\.mypy_cache|\.ruff_cache"
     r"|\.pytest_cache|\.cache|\.next|\.nuxt|\.gradle|\.idea|dist|build|target|vendor|coverage|htmlcov|\.eggs"
     r"|[^/\s]+\.egg-info|bower_components|DerivedData|Pods)(?=/)"
@@ -21,8 +22,8 @@ _IGNORED = re.compile(
 _FEW = 3
 """The number of entries of any folder, ignored or not, that are shown whatever the limit."""
 
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+$%#=,()\[\]{}/\\ -]{1,400}")
-_LONG_FORM = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")  # of `ls -l`
+_PATH = lazy_pattern(r"(?:[A-Za-z]:)?[\w.@~+$%#=,()\[\]{}/\\ -]{1,400}")
+_LONG_FORM = lazy_pattern(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")  # of `ls -l`
 _ROOM = 6_000
 """Characters of a listing that is not shortened further."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
+
+from ..._platform.lazy import lazy_pattern
 
 WORK = 1_000_000
 """The most characters of an output that are looked at line by line."""
@@ -15,7 +15,7 @@ WORTH = 2
 NO_TEXT = "[no text]"
 """Shown for an output that contains only control sequences of a terminal."""
 
-_OWN = re.compile(r"\[\.\.\. [^\n\[\]]{1,500}(?:left out|unchanged since record \d+)[^\n\[\]]{0,60} \.\.\.\]")
+_OWN = lazy_pattern(r"\[\.\.\. [^\n\[\]]{1,500}(?:left out|unchanged since record \d+)[^\n\[\]]{0,60} \.\.\.\]")
 
 
 class Marks(Struct, frozen=True):

@@ -9,20 +9,21 @@ from __future__ import annotations
 import html
 import re
 
+from ..._platform.lazy import lazy_pattern
 from .marks import Marks, number
 
-_BEGINS = re.compile(r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype html|html)\b", re.IGNORECASE)
-_TAGS = re.compile(r"</?(?:div|p|a|span|li|ul|td|tr|h[1-6]|body|head|meta|script)\b", re.IGNORECASE)
-_SILENT = re.compile(r"<(?:!--|(script|style)(?=[\s/>])[^<>]*(/?)>)", re.IGNORECASE)
-_TITLE = re.compile(r"<title\b[^<>]*>([^<]{0,500})", re.IGNORECASE)
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})([^<>]*)>|<[!?/][^<>]*>")
-_LINK = re.compile(r"(?<![\w-])href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
+_BEGINS = lazy_pattern(r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype html|html)\b", re.IGNORECASE)
+_TAGS = lazy_pattern(r"</?(?:div|p|a|span|li|ul|td|tr|h[1-6]|body|head|meta|script)\b", re.IGNORECASE)
+_SILENT = lazy_pattern(r"<(?:!--|(script|style)(?=[\s/>])[^<>]*(/?)>)", re.IGNORECASE)
+_TITLE = lazy_pattern(r"<title\b[^<>]*>([^<]{0,500})", re.IGNORECASE)
+_TAG = lazy_pattern(r"<(/?)([A-Za-z][A-Za-z0-9]{0,20})([^<>]*)>|<[!?/][^<>]*>")
+_LINK = lazy_pattern(r"(?<![\w-])href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p "
     "pre section table tbody td th thead title tr ul option".split()
 )
-_SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
-_GAPS = re.compile(r" ?\n[ \n]*")
+_SPACES = lazy_pattern(r"[ \t\r\f\v\xa0]+")
+_GAPS = lazy_pattern(r" ?\n[ \n]*")
 _ROOM = 12_000
 """The number of characters of text to show of a page."""
 

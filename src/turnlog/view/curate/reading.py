@@ -3,12 +3,12 @@ twice."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import ToolCall
 from ..file_edits import changes_of, shell_text, words_of
 from .curate import MOST_LEFT
@@ -16,15 +16,15 @@ from .curate import MOST_LEFT
 _PATHS = ("file_path", "absolute_path", "path", "filepath", "filename", "file", "target_file", "uri")
 _STARTS = ("offset", "start_line", "line_start", "first_line", "start")
 _RANGES = ("view_range", "line_range", "range")
-_SED = re.compile(r"\bsed\s+-n\s+['\"]?(\d+),\d+p['\"]?\s+(?:--\s+)?([^\s|;&<>'\"]+)\s*$")
-_WHOLE = re.compile(
+_SED = lazy_pattern(r"\bsed\s+-n\s+['\"]?(\d+),\d+p['\"]?\s+(?:--\s+)?([^\s|;&<>'\"]+)\s*$")
+_WHOLE = lazy_pattern(
     r"\b(?:cat|nl|bat)\s+(?:-[A-Za-z]+\s+)*([^\s|;&<>'\"]+)(?:\s*\|\s*sed\s+-n\s+['\"]?(\d+),\d+p['\"]?)?\s*$"
 )
-_HEAD = re.compile(r"\bhead\s+(?:-n\s*|-)(\d+)\s+([^\s|;&<>'\"]+)\s*$")
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?|\| ?)")
-_ALONE = re.compile(r"(?:\s*(?:cd|export|set|source|\.)\b[^;&|\n]*(?:&&|;|\n))*\s*\Z")  # prints nothing before a file
-_OLD = re.compile(r"old(?:_|$)|search$|find$")  # keys of an edit's arguments
-_OUTPUT = re.compile(r"\A(?:[^\n]{0,300}\n){0,8}?Output:\n")
+_HEAD = lazy_pattern(r"\bhead\s+(?:-n\s*|-)(\d+)\s+([^\s|;&<>'\"]+)\s*$")
+_NUMBERED = lazy_pattern(r"[ \t]*(\d{1,9})(?:→|\t|: ?|\| ?)")
+_ALONE = lazy_pattern(r"(?:\s*(?:cd|export|set|source|\.)\b[^;&|\n]*(?:&&|;|\n))*\s*\Z")  # prints nothing before a file
+_OLD = lazy_pattern(r"old(?:_|$)|search$|find$")  # keys of an edit's arguments
+_OUTPUT = lazy_pattern(r"\A(?:[^\n]{0,300}\n){0,8}?Output:\n")
 
 LEAST_READ = 400
 """Characters. A shorter read stays as it is."""
@@ -67,12 +67,14 @@ def _place(call: ToolCall) -> tuple[str, int]:
     if path:
         return path, _start(arguments)
     command = shell_text(call).strip()
-    match = next((match for pattern in (_SED, _WHOLE, _HEAD) if (match := pattern.search(command)) is not None), None)
-    if match is None or _ALONE.match(command[: match.start()]) is None:
-        return "", 0
-    if match.re is _WHOLE:
-        return match[1], int((match[2] or "1")[:9])
-    return match[2], int(match[1][:9]) if match.re is _SED else 1
+    for pattern in (_SED, _WHOLE, _HEAD):
+        if (match := pattern.search(command)) is not None:
+            if _ALONE.match(command[: match.start()]) is None:
+                return "", 0
+            if pattern is _WHOLE:
+                return match[1], int((match[2] or "1")[:9])
+            return match[2], int(match[1][:9]) if pattern is _SED else 1
+    return "", 0
 
 
 def _start(own: dict[str, Any]) -> int:

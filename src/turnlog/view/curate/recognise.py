@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..._platform.lazy import lazy_pattern
 from ...log.messages import ToolCall
 from ..file_edits import changes_of, commands_in, words_of
 from .diff import is_diff
@@ -24,7 +25,7 @@ from .table import separator_of
 #
 # What the programs in a shell command print: a table by the name of the program and its first argument.
 
-_BEFORE = re.compile(
+_BEFORE = lazy_pattern(
     r"(?:\w+=\S*|sudo|time|timeout|nohup|env|nice|exec|command|then|do|else|if|while|!|xvfb-run|stdbuf|\d+s?)$"
 )
 _SILENT = frozenset(
@@ -64,7 +65,7 @@ _BY_WORD = {
     "deno": {"test": "tests", "lint": "build"},
 }
 _BY_WORD |= dict.fromkeys(("yarn", "pnpm", "bun"), _BY_WORD["npm"])
-_TESTING = re.compile(r"(?:^|[\s:/_-])(?:tests?|pytest|jest|vitest|unittest|spec|e2e|check)(?:$|[\s:/_.-])")
+_TESTING = lazy_pattern(r"(?:^|[\s:/_-])(?:tests?|pytest|jest|vitest|unittest|spec|e2e|check)(?:$|[\s:/_.-])")
 _RUNNERS = frozenset(
     "npx uvx bunx pnpx python python3 node uv poetry bundle pipenv hatch pdm rye yarn pnpm npm bun make".split()
 )
@@ -142,9 +143,9 @@ _NAMES: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Words in the names of tools, and the kind of output that such tools usually have. The first match counts."""
 
-_PATHS = re.compile(r"(?:^|_)(?:path|file|filename|filepath|uri)$")
-_VIEWING = re.compile(r"(?:view|read|open|show|cat)$")  # the action of an editor
-_REPORT = re.compile(
+_PATHS = lazy_pattern(r"(?:^|_)(?:path|file|filename|filepath|uri)$")
+_VIEWING = lazy_pattern(r"(?:view|read|open|show|cat)$")  # the action of an editor
+_REPORT = lazy_pattern(
     r"^(?:=+ .{0,200}\b(?:passed|failed|errors?)\b.{0,60} in [\d.]+s|Tests:\s+\d+ |test result: |Ran \d+ tests? in "
     r"|(?:ok|FAIL)\s+\S+\s+[\d.]+s$|\s{0,8}<testsuite\b|TAP version |Test Files\s+\d+ )",
     re.MULTILINE,

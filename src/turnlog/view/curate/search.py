@@ -11,13 +11,14 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from .lines import first_that_fits
 from .marks import WORTH, Marks, number
 
-_HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,400}?):(\d{1,9}):(.*)")  # grep -n, ripgrep
-_CONTEXT = re.compile(r"-(\d{1,9})-")  # in a line beside a hit, between its path and its text
-_BARE = re.compile(r"([^\s:][^:\n]{0,400}):(?!:)(.*)")  # grep without -n
-_NUMBERED = re.compile(r"\s*(?:L|Line )?(\d{1,9})([:|→-])(.*)")  # below a line with the path
+_HIT = lazy_pattern(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,400}?):(\d{1,9}):(.*)")  # grep -n, ripgrep
+_CONTEXT = lazy_pattern(r"-(\d{1,9})-")  # in a line beside a hit, between its path and its text
+_BARE = lazy_pattern(r"([^\s:][^:\n]{0,400}):(?!:)(.*)")  # grep without -n
+_NUMBERED = lazy_pattern(r"\s*(?:L|Line )?(\d{1,9})([:|→-])(.*)")  # below a line with the path
 _SEPARATORS = ("--", "---", "")
 _SHORT = 240
 """The number of characters to show of a line."""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..._platform.lazy import lazy_pattern
 from ..._platform.units import an
 from ...log.messages import (
     Media,
@@ -71,7 +72,7 @@ BLANK = "[blank message]"
 
 _BELONGS_TO: dict[type, Role] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:

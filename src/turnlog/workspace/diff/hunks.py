@@ -6,11 +6,11 @@ as git writes it: `\\ No newline at end of file`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ..._platform.lazy import lazy_pattern
 from ...errors import InputError
 from .matching import EqualLines, shared_runs
 
@@ -18,7 +18,7 @@ CONTEXT = 3
 """Unchanged lines shown on each side of a change, as in git."""
 
 _NO_NEWLINE = b"\\ No newline at end of file\n"
-_HEAD = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_HEAD = lazy_pattern(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 
 
 class Hunk(Struct, frozen=True):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Iterable
 
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
-_TOP = re.compile(r"/?|[A-Za-z]:")
+from ..._platform.lazy import lazy_pattern
+
+_DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]|\\\\")
+_TOP = lazy_pattern(r"/?|[A-Za-z]:")
 _PARTS_AT_BACKSLASH = os.sep == "\\"
 """Whether a backslash separates names on this system."""
 _ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}

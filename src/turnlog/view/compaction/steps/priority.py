@@ -7,15 +7,15 @@ designs go by age alone, and so leave out the task itself first, as the oldest u
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from ...._platform.lazy import lazy_pattern
 from ....log.messages import Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ..situation import Block, CompactionInput
 from .slide import leave
 
-_NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
+_NAME = lazy_pattern(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
 """A word that names something. It contains a digit or a sign, as paths, ids, versions and identifiers do."""
 
 _SHORTEST = 5
