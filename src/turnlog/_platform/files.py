@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from ..errors import InputError
+from .stdlib import tempfile
 
 # -- handles ---------------------------------------------------------------------------------------
 #

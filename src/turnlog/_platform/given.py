@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from ..errors import InputError
+from .stdlib import inspect
 
 _T = TypeVar("_T")
 

@@ -5,12 +5,12 @@ Both are plain values and are recorded with the configuration; `turnlog.view.com
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from .._platform.stdlib import difflib
 from ..errors import InputError
 
 _UNKNOWN_TRIGGER = 100_000

@@ -5,10 +5,10 @@ No SDK is imported: their objects are recognised by the methods that dump them.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._platform.stdlib import inspect
 from ..errors import FormatError
 from ..log.messages import bare, nested_deeper
 

@@ -6,7 +6,6 @@ callback that failed) are made directly.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from .._platform.exceptions import described
 from .._platform.given import is_async
+from .._platform.stdlib import LOG, logging
 from .._platform.units import counted
 from ..errors import InputError
 from ..log.actions import SHRINKING
@@ -69,7 +69,6 @@ EventKind = Literal[
 """What can happen."""
 
 _B = TypeVar("_B", bound=Body)
-_LOG = logging.getLogger("turnlog")
 _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 _LOUD = ("turn_failed", "warning")
 
@@ -238,7 +237,7 @@ class Events:
         raised."""
         assert kind in _KINDS
         event = Event(kind, self._id, _one_line(self._clean(text)), record, found)
-        _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
+        LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
         if self._in_opening:
             place = 0 if kind == "session_resumed" else len(self._opening)  # it tells of those that came of it
             self._opening.insert(place, event)
@@ -310,7 +309,7 @@ class Events:
         line = f"{_name_of(failed)} failed at {place}: {described(error)}"
         clean = self._clean(line)
         text = _one_line(clean)
-        _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == line else None)  # a trace repeats the error
+        LOG.warning("%s: %s", self._id, text, exc_info=error if clean == line else None)  # a trace repeats the error
         if not warn:
             return
         warning = Event("warning", self._id, text, record)

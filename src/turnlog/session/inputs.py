@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, get_args
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.given import text_given
+from .._platform.stdlib import difflib
 from ..errors import FormatError, InputError
 from ..log.messages import (
     ARGUMENTS_DEPTH,
@@ -321,7 +321,7 @@ def settings_given(settings: Collection[str], target: Target, held: Collection[s
     for name in settings:
         if name in speaker.settings or name in held:
             continue
-        near = get_close_matches(name, _ARGUMENTS, 1, 0.75)
+        near = difflib.get_close_matches(name, _ARGUMENTS, 1, 0.75)
         if near:
             raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
         if not target.compatible:
@@ -336,7 +336,7 @@ def _meant(name: str, speaker: Provider) -> str:
     """A hint for a wrong name: where a setting of that name belongs, or a name that is spelled nearly the same."""
     settings = speaker.settings - not_settings().keys()
     common = {**{setting: (setting,) for setting in settings}, **speaker.setting_paths}
-    near = get_close_matches(name, common, 1, 0.7)
+    near = difflib.get_close_matches(name, common, 1, 0.7)
     if not near:
         return f"there are {', '.join(sorted(settings))}"
     key, *inner = common[near[0]]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import logging
 import re
 import threading
 import time
@@ -19,6 +17,7 @@ from typing import Any, ParamSpec
 import msgspec
 
 from .._platform.given import flag_given, text_given
+from .._platform.stdlib import LOG, asyncio
 from .._platform.texts import is_server
 from ..config.settings import Settings
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, SessionExists, SessionNotFound, TurnlogError
@@ -114,9 +113,6 @@ def opened_to_read(place: Store | str | Path, session_id: str, settings: Setting
         for problem in met:
             warn(problem)
     return session
-
-
-_LOG = logging.getLogger("turnlog")
 
 
 def open(
@@ -428,9 +424,9 @@ def _clear_up(store: Store, limits: Limits) -> None:
     try:
         if limits and is_over(store, limits, current_time):
             done = collect(store, limits, now=current_time)
-            _LOG.info("gc: %d sessions went, %d bytes are left", len(done.gone), done.after)
+            LOG.info("gc: %d sessions went, %d bytes are left", len(done.gone), done.after)
     except (TurnlogError, OSError) as error:
-        _LOG.warning("gc: %s", error)
+        LOG.warning("gc: %s", error)
 
 
 def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> tuple[SessionInfo, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import threading
 from collections import deque
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from .._platform.stdlib import socket
 from ..errors import InputError, SessionBusy, StoreError
 from ..log.store import Leased, utc_now
 

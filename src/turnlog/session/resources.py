@@ -3,11 +3,11 @@ fails to close."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._platform.exceptions import described
+from .._platform.stdlib import inspect
 from ..errors import InputError
 
 

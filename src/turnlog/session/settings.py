@@ -7,7 +7,6 @@ project and the user name a pattern alike, the user's holds.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
@@ -18,6 +17,7 @@ from msgspec import Struct
 
 from .._platform.lazy import lazy_pattern
 from .._platform.paths import config_folder, is_there
+from .._platform.stdlib import difflib
 from .._platform.texts import without_password
 from .._platform.units import old_max_size
 from ..config.settings import Settings, keys, read_key

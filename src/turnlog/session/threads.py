@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
+from .._platform.stdlib import asyncio, futures
 from ..summarize.awaiting import Waiting, waiting
 
 _T = TypeVar("_T")
@@ -21,8 +20,8 @@ _RECORDERS = 4
 
 
 @cache
-def _recorders() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_RECORDERS, thread_name_prefix="turnlog")
+def _recorders() -> futures.ThreadPoolExecutor:
+    return futures.ThreadPoolExecutor(_RECORDERS, thread_name_prefix="turnlog")
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,7 +5,6 @@ Fields and limits are those of https://agentskills.io/specification (read in Nov
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -16,10 +15,9 @@ from msgspec import Struct
 
 from .._platform.given import kind_given
 from .._platform.lazy import lazy_pattern
+from .._platform.stdlib import LOG
 from .._platform.texts import install_extra
 from ..errors import InputError
-
-_LOG = logging.getLogger("turnlog")
 
 FILE = "SKILL.md"
 
@@ -88,7 +86,7 @@ def load_skills(folder: str | Path) -> LoadedSkills:
             skills.append(_read(home))
         except (InputError, OSError, UnicodeError) as error:
             problems.append(f"{home / FILE}: {error}")
-            _LOG.warning("skill left out: %s", problems[-1])
+            LOG.warning("skill left out: %s", problems[-1])
     return LoadedSkills(tuple(sorted(skills, key=lambda skill: skill.name)), tuple(problems))
 
 
@@ -138,7 +136,7 @@ def _fields(front: str) -> Mapping[str, Any]:
     if not isinstance(fields, Mapping):
         raise InputError("its fields are not YAML fields with a value each")
     if unknown := sorted(str(key) for key in fields if key not in _FIELDS):
-        _LOG.info("fields of a skill that turnlog does not know: %s", ", ".join(unknown))
+        LOG.info("fields of a skill that turnlog does not know: %s", ", ".join(unknown))
     return fields
 
 

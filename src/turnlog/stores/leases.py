@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import threading
 import time
 import weakref
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._platform.files import open_handle
+from .._platform.stdlib import socket
 from ..errors import SessionBusy, StoreError
 from ..log.store import Store, check_session_id, file_name, utc_now
 from .locks import HoldFolder, LocalHolds, is_at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from .. import stores
 from .._platform.given import flag_given, kind_given
 from .._platform.lazy import lazy_pattern
 from .._platform.paths import data_folder, from_here, from_home
+from .._platform.stdlib import difflib
 from .._platform.texts import is_server, without_password
 from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound
 from ..log.store import Store
@@ -203,7 +203,7 @@ def _check_spelling(place: str) -> None:
     name = rest.removeprefix("///" if word.startswith("sqlite") else "").removeprefix("//")
     if not colon or "/" in word or place == _MEMORY or is_server(place):
         return
-    near = get_close_matches(word.lower().partition("+")[0], _NEAR, 1, _CLOSE)
+    near = difflib.get_close_matches(word.lower().partition("+")[0], _NEAR, 1, _CLOSE)
     if name.strip(":").lower() == "memory" and near in ([], ["sqlite"]) and (near or not word):
         near = ["memory"]
     elif place.startswith((_SQLITE_URL, "files:")) and not (place.startswith("files://") and rest[:3] != "///"):

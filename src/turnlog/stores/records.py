@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import msgspec
 
 from .._platform.given import text_given
+from .._platform.stdlib import shlex
 from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .._platform.stdlib import asyncio, inspect
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class Waiting:

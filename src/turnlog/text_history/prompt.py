@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from .._platform.given import flag_given, text_given
+from .._platform.stdlib import LOG, logging
 from ..errors import InputError
 from ..log.messages import Message, Part, Text, media_parts
 from ..summarize import Background, Material, MemoryLedger, Summarizer
@@ -115,7 +115,6 @@ _LEAST = 100
 """Tokens besides the frame that any prompt needs: room for a question and for what says that all else is left out."""
 
 _ROLES = ("system", "user", "assistant")
-_LOG = logging.getLogger("turnlog")
 
 
 class BuiltPrompt(Struct, frozen=True):
@@ -248,7 +247,7 @@ class HistoryPrompt:
         changes += [f"images and files by name only: {media}"] if media else []
         changes = [*laid.changes, *changes]
         for number, change in enumerate(changes):
-            _LOG.log(logging.WARNING if number < laid.cuts else logging.INFO, "text history: %s", change)
+            LOG.log(logging.WARNING if number < laid.cuts else logging.INFO, "text history: %s", change)
         return BuiltPrompt(laid.prompt, laid.tokens, laid.level, bool(laid.changes), tuple(changes))
 
 

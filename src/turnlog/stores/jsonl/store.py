@@ -7,7 +7,6 @@ covers the checksum of the line before.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 
 from ..._platform.files import open_handle
 from ..._platform.paths import from_here, from_home
+from ..._platform.stdlib import LOG
 from ...errors import CorruptRecord, SessionNotFound, StoreError, StoreGone
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -123,9 +123,6 @@ def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, reco
     updated = max(tail.updated, records[-1].time)  # a clock may be set back
     end = Tail(tail.size + done, records[-1].n, messages, total, updated)
     folder.write_head(stem, end)
-
-
-_LOG = logging.getLogger("turnlog")
 
 
 class _Known(NamedTuple):
@@ -391,7 +388,7 @@ class FilesStore(BaseStore):
             try:
                 self._check_open(write=True)
             except StoreGone as error:
-                _LOG.warning("%s", error)
+                LOG.warning("%s", error)
         if not self._read_only:
             self._holds.leave()
         self._closed = True

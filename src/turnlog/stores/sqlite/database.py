@@ -6,9 +6,7 @@ Several processes are coordinated by SQLite itself (WAL, `begin immediate`).
 
 from __future__ import annotations
 
-import logging
 import os
-import shlex
 import sqlite3
 import threading
 import weakref
@@ -17,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..._platform.files import open_handle
+from ..._platform.stdlib import LOG, shlex
 from ...errors import CorruptRecord, InputError, StoreError, StoreGone, StoreNotFound
 from ..durability import Durability
 from ..folders import FREE_SOME, make_private
@@ -29,7 +28,6 @@ try:
 except ImportError:  # Windows: only SQLite's own waiting is used
     fcntl = None  # type: ignore[assignment]
 
-_LOG = logging.getLogger("turnlog")
 _BUSY_SECONDS = 30.0
 _FOLD_WAIT_MS = 1000
 _SMALL_FILE_PAGES = 160  # of 4 kB
@@ -116,7 +114,7 @@ class Database:
                 try:
                     self._presence.check(writing=True)
                 except StoreGone as error:
-                    _LOG.warning("%s", error)
+                    LOG.warning("%s", error)
             self._closed = True
             self.release()
 

@@ -6,10 +6,10 @@ So markup is found with patterns that read each character once.
 
 from __future__ import annotations
 
-import html
 import re
 
 from ..._platform.lazy import lazy_pattern
+from ..._platform.stdlib import html
 from .marks import Marks, number
 
 _BEGINS = lazy_pattern(r"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype html|html)\b", re.IGNORECASE)

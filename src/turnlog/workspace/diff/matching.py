@@ -11,9 +11,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from msgspec import Struct
+
+from ..._platform.stdlib import difflib
 
 _ROUNDS = 12
 """How often a piece is split at lines that occur once in it. Each round reads every line once."""
@@ -134,7 +135,7 @@ def _pairs(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> int:
 
 def _by_difflib(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> Iterator[EqualLines]:
     left, right = old[piece.old_low : piece.old_high], new[piece.new_low : piece.new_high]
-    for i, j, length in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
+    for i, j, length in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
         if length:
             yield EqualLines(piece.old_low + i, piece.new_low + j, length)
 
