@@ -1,0 +1,141 @@
+"""All formats of transcripts, recognised by content. To add one, write a module and add a line to `IMPORTERS`."""
+
+from __future__ import annotations
+
+from os import fsencode
+from pathlib import Path
+
+from .._platform.texts import plain_utf8
+from ..errors import ImportFailed, InputError
+from ..log.records import Body, Configuration, MessageRecord, Note
+from . import (
+    bodies,
+    claude_code,
+    claude_stream,
+    cline,
+    codex,
+    gemini_cli,
+    gemini_responses,
+    mini_swe,
+    openhands,
+    pi,
+    swe_agent,
+    tarko,
+    trajectory,
+    turnlog_export,
+    webvoyager,
+)
+from .drafting import UNREADABLE
+from .foreign import foreign_head
+from .protocol import Imported, Importer, Origin, contents, origin_name
+from .refusals import refusal
+from .unread import is_hollow
+
+IMPORTERS: tuple[Importer, ...] = (
+    turnlog_export.IMPORTER,
+    claude_code.IMPORTER,
+    codex.IMPORTER,
+    gemini_cli.IMPORTER,
+    gemini_responses.IMPORTER,
+    pi.IMPORTER,
+    cline.IMPORTER,
+    claude_stream.IMPORTER,
+    webvoyager.IMPORTER,
+    tarko.IMPORTER,
+    trajectory.IMPORTER,
+    openhands.IMPORTER,
+    mini_swe.IMPORTER,
+    swe_agent.IMPORTER,
+    bodies.IMPORTER,
+)
+"""All importers. If two give a file the same score, the earlier one reads it."""
+
+_HEAD = 1 << 16
+"""The number of bytes by which an importer recognises its format."""
+
+
+def detect(origin: str | Path | bytes) -> Importer:
+    """The importer that gives this transcript the highest score.
+
+    Raises ImportFailed, with a description of the file, if no importer recognises it.
+    """
+    source = _given(origin)
+    head = plain_utf8(_head(source))
+    path = source if isinstance(source, Path) else None
+    scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
+    best, importer = max(scores, key=lambda scored: scored[0])
+    if best > 0:
+        return importer
+    if near := foreign_head(head):
+        raise ImportFailed(f"{origin_name(source)}: {near}")
+    names = ", ".join(each.name for each in IMPORTERS)
+    raise ImportFailed(
+        f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "
+        f"formats known: {names}. Export the session as one of them, or give the file that the agent wrote itself"
+    )
+
+
+def read_file(origin: str | Path | bytes) -> list[Imported]:
+    """Every session of a transcript (a path, or its bytes), the main one first.
+
+    Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if most of its entries
+    are not understood.
+    """
+    source = _given(origin)
+    importer = detect(source)
+    sessions = importer.read(source)
+    lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
+    understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
+    if len(lost) <= understood:
+        return sessions
+    first = lost[0]
+    place = f"line {first.line}: {first.message}" if first.line else first.message
+    raise ImportFailed(
+        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {len(lost)} of "
+        f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
+        "wrote itself, or export the session in another format"
+    )
+
+
+def _is_understood(body: Body) -> bool:
+    if isinstance(body, MessageRecord):
+        return bool(body.message.parts) and not is_hollow(body.message)
+    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic == UNREADABLE)
+
+
+def _given(origin: str | Path | bytes) -> Origin:
+    """A path or bytes. Raises InputError for anything else."""
+    if isinstance(origin, bytes):
+        return origin
+    try:
+        wrong = not isinstance(origin, (str, Path)) or b"\0" in fsencode(origin)
+    except UnicodeEncodeError:
+        wrong = True
+    if wrong:
+        raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
+    return Path(origin)
+
+
+def _head(source: Origin) -> bytes:
+    if isinstance(source, bytes):
+        return source[:_HEAD]
+    if source.is_dir():
+        return b""
+    try:
+        with source.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return contents(source)[:_HEAD]
+
+
+def _looks(head: bytes) -> str:
+    """A description of an unknown file for the error text."""
+    if not head.strip():
+        return "it is empty, or a folder without a known transcript"
+    if description := refusal(head):
+        return f"it is {description}"
+    if b"\0" in head[:1024]:
+        return f"binary data beginning {head[:16].hex(' ')}"
+    start = head.lstrip()[:60].decode("utf-8", "replace")
+    kind = "JSON of another kind" if start[:1] in ("{", "[") else "text"
+    return f"{kind} beginning {start!r}"
