@@ -7,8 +7,9 @@ bidirectional marks and invisible characters make a text look like a different o
 from __future__ import annotations
 
 import unicodedata
-from html import escape
 from typing import NewType
+
+from .._platform.stdlib import html
 
 # -- markup ----------------------------------------------------------------------------------------
 #
@@ -23,7 +24,7 @@ Markup = NewType("Markup", str)
 
 def text(words: str, *, one_line: bool = False) -> Markup:
     r"""A text for readers: escaped, with invisible characters as `\uXXXX`."""
-    return Markup(escape(visible(words, one_line=one_line)))
+    return Markup(html.escape(visible(words, one_line=one_line)))
 
 
 def start(name: str, /, **attributes: str | None) -> Markup:
