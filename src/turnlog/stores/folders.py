@@ -29,6 +29,8 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 FREE_SOME = "; free some space on this disk, then try again"
 """What to do if the disk is full."""
 
+_FILES_OF_DATABASE = 4  # itself, its log, the index of the log, its folder
+
 
 def is_full(error: BaseException | None) -> bool:
     """Whether an error of the operating system means that the disk, or the user's share of it, is full."""
@@ -39,7 +41,22 @@ def advice(error: OSError) -> str:
     """Advice on an error of the operating system; empty if its own text is enough."""
     if isinstance(error, PermissionError) and not CAN_REPLACE_OPEN:
         return "; Windows replaces and removes no file that somebody has open: close its readers, then try again"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "; close sessions and files, or allow more: `ulimit -n 4096` in the shell that starts the program"
     return FREE_SOME if is_full(error) else ""
+
+
+def out_of_files() -> str:
+    """The advice if this process can open no more than a file or two, which are too few for a database; else ""."""
+    handles: list[int] = []
+    try:
+        handles += (os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_OF_DATABASE))
+    except OSError as error:
+        return advice(error)
+    finally:
+        for handle in handles:
+            os.close(handle)
+    return ""
 
 
 def make_private(path: Path) -> None:

@@ -20,6 +20,7 @@ from .._platform.files import open_handle
 from .._platform.lazy import lazy_pattern
 from ..errors import StoreError, StoreGone
 from ..log.store import check_session_id, file_name, is_plain_id
+from .folders import advice
 
 try:
     import fcntl
@@ -127,7 +128,7 @@ class HoldFolder:
             except OSError as error:
                 if path.is_symlink():
                     raise StoreError(f"{path} is a link, not a file created by turnlog; remove it") from error
-                raise StoreError(f"{path} cannot be created: {error.strerror}") from error
+                raise StoreError(f"{path} cannot be created: {error.strerror}{advice(error)}") from error
         raise StoreError(f"{path} cannot be created: its folder is removed again and again")
 
     def _make(self) -> None:
@@ -143,7 +144,7 @@ class HoldFolder:
                 ) from error
             with suppress(FileNotFoundError):
                 if not isinstance(error, FileExistsError) or not S_ISDIR(os.lstat(self._path).st_mode):
-                    raise StoreError(f"{self._path} cannot be created: {error.strerror}") from error
+                    raise StoreError(f"{self._path} cannot be created: {error.strerror}{advice(error)}") from error
 
     def _names(self) -> list[str]:
         """The names in the folder that can be session ids. Desktops and editors put other files into any folder."""

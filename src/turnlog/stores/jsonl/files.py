@@ -36,7 +36,7 @@ from ..._platform.lazy import lazy_pattern
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError, StoreNotFound
 from ...log.store import Problem, file_name
-from ..folders import make_private, refusals, write_whole
+from ..folders import advice, make_private, refusals, write_whole
 from .lines import Tail, find_tail, lines_backwards, missing
 from .packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
 from .torn import add_torn
@@ -418,7 +418,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
     except NotADirectoryError:
         raise StoreError(f"{folder.path} is a file; a store of files is a folder") from None
     except OSError as error:
-        raise StoreError(f"cannot open the store {folder.path}: {error.strerror}") from error
+        raise StoreError(f"cannot open the store {folder.path}: {error.strerror}{advice(error)}") from error
     except (ValueError, KeyError, TypeError):
         version = None
     if not isinstance(version, int):

@@ -18,7 +18,7 @@ from ..._platform.files import open_handle
 from ..._platform.stdlib import LOG, shlex
 from ...errors import CorruptRecord, InputError, StoreError, StoreGone, StoreNotFound
 from ..durability import Durability
-from ..folders import FREE_SOME, make_private
+from ..folders import FREE_SOME, advice, make_private, out_of_files
 from ..presence import Presence, left_alone
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of
@@ -355,7 +355,7 @@ def _create_file(path: Path) -> None:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; name the store's file in it") from None
     except OSError as error:
-        raise StoreError(f"cannot create the store {path}: {error.strerror}") from error
+        raise StoreError(f"cannot create the store {path}: {error.strerror}{advice(error)}") from error
 
 
 def limit_log(db: sqlite3.Connection) -> None:
@@ -383,15 +383,15 @@ def store_error(error: sqlite3.Error, path: Path, *, opened: bool = True) -> Sto
     if kind == sqlite3.SQLITE_FULL:
         return StoreError(f"{path}: {error}{FREE_SOME}; deleting sessions needs space, too")
     if kind in _LOCKED_AWAY:
-        return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
+        return StoreError(f"{path}: {error}{out_of_files() or '; the file and its folder have to be writable here'}")
     return StoreError(f"{path}: {error}")
 
 
 def _damaged(error: Exception, path: Path, *, opened: bool) -> CorruptRecord:
     if not opened:  # by `verify` and `salvage` neither
         return CorruptRecord(f"{path}: {error}; the file is damaged and cannot be opened; restore it from a copy")
-    advice = "`turnlog verify` names what cannot be read; or restore the file from a copy"
-    return CorruptRecord(f"{path}: {error}; the file is damaged; {advice}")
+    remedy = "`turnlog verify` names what cannot be read; or restore the file from a copy"
+    return CorruptRecord(f"{path}: {error}; the file is damaged; {remedy}")
 
 
 def _is_database(path: Path) -> bool:
