@@ -204,7 +204,7 @@ class Curator:
         if cached.read is not None:
             since = self._ledger.repeats(cached.read, place[0])
             references = [0] * len(since)
-            if on and not self._whole_reads:
+            if on and not self._whole_reads and any(since):
                 text, references = folded(cached.read, since, named=self._named)
             self._ledger.shown(cached.read, references, place[0])
         if text is None or not on or text == part.text:

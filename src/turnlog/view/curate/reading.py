@@ -127,10 +127,11 @@ def _texts(arguments: Any) -> list[str]:
 
 class ShownLines:
     """The lines of files that a conversation shows: for each line of a file, its newest text and the record that has
-    it."""
+    it. A read is taken in when its file is read or edited again, which most are not."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[int, tuple[str, int]]] = {}
+        self._waiting: dict[str, list[tuple[ReadLines, Sequence[int], int]]] = {}
 
     def edited(self, call: ToolCall) -> None:
         """Forget what a call changed: the lines that it replaced, if it names them, or the whole file."""
@@ -141,7 +142,8 @@ class ShownLines:
         for path in paths:
             ends = "/" + _normal(path).rpartition("/")[2]
             for file in [name for name in self._files if f"/{name}".endswith(ends)]:
-                lines = self._files.pop(file)
+                lines = self._lines(file)
+                del self._files[file]
                 if replaced:
                     remaining = {
                         n: line for n, line in lines.items() if _NUMBERED.sub("", line[0], 1).strip() not in replaced
@@ -151,7 +153,9 @@ class ShownLines:
     def repeats(self, read: ReadLines, record: int) -> list[int]:
         """For each line of a read in record `record`, the other record that shows the same line already, with the same
         number; 0 if there is none."""
-        shown_lines = self._files.get(read.path, {})
+        shown_lines = self._lines(read.path)
+        if not shown_lines:
+            return [0] * len(read.lines)
         records = []
         for line, n in zip(read.lines, read.numbers, strict=True):
             text, other = shown_lines.get(n, ("", 0)) if n else ("", 0)
@@ -160,10 +164,17 @@ class ShownLines:
 
     def shown(self, read: ReadLines, since: Sequence[int], record: int) -> None:
         """Take in a read that record `record` shows, except the lines that point to another record."""
-        shown_lines = self._files.setdefault(read.path, {})
-        for line, n, other in zip(read.lines, read.numbers, since, strict=True):
-            if n and not other:
-                shown_lines[n] = (line, record)
+        self._files.setdefault(read.path, {})
+        self._waiting.setdefault(read.path, []).append((read, since, record))
+
+    def _lines(self, path: str) -> dict[int, tuple[str, int]]:
+        """The lines of a file, by number, after all reads of it."""
+        for read, since, record in self._waiting.pop(path, ()):
+            shown_lines = self._files[path]
+            for line, n, other in zip(read.lines, read.numbers, since, strict=True):
+                if n and not other:
+                    shown_lines[n] = (line, record)
+        return self._files.get(path, {})
 
 
 def folded(read: ReadLines, since: Sequence[int], *, named: bool) -> tuple[str, list[int]]:
