@@ -7,8 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from hypothesis import given
+
 import reference_model
+from record_bodies import bodies
 from turnlog.log.actions import ACTIONS, HIDING, SHRINKING, TREATMENT, Action, action_of
+from turnlog.log.records import SHOWN_AS, Body, MessageBody, Record
+from turnlog.stores.records import is_said, kind_of
+from turnlog.view.fold import as_shown
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -52,3 +58,13 @@ def test_the_sets_are_those_of_the_reference_model() -> None:
     assert (sorted(HIDING), sorted(SHRINKING)) == (sorted(reference_model.HIDE), sorted(reference_model.SIZES))
     assert not HIDING & TREATMENT.keys()
     assert action_of("of a newer version") == Action()
+
+
+@given(body=bodies)
+def test_kinds_that_requests_show_are_in_the_table(body: Body) -> None:
+    """A new kind of record whose message requests show would be left out of a store's count of messages; a kind that
+    the table names and no request shows would be counted."""
+    shown = as_shown(Record(1, "2026-01-01T00:00:00.000Z", body))
+    assert not shown or kind_of(body) in SHOWN_AS
+    assert isinstance(body, MessageBody) == (kind_of(body) in SHOWN_AS)
+    assert is_said(body) == (kind_of(body) in SHOWN_AS)

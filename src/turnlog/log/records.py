@@ -334,6 +334,14 @@ Body = (
 MessageBody = MessageRecord | PartialAnswer
 """The kinds of records that add a message to the conversation."""
 
+SHOWN_AS = {
+    "message": "its message",
+    "partial": "what had arrived of an answer, and that it was interrupted",
+}
+"""The same kinds by the words that stores know them by, with what requests show of each. Requests show nothing of other
+kinds: they say how messages are shown (`decision`), what else is sent with them (`configuration`, `prompt`), or what is
+known beside the conversation."""
+
 _SHOWN = 300
 """The most characters of a body that the `repr` of its record shows."""
 

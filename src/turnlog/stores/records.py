@@ -15,7 +15,7 @@ from .._platform.stdlib import shlex
 from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
-from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
+from ..log.records import SHOWN_AS, Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 from ..log.store import Draft, SessionInfo, folded_id, utc_now
 
 # -- session rows ----------------------------------------------------------------------------------
@@ -197,7 +197,12 @@ def _copied(raw: bytes, n: int) -> Record | None:
     return decode_record(json.dumps({**json.loads(raw), "n": n}, separators=(",", ":")).encode("ascii"))
 
 
-_SAID = frozenset({"message", "partial", "system"})
+MESSAGES = frozenset({*SHOWN_AS, "system"})
+"""The words of `row_kind` for records with a message."""
+
+MESSAGES_IN_SQL = ", ".join(f"'{word}'" for word in sorted(MESSAGES))
+"""The same words as the values of an SQL list."""
+
 _KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Body)}
 
 
@@ -316,7 +321,7 @@ def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was:
 
 def is_said(body: Body) -> bool:
     """Whether a record counts as a message in `SessionInfo.messages`."""
-    return row_kind(body) in _SAID
+    return row_kind(body) in MESSAGES
 
 
 def blob_names(record: Record) -> frozenset[str]:

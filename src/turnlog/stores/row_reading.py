@@ -16,6 +16,7 @@ from ..log.store import Problem
 from .blobs import BlobCheck
 from .records import (
     CHAIN_START,
+    MESSAGES,
     Segment,
     SessionRow,
     blob_names,
@@ -219,7 +220,7 @@ class RowCheck(ABC):
                 yield Problem(name, n, damage)
             else:
                 yield from self.blobs.problems(name, n, blob_names(decode_record(raw)))
-            messages += kind in ("message", "partial", "system")
+            messages += kind in MESSAGES
             previous = stored
         if expected <= segment.last:
             yield _gap(name, expected, segment.last)

@@ -20,7 +20,7 @@ import psycopg
 from ...errors import StoreError
 from ...log.records import Record
 from ...log.store import Draft
-from ..records import SessionRow, chain, check_expected, damaged_row, number_drafts, row_kind, seal
+from ..records import MESSAGES, SessionRow, chain, check_expected, damaged_row, number_drafts, row_kind, seal
 from .database import Database
 from .rows import find_sealed
 from .schema import Db, to_column
@@ -34,7 +34,6 @@ _ADVANCE = """with advanced as (
     insert into turnlog_records (log, n, kind, checksum, record)
     select advanced.no, added.* from advanced, unnest(%b::bigint[], %b::text[], %b::bytea[], %b::bytea[]) as added"""
 _CHECKSUM = "select checksum from turnlog_records where log = %s and n = %s"
-_MESSAGES = frozenset({"message", "partial", "system"})
 _REMEMBERED = 64
 
 
@@ -148,7 +147,7 @@ def _step(row: SessionRow, old_seal: bytes, drafts: Sequence[Draft], fence: int 
     for record in records:
         raw, kind = record.raw or b"", row_kind(record.body)
         head = chain(head, raw)
-        messages += kind in _MESSAGES
+        messages += kind in MESSAGES
         numbers.append(record.n)
         kinds.append(to_column(kind))
         checksums.append(head)

@@ -10,6 +10,7 @@ from ...log.store import SessionInfo, folded_id
 from ..records import (
     CHAIN_START,
     COLUMNS,
+    MESSAGES_IN_SQL,
     Segment,
     SessionRow,
     check_free,
@@ -152,8 +153,8 @@ def count_messages(db: Db, segments: list[Segment]) -> int:
     return sum(
         _one(
             db,
-            """select count(*) from turnlog_records
-            where log = %s and n between %s and %s and kind in ('message', 'partial', 'system')""",
+            f"""select count(*) from turnlog_records
+            where log = %s and n between %s and %s and kind in ({MESSAGES_IN_SQL})""",
             *segment,
         )
         for segment in segments

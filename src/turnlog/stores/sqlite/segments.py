@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from ...errors import CorruptRecord
-from ..records import CHAIN_START, Segment, SessionRow, segments_of_log
+from ..records import CHAIN_START, MESSAGES_IN_SQL, Segment, SessionRow, segments_of_log
 from .schema import record_id
 
 
@@ -37,7 +37,7 @@ def count_messages(db: sqlite3.Connection, segments: list[Segment]) -> int:
     """The number of messages among the records of `segments`."""
     return sum(
         db.execute(
-            "select count(*) from records where id between ? and ? and kind in ('message', 'partial', 'system')",
+            f"select count(*) from records where id between ? and ? and kind in ({MESSAGES_IN_SQL})",
             (record_id(key, first), record_id(key, last)),
         ).fetchone()[0]
         for key, first, last in segments

@@ -37,6 +37,7 @@ from ..labels import KnownLabels, where_given
 from ..leases import FolderLocks
 from ..records import (
     COLUMNS,
+    MESSAGES,
     Segment,
     SessionRow,
     chain,
@@ -77,7 +78,6 @@ _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cas
 _ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"
 _ADVANCE_IN_TIME = _ADVANCE.format(", updated = ?")  # an indexed column, so it is not written if the time is the same
 _ADVANCE_IN_PLACE = _ADVANCE.format("")
-_MESSAGES = frozenset({"message", "partial", "system"})
 _REMEMBERED = 64
 
 
@@ -110,7 +110,7 @@ class Appender:
         for record in records:
             raw, kind = record.raw or b"", row_kind(record.body)
             head = chain(head, raw)
-            messages += kind in _MESSAGES
+            messages += kind in MESSAGES
             # SQLite takes ASCII text without a copy, but copies bytes once more.
             rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
         last, updated = records[-1].n, max(before, records[-1].time)  # a clock may be set back
