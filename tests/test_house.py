@@ -457,3 +457,19 @@ def test_importing_turnlog_does_nothing_heavy() -> None:
     light = {*sys.stdlib_module_names, "turnlog", "msgspec"} | {"typing_extensions"}  # msgspec takes it if it is there
     heavy = {"asyncio", "concurrent", "http", "multiprocessing", "ssl", "unittest", "xml"}
     assert (loaded - light, loaded & heavy, run.stderr) == (set(), set(), "")
+
+
+def test_a_name_of_a_module_has_one_value(sources: Sources) -> None:
+    """A constant that a later line of the same module defines again changes what the code before it means."""
+    again = []
+    for path, tree in sources.items():
+        seen: set[str] = set()
+        for statement in tree.body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+            for target in targets:
+                stored = (node for node in ast.walk(target) if isinstance(node, ast.Name))
+                names = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+                again += [_where(path, statement) for _ in names & seen]
+                seen |= names
+    assert again == []

@@ -21,7 +21,7 @@ from ..view.decisions import Rewinds, ended_decisions
 _FILES = "files"
 """The entry of a decision's `detail` with the files that were changed or read before it."""
 
-_EACH, _MOST_CHANGED, _MOST_READ = 16, 200, 20
+_EACH, _MOST_CHANGED, _MOST_READ = 7, 500, 100
 """A decision names one changed file for so many tokens of its summary, which could not name more, and at most so many
 files that were changed, or only read: the last ones."""
 

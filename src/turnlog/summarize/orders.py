@@ -244,7 +244,7 @@ def orders_in(text: str) -> tuple[str, ...]:
 
 def order_spans(text: str) -> tuple[tuple[int, int], ...]:
     """The places of these sentences in a text of the user."""
-    return (_spans_seen if len(text) <= _SHORT else _spans_if_any)(text)
+    return (_spans_seen if len(text) <= _MOST_SEEN else _spans_if_any)(text)
 
 
 def _spans_if_any(text: str) -> tuple[tuple[int, int], ...]:
@@ -252,7 +252,7 @@ def _spans_if_any(text: str) -> tuple[tuple[int, int], ...]:
 
 
 # The messages of a long session are read again at each decision. Long ones are kept only if they say an order.
-_SHORT = 2_000  # characters
+_MOST_SEEN = 2_000  # characters
 _spans_seen = lru_cache(maxsize=5_000)(_spans_if_any)
 
 
