@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,15 +10,42 @@ from pathlib import Path
 from .._platform.files import write_whole
 from .._platform.given import kind_given
 from ..errors import InputError
+from ..log.records import Configuration
 from ..log.store import Problem, Store
 from ..providers import PROVIDERS
+from ..providers.protocol import Parsed
 from ..redaction.store import as_kept
+from ..requests.build import build
+from ..requests.standalone import aimed
+from ..requests.translate import plan
 from ..stores import PastDamage
 from ..stores.places import store_given
-from .bodies import as_body
+from ..view.fold import as_left
+from ..view.tool_calls import fate_of
+from ..view.types import Edit, Loss
 from .lines import as_json, as_jsonl
 from .markdown import as_markdown
 from .page import as_html
+
+# -- a session as a request body for a provider: the whole conversation, in that provider's JSO ----
+
+
+def as_body(provider: str, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
+    """The whole conversation as the user left it, valid for `provider`: no budget applies, and compacted messages are
+    included.
+
+    Each edit and each loss is a problem with its record number. Raises SessionNotFound, CorruptRecord, UnknownProvider.
+    """
+    records = list(as_kept(store).read(store.info(session_id).id))
+    bodies = (record.body for record in reversed(records))
+    configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
+    target = aimed(Parsed(messages=(), configuration=configuration), provider, "")
+    prepared = build(plan(configuration, target), as_left(records), store.get_blob, fate_of(records))
+    changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
+    for change in changes:
+        problems.append(Problem(session_id, change.records[0] if change.records else 0, str(change)))
+    yield json.dumps(prepared.body, ensure_ascii=True, indent=1).encode("ascii") + b"\n"
+
 
 _Format = Callable[[Store, str, list[Problem]], Iterator[bytes]]
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from .crashes import crash
 from .damages import damaged_history
 from .histories import sound_history
+from .leases import crash
 from .providers import check_provider
 from .stores import check_store
 

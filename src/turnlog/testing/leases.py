@@ -1,4 +1,4 @@
-"""Checks of leases: who may write to a session. Part of `check_store`."""
+"""Checks of leases: who may write to a session. A part of `check_store`; and losing an owner, for tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 
 from ..errors import SessionBusy, SessionIdError, StoreError
 from ..log.store import Leased, Store
+from ..session.session import Session
 from .probing import raises
 
 
@@ -66,3 +67,18 @@ class _Waiting:
     def lease(self) -> Leased:
         self._thread.join()
         return self._found
+
+
+# -- losing the owner of a session, as `kill -9` would, without a process of its own ---------------
+
+
+def crash(session: Session) -> None:
+    """Lose the owner of a session in the midst of what it does: its locks are free, as when its process is killed, and
+    nothing is recorded. The session cannot be used any more; whoever opens it next finds what was left unfinished.
+    """
+    session._services.forget()
+    session._watches.forget()
+    session._turn.lose()
+    for lock in (session._lease, session._hold):
+        if lock is not None:
+            lock.close()
