@@ -7,6 +7,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import NoneType, SimpleNamespace
@@ -78,19 +79,46 @@ def f(q: str = "") -> str:
 
 
 class World:
-    """A session in the midst of a turn, with a call that waits for its result."""
+    """A session in the midst of a turn, with a call that waits for its result: made when something of it is asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.store = MemoryStore()
-        self.session = turnlog.open("s", store=self.store, target=AIM)
-        self.turn = self.session.turn("hi").__enter__()
-        self.request = self.session.request()
-        self.answer = self.turn.receive(ANSWER)
-        self.call = self.answer.tool_calls[0]
-        self.run = self.turn.tool(self.call)
-        self.runner = runners.ScriptedRunner(["done"])
         self.transcript = folder / "transcript.json"
+        self.runner = runners.ScriptedRunner(["done"])
+
+    @cached_property
+    def _parts(self) -> tuple[MemoryStore, Session, Turn, turnlog.ToolCall, ToolRun]:
+        store = MemoryStore()
+        session = turnlog.open("s", store=store, target=AIM)
+        turn = session.turn("hi").__enter__()
+        session.request()
+        (call,) = turn.receive(ANSWER).tool_calls
+        return store, session, turn, call, turn.tool(call)
+
+    @property
+    def store(self) -> MemoryStore:
+        """The store of the session."""
+        return self._parts[0]
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self._parts[1]
+
+    @property
+    def turn(self) -> Turn:
+        """Its open turn."""
+        return self._parts[2]
+
+    @property
+    def call(self) -> turnlog.ToolCall:
+        """The call that waits."""
+        return self._parts[3]
+
+    @property
+    def run(self) -> ToolRun:
+        """The run of its tool, not begun."""
+        return self._parts[4]
 
     def idle(self) -> Session:
         """Another session, in which no turn is open."""
@@ -359,6 +387,8 @@ def finished(value: Any) -> None:
     elif isinstance(value, Turn):
         with value:
             pass
+    elif isinstance(value, stores.SqliteStore | stores.FilesStore):
+        value.close()
 
 
 async def taken(value: Any) -> None:

@@ -21,19 +21,14 @@ ROOT = Path(__file__).parent.parent.parent
 
 def recorded() -> Iterator[str]:
     """The actions of the decisions that the source makes; constants by their values."""
-    trees = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "src/turnlog").rglob("*.py"))]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    constants = {}
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
-                constants[name] = value
-    for node in nodes:
+    texts = [path.read_text("utf-8") for path in sorted((ROOT / "src/turnlog").rglob("*.py"))]
+    constants = dict(one for text in texts for one in re.findall(r'^ *(\w+) = "(\w+)"(?:  #.*)?$', text, re.MULTILINE))
+    for node in (node for text in texts if "Decision(" in text for node in ast.walk(ast.parse(text))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Decision" and node.args:
             match node.args[0]:
                 case ast.Constant(value=str(action)):
                     yield action
-                case ast.Name(id=name) if isinstance(constants.get(name), str):
+                case ast.Name(id=name) if name in constants:
                     yield constants[name]
 
 
