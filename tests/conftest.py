@@ -37,6 +37,8 @@ settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS
 settings.register_profile("fast", max_examples=10, derandomize=True, **_ALWAYS)
 settings.load_profile(os.environ.get("TURNLOG_EXAMPLES") or ("ci" if os.environ.get("CI") else "default"))
 
+gc.disable()  # until all is collected: it would find nothing, in five seconds
+
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,6 +57,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: do not have the collector look through it again and again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-__all__ = ["LONG", "batches", "draws", "long_only", "seeds"]
+__all__ = ["LONG", "batches", "draws", "examples", "long_only", "seeds"]
 
 LONG = os.environ.get("TURNLOG_EXAMPLES") == "long"
 _FIRST = int(os.environ.get("TURNLOG_SEED") or 0)
@@ -18,6 +18,12 @@ long_only = pytest.mark.skipif(not LONG, reason="takes minutes: run with TURNLOG
 def draws(usual: int, long: int) -> int:
     """The number of cases of this run."""
     return long if LONG else usual
+
+
+def examples(usual: int, long: int) -> int:
+    """The number of examples of a property test that draws others than the profile says (tests/conftest.py): at most 10
+    with `TURNLOG_EXAMPLES=fast`."""
+    return min(usual, 10) if os.environ.get("TURNLOG_EXAMPLES") == "fast" else draws(usual, long)
 
 
 def seeds(usual: int, long: int) -> range:

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import turnlog
+from parsed import parsed
 from turnlog import errors
 from turnlog.errors import TurnlogError
 from turnlog.models.makers import PROVIDER_ROWS, makers
@@ -92,7 +93,7 @@ EXTRAS_ROOMS = ("chat", "stores", "telemetry", "testing", "tokens", "trajectory"
 @pytest.fixture(scope="module")
 def sources() -> Sources:
     """Every module of turnlog, parsed. Made once, and only where it is needed: it takes seconds and much memory."""
-    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
+    return parsed(sorted(SRC.rglob("*.py")))
 
 
 def _where(path: Path, node: ast.AST | None = None) -> str:

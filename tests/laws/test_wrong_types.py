@@ -79,7 +79,7 @@ def f(q: str = "") -> str:
 
 
 class World:
-    """A session in the midst of a turn, with a call that waits for its result: made when something of it is asked for."""
+    """A session in the midst of a turn, with a call that waits for its result; made when it is asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

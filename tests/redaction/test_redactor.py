@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from draws import draws
 from planted import EXACT, SECRETS, bodies, letters
 
+from draws import draws
 from turnlog import Redactor
 from turnlog.errors import InputError
 from turnlog.log.codec import encode_record

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from draws import examples
 from judging import TARGETS
 from turnlog.log.messages import Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration, MessageRecord
@@ -70,7 +71,7 @@ def conversation(kinds: str) -> Iterator[Message]:
 @example(kinds="SUCsA")  # an answer that nothing parts from a call without a result
 @example(kinds="SRS")  # system text that leads, as nothing is left ahead of it
 @example(kinds="OS")
-@settings(max_examples=150)
+@settings(max_examples=examples(75, 2_000))
 def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, kinds: str) -> None:
     """The living session sent another request than the one that is opened again: a prefix of which the provider has
     the other in its cache, or system text that stands somewhere else."""

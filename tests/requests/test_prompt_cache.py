@@ -7,10 +7,11 @@ from itertools import takewhile
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from draws import examples
 from judging import TARGETS, errors_of, numbered
 from turnlog import Budget, Strategy, target
 from turnlog.log.messages import Message, ToolCall
@@ -239,6 +240,7 @@ def test_a_mark_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("breakpoints", (False, True))
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=st.one_of(damaged_histories(), sound_histories()), place=st.integers(0, 40))
+@settings(max_examples=examples(30, 1_000))
 def test_marks_stand_where_spelling_the_whole_would_put_them(
     aim: Target, breakpoints: bool, history: History, place: int
 ) -> None:

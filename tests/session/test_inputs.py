@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog.errors import FormatError, InputError
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult, Unknown
 from turnlog.log.records import MessageRecord, PartialAnswer, ToolFinished
@@ -450,6 +451,7 @@ def test_a_setting_that_the_provider_does_not_have_is_refused(name: str, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", AIMS)
 @given(settings=st.dictionaries(st.from_regex(r"x[a-z]{2,8}", fullmatch=True), st.integers() | st.text(), min_size=1))
+@settings(max_examples=examples(25, 1_000))
 def test_a_server_of_another_gets_the_settings_that_it_was_given(provider: str, settings: dict[str, Any]) -> None:
     """`top_k`, `guided_json`: what vLLM, Ollama and gateways take, OpenAI does not have, and turnlog does not know."""
     elsewhere = [

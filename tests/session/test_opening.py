@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
 from agents import CHAT
+from draws import examples
 from judging import TARGETS
 from turnlog.errors import InputError, SessionBusy, SessionIdError, SessionNotFound
 from turnlog.log.records import Configuration, Decision
@@ -59,6 +60,7 @@ _WORDS = st.lists(st.sampled_from(["hi", "go on"]), max_size=3)
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @given(text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40), words=_WORDS)
+@settings(max_examples=examples(20, 1_000))
 def test_system_text_that_is_given_is_sent_as_if_it_were_recorded_first(
     target: Target, text: str, words: list[str]
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from budget_triples import AIMS, longer_history
+from draws import draws, examples
 from judging import TARGETS
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS
@@ -69,7 +70,7 @@ def gist(made: Request) -> tuple[object, Counter[object], Counter[object]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=st.one_of(damaged_histories(), sound_histories()))
-@settings(max_examples=40)
+@settings(max_examples=examples(20, 1_000))
 def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History) -> None:
     """A kept piece that depends on its neighbours would be sent wrongly for as long as it is kept."""
     store = opened(History((), history.blobs, frozenset()))
@@ -162,7 +163,7 @@ def test_resuming_makes_the_same_request(history: History, limit: int, aim: Targ
 @example(seed=50966, strategy="auto", aim=AIMS[2])  # a result of which the call was not at hand
 @example(seed=305, strategy="priority", aim=TARGETS[3])  # what the user had said last, before what came next
 @example(seed=10063, strategy="spec", aim=TARGETS[4])  # a stray result ahead of the system text
-@settings(max_examples=60)
+@settings(max_examples=examples(25, 1_000))
 def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Target) -> None:
     """What no view could hold is not at hand: as budgets grow and shrink, a part of the conversation, sound or damaged,
     would be missing from requests or looks at them, until the session is opened again."""
@@ -195,7 +196,7 @@ def _attempt(make: Callable[[], Request]) -> object:
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=sound_histories())
-@settings(max_examples=40)
+@settings(max_examples=examples(20, 1_000))
 def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history: History) -> None:
     """Everything before the newest turn is in the provider's prompt cache: a changed byte bills it again."""
     store = opened(History((), history.blobs, frozenset()))
@@ -216,7 +217,7 @@ def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history:
 def test_the_pieces_are_really_kept() -> None:
     """If every request fell back to the whole, nothing would be wrong and everything slow."""
     kept = total = 0
-    for seed in range(60):
+    for seed in range(draws(15, 60)):
         history = sound_history(random.Random(seed))
         store = opened(history)
         for aim in TARGETS:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import filled, said
 
+from draws import examples
 from turnlog.errors import InputError, SessionExists
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, UsageRecord
@@ -45,7 +46,7 @@ def both_with(lines: list[str]) -> tuple[MemoryStore, SqliteStore]:
 
 @pytest.mark.slow
 @given(st.lists(LINES, max_size=5), st.lists(st.tuples(WORDS, st.sampled_from(["", "*", '"'])), min_size=1, max_size=3))
-@settings(max_examples=150)
+@settings(max_examples=examples(70, 2_000))
 def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[str, str]]) -> None:
     """A word that FTS5 splits, folds or compares in another way than the stores without an index."""
     query = " ".join(f'"{word}"' if how == '"' else word + how for word, how in asked)
@@ -72,7 +73,7 @@ TIMES = st.sampled_from(
     st.sampled_from([None, 3]),
     st.integers(1, 3),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(80, 2_000))
 def test_a_search_by_date_passes_over_nothing(
     steps: list[tuple[int, list[tuple[str, str]], bool]],
     since: str | None,
@@ -104,7 +105,7 @@ def test_a_search_by_date_passes_over_nothing(
 
 @pytest.mark.slow
 @given(st.text(max_size=40) | st.text('ab"*:(){}^-+ NEARANDOT\x00', max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=examples(150, 2_000))
 def test_no_query_is_a_syntax_error(query: str) -> None:
     """Characters that mean something to FTS5, and reach it."""
     store = SqliteStore(_PLACE)
@@ -248,7 +249,7 @@ LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(
 
 @pytest.mark.slow
 @given(st.lists(st.text(LETTERS, min_size=1, max_size=12), min_size=1, max_size=4), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(80, 2_000))
 def test_the_index_knows_every_letter(lines: list[str], data: st.DataObject) -> None:
     """SQLite's own tables of letters end with Unicode 6.1: it took a later emoji for a part of the word beside it, so
     that `done` was not found in `done🥳`, and letters and marks since for no letters and marks."""

@@ -14,6 +14,7 @@ import pytest
 from lacking import LACKING, MISSING
 
 import turnlog
+from parsed import parsed
 
 HERE = Path(__file__).parent
 SOURCE = Path(turnlog.__file__).parent
@@ -56,10 +57,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
 
 def test_what_windows_lacks_is_used_only_where_the_table_says_why() -> None:
     """An AttributeError or an ImportError that only users of Windows see."""
-    used = {
-        path.relative_to(SOURCE).as_posix(): {*_used(ast.parse(path.read_text("utf-8")))}
-        for path in SOURCE.rglob("*.py")
-    }
+    used = {path.relative_to(SOURCE).as_posix(): {*_used(tree)} for path, tree in parsed(SOURCE.rglob("*.py")).items()}
     told = {file: {name for names in reasons for name in names.split()} for file, reasons in WITHOUT.items()}
     assert {file: names for file, names in used.items() if names} == told
 

@@ -14,6 +14,7 @@ import pytest
 
 import reference_model as model
 from budget_triples import AIMS, Play
+from draws import draws
 from turnlog.config.settings import Settings
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS, Budget, Strategy
@@ -315,7 +316,7 @@ def test_crowded_turns_keep_the_laws_of_budgets(aim: Target, request: pytest.Fix
         oracle: ModuleType | None = request.getfixturevalue("oracle")
     except pytest.skip.Exception:
         oracle = None
-    played = {seed: Crowded(seed, aim, oracle) for seed in range(15)}
+    played = {seed: Crowded(seed, aim, oracle) for seed in range(draws(8, 200))}
     assert [f"{seed}: {one}" for seed, play in played.items() for one in play.run()] == []
     tally = sum((play.tally for play in played.values()), Counter[str]())
     assert min(tally[name] for name in ("cuts", "shared", "cut again", "refused")) > 0, tally
