@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .._platform.msgspec_init import ready
 from ..log.records import Decision, Record
 from ..log.store import RecordStore
 from ..memory.entities import Entity, State
@@ -60,6 +61,7 @@ def memory_of(store: RecordStore, session_id: str) -> Memory:
     return Memory.of(store.of_kinds(session_id, KINDS), rewinds)
 
 
+@ready
 class _Kept(Struct, frozen=True, omit_defaults=True):
     """The files that a decision keeps in its `detail`.
 
