@@ -387,7 +387,7 @@ def finished(value: Any) -> None:
     elif isinstance(value, Turn):
         with value:
             pass
-    elif isinstance(value, stores.SqliteStore | stores.FilesStore):
+    elif isinstance(value, Session | stores.SqliteStore | stores.FilesStore):
         value.close()
 
 
