@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from draws import examples
 from navigating import THUMBNAIL, navigation, png, session_of, trajectories
 from pages import Page, strange
 from turnlog.errors import InputError
@@ -75,7 +76,7 @@ def test_only_our_script_and_style_may_run() -> None:
     assert not re.search(r"https?://|\burl\(|@import", html)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 1_000))
 @given(trajectories)
 def test_any_trajectory_has_a_page(trajectory: Trajectory) -> None:
     """Whatever a trajectory holds (no images, equal images, empty texts), its page is well formed."""

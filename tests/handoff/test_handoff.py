@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog.errors import InputError, SessionNotFound
 from turnlog.handoff import handoff, session_file
 from turnlog.handoff.handoff import MODELS, Program
@@ -85,7 +86,7 @@ def test_the_prompt_tells_what_the_next_agent_needs(to: Program) -> None:
 
 @pytest.mark.slow
 @given(damaged_histories(), st.sampled_from(tuple(MODELS)), st.integers(1_000, 4_000))
-@settings(max_examples=40)
+@settings(max_examples=examples(30, 1_000))
 def test_prompts_keep_their_size_and_their_quotes(history: History, to: Program, limit: int) -> None:
     """A prompt that is over its limit is refused or cut by the program; a text that leaves its quote gives orders."""
     store = MemoryStore()

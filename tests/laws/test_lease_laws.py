@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from draws import draws
+from draws import draws, examples
 from leasing import ACTORS, PATIENCE_SECONDS, Schedule
 from leasing_processes import ProcessActor
 from postgres_server import PostgresServer
@@ -22,7 +22,7 @@ from postgres_server import PostgresServer
 @pytest.mark.slow
 def test_no_schedule_has_two_owners() -> None:
     """Two owners of one session, a living turn that another closes, or a session that a dead owner keeps."""
-    run_state_machine_as_test(Schedule, settings=settings(max_examples=25, stateful_step_count=16))
+    run_state_machine_as_test(Schedule, settings=settings(max_examples=examples(25, 1_000), stateful_step_count=16))
 
 
 @pytest.mark.slow
@@ -30,7 +30,7 @@ def test_no_schedule_has_two_owners_on_a_server(postgres: PostgresServer) -> Non
     """The same where each owner has connections of its own, and the server says who has a session."""
     places = {"new_place": lambda self, kind: postgres.new_place(), "stores": st.just("postgres")}
     machine = type("OnServer", (Schedule,), places)
-    run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=16))
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples(4, 1_000), stateful_step_count=16))
 
 
 class Killed(Schedule):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from judging import errors_of
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.messages import ToolCall
@@ -155,7 +156,7 @@ class Life:
 
 @pytest.mark.slow
 @given(steps=_steps, first=st.integers(0, 5))
-@settings(max_examples=40)
+@settings(max_examples=examples(30, 1_000))
 def test_sections_make_valid_requests_with_a_prefix_that_holds(
     oracle: ModuleType, steps: list[tuple[str, int]], first: int
 ) -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog.errors import FormatError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import PartialAnswer
@@ -202,7 +203,7 @@ def kept(reply: Reply) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(APIS))
 @given(shape=_NUMBERED, data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(80, 1_000), deadline=None)
 def test_every_word_that_came_is_kept(name: str, shape: list[tuple[str, int]], data: st.DataObject) -> None:
     """A word that came and is kept nowhere was paid for and is gone: whatever the stream leaves out behind it, and
     wherever it ends."""
@@ -220,7 +221,7 @@ def test_every_word_that_came_is_kept(name: str, shape: list[tuple[str, int]], d
 
 @pytest.mark.parametrize("name", sorted(APIS))
 @given(shape=_NUMBERED, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40, 1_000), deadline=None)
 def test_what_is_shown_while_it_comes_is_what_was_said(
     name: str, shape: list[tuple[str, int]], data: st.DataObject
 ) -> None:
@@ -241,7 +242,7 @@ def test_what_is_shown_while_it_comes_is_what_was_said(
 
 @pytest.mark.parametrize("name", sorted(APIS))
 @given(shape=_NUMBERED, more=_NUMBERED, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40, 1_000), deadline=None)
 def test_a_session_goes_on_behind_any_cut(
     name: str, shape: list[tuple[str, int]], more: list[tuple[str, int]], data: st.DataObject
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from real_transcripts import imported, records_of
 from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
@@ -39,7 +40,7 @@ def the(session: turnlog.Session, value: str) -> Entity:
 
 
 @given(damaged_histories(), st.randoms(use_true_random=False))
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_following_gives_what_the_log_gives(history: History, chance: random.Random) -> None:
     """A session that was open for long and one opened after a crash would speak of different files."""
     session = turnlog.open("s", store=MemoryStore())
@@ -69,7 +70,7 @@ def test_a_result_is_of_its_own_command() -> None:
 
 
 @given(damaged_histories())
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_mentions_are_in_the_log(history: History) -> None:
     """An entity that names records without it, or more mentions than it had, misleads whoever looks there."""
     memory = Memory.of(numbered(history))
@@ -150,7 +151,7 @@ def test_nobody_pays_for_a_memory_that_is_not_asked_for(monkeypatch: pytest.Monk
 
 
 @given(damaged_histories(), st.integers(1, 400))
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_a_block_stays_within_its_tokens(history: History, most: int) -> None:
     """A block that is larger than asked makes the request that it is put into too large."""
     memory = Memory.of(numbered(history))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog import agent
 from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
@@ -77,7 +78,7 @@ def test_a_question_without_a_word_is_refused(store: Store) -> None:
 
 
 @given(st.lists(st.text("ab =\n[]", max_size=60), min_size=1, max_size=8), st.integers(1, 600))
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_passages_stay_within_their_tokens_and_their_quotation(texts: list[str], most: int) -> None:
     """Passages that are larger than asked make a request too large; one that ends its own quotation gives orders."""
     store = MemoryStore()
@@ -144,7 +145,7 @@ def _told(session: turnlog.Session, **options: Any) -> tuple[str, str]:
     st.sampled_from(["", "ann", "bob"]),
     st.sampled_from(["user", "owner", ""]),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_a_model_is_told_of_its_own_owner_alone(owners: list[str], own: str, label: str) -> None:
     """In a store that users share, one user's model is told what another user said of an illness."""
     store, name, said = MemoryStore(), label or "user", turnlog.Settings(owner=label)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from real_transcripts import imported, records_of
 from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.memory import ENGLISH, Candidate, Memory
@@ -99,7 +100,7 @@ def test_another_language_is_a_table(session: turnlog.Session) -> None:
 @given(
     damaged_histories(), st.sampled_from(["it", "that file", "the first one", "the error", "run it", "()", "x" * 99])
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_whatever_is_asked_is_answered(history: History, reference: str) -> None:
     """A reference in a damaged conversation that raises, or differs the second time, fails here."""
     session = turnlog.open("s", store=MemoryStore())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planted import SECRETS, letters
 
 import turnlog
+from draws import examples
 from turnlog.log.records import Record, StreamCheckpoint
 from turnlog.stores import MemoryStore
 
@@ -128,7 +129,7 @@ def _parts_left(records: list[Record], text: str, secret: str) -> list[tuple[int
 
 
 @pytest.mark.parametrize("said", STREAMS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30, 1_000), deadline=None)
 @given(st.sampled_from(sorted(PLANTED)), st.lists(st.integers(0, 6_000), min_size=1, max_size=12))
 @example("long jwt", list(range(20, 5_000, 200)))
 @example("jwt", list(range(20, 200, 7)))

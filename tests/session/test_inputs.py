@@ -484,7 +484,7 @@ class Number(float):
     """A number of a class of its own, as numpy's."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 1_000))
 @given(text=st.text().map("word {}".format), number=st.floats(allow_nan=False, allow_infinity=False))
 def test_text_of_a_subclass_is_the_same_text(text: str, number: float) -> None:
     """A tool whose result was `Markup` had run and ended the run with an InputError."""

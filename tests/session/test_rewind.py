@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from agents import CHAT, says, session_in
+from draws import examples
 from judging import TARGETS
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.budget import PRESETS
@@ -78,7 +79,7 @@ def attempt(session: Session) -> object:
     strategy=st.sampled_from(sorted(PRESETS)),
     data=st.data(),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_going_back_is_to_have_stopped_there(
     history: History, limit: int, aim: Target, strategy: str, data: st.DataObject
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_parts import said, texts
 
+from draws import examples
 from postgres_server import PostgresServer
 from turnlog.errors import TurnlogError
 from turnlog.log.codec import encode_record
@@ -69,7 +70,7 @@ def _whole(store: Store) -> list[tuple[object, ...]]:
 
 
 @given(STEPS)
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_any_order_of_steps(steps: list[tuple[object, ...]]) -> None:
     """Forks, deletes and appends that leave the wrong records behind, anywhere, or damage of their own making."""
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +87,7 @@ def test_any_order_of_steps(steps: list[tuple[object, ...]]) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=40)
+@settings(max_examples=examples(30, 1_000))
 def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
     """The same for the store of files; and files that stay behind when all is deleted."""
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +100,7 @@ def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
 
 
 @given(steps=STEPS)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10, 1_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_steps_on_a_server(postgres: PostgresServer, steps: list[tuple[object, ...]]) -> None:
     """The same for PostgreSQL; and rows that stay behind when all is deleted."""
     place = postgres.new_place()
@@ -115,7 +116,7 @@ def test_any_order_of_steps_on_a_server(postgres: PostgresServer, steps: list[tu
 
 @pytest.mark.parametrize("place", ["s.db", "files:s"])
 @given(steps=STEPS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 1_000))
 def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[object, ...]]) -> None:
     """Packs that forks, deletes or rewrites tear apart, and records that are looked for under another session's key."""
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +130,7 @@ def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[ob
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(("make", "fork", "fork", "delete")), NUMBER, NUMBER), max_size=12))
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 def test_a_search_tells_sessions_in_one_order(steps: list[tuple[str, int, int]]) -> None:
     """What forks read of a deleted session found where that was made, not where the oldest of them was: with a limit,
     other hits in one kind of store than in another."""

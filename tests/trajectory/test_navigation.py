@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import examples
 from judging import TARGETS, errors_of
 from navigating import CROP, THUMBNAIL, navigation, png, session_of, texts_of
 from turnlog.errors import FormatError, InputError
@@ -61,7 +62,7 @@ def test_only_the_newest_image_stays() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=examples(25, 1_000))
 @given(steps=st.integers(0, 12), most=st.none() | st.integers(0, 14), aim=st.sampled_from(TARGETS))
 def test_any_number_of_steps(oracle: ModuleType, steps: int, most: int | None, aim: Target) -> None:
     """Whatever the steps, the limit and the API: the request is valid, roles alternate, the thumbnail and exactly the

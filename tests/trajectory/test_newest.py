@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browsing import wrong_images
+from draws import examples
 from image_sessions import JUDGED, with_images
 from judging import errors_of
 from navigating import navigation, png
@@ -32,7 +33,7 @@ def by_strategy(session: Session, aim: Target, most: int) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=examples(25, 1_000))
 @given(
     steps=st.integers(1, 9),
     most=st.integers(0, 10),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from draws import examples
 from navigating import CROP, THUMBNAIL, navigation, png, session_of, trajectories
 from turnlog.errors import InputError
 from turnlog.importers import read_file
@@ -67,7 +68,7 @@ def test_a_file_of_the_reference_program() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 @given(trajectories)
 def test_json_loads_back_equal(trajectory: Trajectory) -> None:
     """Whatever a trajectory holds, its JSON gives the same trajectory; else a saved run would differ from the run."""
@@ -75,7 +76,7 @@ def test_json_loads_back_equal(trajectory: Trajectory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(40, 1_000))
 @given(trajectories)
 def test_an_import_keeps_everything(trajectory: Trajectory) -> None:
     """A trajectory that is imported into a store is the same trajectory when it is read from the session; a second

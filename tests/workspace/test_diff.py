@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import batches
+from draws import batches, examples
 from turnlog.errors import InputError
 from turnlog.log.messages import sha256_hex
 from turnlog.log.records import FileChange, Record
@@ -147,7 +147,7 @@ def test_git_takes_odd_contents(name: str, before: bytes, after: bytes) -> None:
 
 
 @needs_git
-@settings(max_examples=25)
+@settings(max_examples=examples(25, 1_000))
 @given(path=st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=30).filter(is_inside))
 def test_git_takes_any_name(path: str) -> None:
     """A name with quotes, controls or blanks that git reads as another one fails here."""

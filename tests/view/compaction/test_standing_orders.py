@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, Text
@@ -174,7 +175,7 @@ def session_decisions(session: Session) -> list[Decision]:
     return [record.body for record in session.history() if isinstance(record.body, Decision)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(30, 1_000), deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from(sorted(PRESETS)), st.sampled_from((2, 4, 8)))
 def test_no_order_is_lost_in_generated_sessions(seed: int, strategy: str, part: int) -> None:
     """An order between pastes and tool output must stand as long as all orders fit a tenth of the budget; what looks
