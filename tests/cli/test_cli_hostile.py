@@ -15,7 +15,7 @@ from turnlog.cli.entry import build_parser
 from turnlog.stores import open_store
 from turnlog.testing.hostile import HOSTILE, NEEDLE, hostile_body, hostile_session
 
-SIZE, DEPTH = draws(60_000, 3_000_000), 100_000
+SIZE, DEPTH = draws(30_000, 3_000_000), 100_000
 ALLOWED = "\n\t\u200c\u200d\u00ad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f"
 FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 AS_STORED = {

@@ -36,7 +36,7 @@ from turnlog.requests.standalone import aimed
 from turnlog.stores import MemoryStore
 from turnlog.view.types import Edit, Loss
 
-FEWER = draws(3, 1)
+FEWER = draws(5, 1)
 """Of how many recorded bodies one is taken: of each API there are hundreds."""
 CONFIGURATION = 1
 """The number of the record with the tools and settings of a body. Its messages follow."""

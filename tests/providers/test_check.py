@@ -12,6 +12,7 @@ import pytest
 from mutants import attempted, mutant
 
 import turnlog
+from draws import draws
 from judging import TARGETS, errors_of, shown
 from turnlog.errors import FormatError
 from turnlog.log.records import Configuration
@@ -21,7 +22,7 @@ from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
 
-BODIES = 120
+BODIES = draws(60, 1_000)
 
 
 def damaged_bodies(aim: Target) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from planted import EXACT, SECRETS, bodies, letters
 
-from draws import draws
+from draws import LONG, draws
 from turnlog import Redactor
 from turnlog.errors import InputError
 from turnlog.log.codec import encode_record
@@ -394,7 +394,7 @@ def test_secrets_in_long_texts() -> None:
     """A secret that is missed where a long text is searched in pieces, or found only with blanks around it."""
     key = "ghp_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP"
     for at in (0, 1 << 20, (1 << 20) + 200, (1 << 20) - len(key), (1 << 20) - 10, (1 << 21) - 3, 2_200_000):
-        for filler in ("word ", "abc+", "\n"):
+        for filler in ("word ", "abc+", "\n") if LONG else (("word ", "abc+", "\n")[at % 3],):
             text = (filler * (2_300_000 // len(filler)))[:at] + f" {key} " + "word " * 30_000
             text += filler * max(0, (2_300_000 - len(text)) // len(filler))
             clean, counts = Redactor().text(text)

@@ -29,7 +29,7 @@ from turnlog.testing.damages import DAMAGES
 from turnlog.view.curate.conversation import Curator, Rule
 from turnlog.view.repair.repair import declare_tools
 
-HISTORIES, SPRINKLED, CURATED = seeds(200, 50_000), seeds(200, 5_000), seeds(20, 5_000)
+HISTORIES, SPRINKLED, CURATED = seeds(120, 50_000), seeds(120, 5_000), seeds(20, 5_000)
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def gist(made: Request) -> tuple[object, Counter[object], Counter[object]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=st.one_of(damaged_histories(), sound_histories()))
-@settings(max_examples=examples(20, 1_000))
+@settings(max_examples=examples(15, 1_000))
 def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History) -> None:
     """A kept piece that depends on its neighbours would be sent wrongly for as long as it is kept."""
     store = opened(History((), history.blobs, frozenset()))
@@ -99,7 +99,7 @@ def test_one_stray_result_does_not_make_every_later_request_a_whole_one(
     monkeypatch.setattr(pieces, "repair", counted)
     store = opened(History((Message("user", (Text("Begin."),)),), {}, frozenset()))
     context, costs = Context(store, "s"), []
-    for n in range(40):
+    for n in range(25):
         call = ToolCall(f"c{n}", "look", {})
         said = [Message("assistant", (call,)), Message("user", (ToolResult(f"c{n}", "look", (Text("seen"),)),))]
         if n == 7 and damage != "none":
@@ -163,7 +163,7 @@ def test_resuming_makes_the_same_request(history: History, limit: int, aim: Targ
 @example(seed=50966, strategy="auto", aim=AIMS[2])  # a result of which the call was not at hand
 @example(seed=305, strategy="priority", aim=TARGETS[3])  # what the user had said last, before what came next
 @example(seed=10063, strategy="spec", aim=TARGETS[4])  # a stray result ahead of the system text
-@settings(max_examples=examples(25, 1_000))
+@settings(max_examples=examples(15, 1_000))
 def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Target) -> None:
     """What no view could hold is not at hand: as budgets grow and shrink, a part of the conversation, sound or damaged,
     would be missing from requests or looks at them, until the session is opened again."""

@@ -507,7 +507,7 @@ def _dying(kind: str, store: Store, at: int, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.slow
 @needs_fork
-@pytest.mark.parametrize("kind, stride", [("sqlite", 5), ("files", 3)])
+@pytest.mark.parametrize("kind, stride", [("sqlite", 9), ("files", 5)])
 def test_a_crash_on_the_way_loses_nothing_else(
     kind: str, stride: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
 from turnlog.log.records import FileChange, Record
 from turnlog.stores import MemoryStore
 from turnlog.workspace.diff import NetChange, file_diff, net_changes
@@ -112,6 +113,7 @@ def test_what_two_watches_see_is_told_once(tree: Tree, scene: list[list[tuple[bo
 
 
 @given(TREES, SCENES)
+@settings(max_examples=examples(25, 1_000))
 def test_what_was_told_twice_counts_once(tree: Tree, scene: list[list[tuple[bool, list[_Step]]]]) -> None:
     """Logs hold the changes of nested watches twice, from versions that told them so and from processes that do not
     know of each other. A second telling that makes another file, or that a file which never was went, fails here."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
+from draws import examples
 from judging import TARGETS, shown
 from repairing import repair
 from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
@@ -44,6 +45,7 @@ def assistant(*parts: object) -> Message:
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=damaged_histories())
+@settings(max_examples=examples(25, 1_000))
 def test_repairing_twice_changes_nothing_more(aim: Target, history: History) -> None:
     """If repair did not reach a fixpoint, a stored view would change each time it is sent."""
     once = repair(shown(history), rules(aim))
@@ -54,6 +56,7 @@ def test_repairing_twice_changes_nothing_more(aim: Target, history: History) -> 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=damaged_histories())
+@settings(max_examples=examples(15, 1_000))
 def test_repair_is_a_function_of_history_and_rules(aim: Target, history: History) -> None:
     """A clock or a random id in repair would break prompt caches and replays."""
     assert repair(shown(history), rules(aim)) == repair(shown(history), rules(aim))
