@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import gc
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
-__all__ = ["parsed"]
+__all__ = ["nodes", "parsed"]
 
 
 def parsed(paths: Iterable[Path]) -> dict[Path, ast.Module]:
@@ -20,3 +21,9 @@ def parsed(paths: Iterable[Path]) -> dict[Path, ast.Module]:
     finally:
         if was_on:
             gc.enable()
+
+
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a tree, found once."""
+    return (*ast.walk(tree),)

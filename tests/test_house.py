@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import turnlog
-from parsed import parsed
+from parsed import nodes, parsed
 from turnlog import errors
 from turnlog.errors import TurnlogError
 from turnlog.models.makers import PROVIDER_ROWS, makers
@@ -144,7 +144,7 @@ def _declared(tree: ast.Module) -> list[str] | None:
 
 def _docstrings(tree: ast.AST) -> set[int]:
     """The ids of the nodes that are docstrings, or strings standing alone."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
 
 
 def test_files_stay_short(sources: Sources) -> None:
@@ -161,7 +161,7 @@ def test_functions_stay_short(sources: Sources) -> None:
     """A function that does several things fails here."""
     long = []
     for path, tree in sources.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, FUNCTION) and (size := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES:
                 long.append(f"{_where(path, node)}: {node.name} has {size} lines")
     assert long == []
@@ -178,7 +178,7 @@ def _imports(sources: Sources) -> set[tuple[str, str]]:
     imports = set()
     for path, tree in sources.items():
         package = _module(path) if path.name == "__init__.py" else _module(path).rpartition(".")[0]
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ImportFrom):
                 above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
                 source = ".".join([*above, *([node.module] if node.module else [])])
@@ -224,7 +224,7 @@ def test_no_class_name_means_two_things(sources: Sources) -> None:
     """Whoever looks for a class finds another one of the same name, and reads the wrong file."""
     places: dict[str, list[str]] = {}
     for path, tree in sources.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(_where(path))
     assert {name for name, found in places.items() if len(found) > 1} == SAME_NAMES.keys()
@@ -234,7 +234,7 @@ def test_own_modules_are_imported_at_the_top(sources: Sources) -> None:
     """An import of our own inside a function, which hides a cycle from import-linter, fails here."""
     hidden = []
     for path, tree in sources.items():
-        for function in ast.walk(tree):
+        for function in nodes(tree):
             if not isinstance(function, FUNCTION):
                 continue
             for node in ast.walk(function):
@@ -301,7 +301,7 @@ def test_private_names_stay_in_their_module(sources: Sources) -> None:
     taken = [
         f"{_where(path, node)}: {alias.name}"
         for path, tree in sources.items()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("turnlog"))
         for alias in node.names
         if alias.name.startswith("_") and alias.name not in ("__version__", "_platform")
@@ -328,7 +328,7 @@ def test_lazy_facades_say_the_same_three_times(sources: Sources) -> None:
     """A facade that loads names late and offers others to type checkers, or lists others, fails here."""
     wrong = []
     for path, tree in sources.items():
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
         loader = next((call for call in calls if ast.unparse(call.func) == "lazy_names"), None)
         if loader is None:
             continue
@@ -427,7 +427,7 @@ def test_rooms_without_providers_name_none(sources: Sources) -> None:
         if _room(path) not in NO_PROVIDERS:
             continue
         prose = _docstrings(tree)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Constant) and node.value in NAMES and id(node) not in prose:
                 named.append(f"{_where(path, node)}: {node.value}")
     assert named == []
@@ -440,7 +440,7 @@ def test_only_msgspec_is_needed(sources: Sources) -> None:
     for path, tree in sources.items():
         if _room(path) in EXTRAS_ROOMS:
             continue
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]

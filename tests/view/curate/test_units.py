@@ -160,6 +160,7 @@ def _real(shared: Path) -> Iterator[tuple[str, ToolCall, str]]:
                 yield from ((f"{path.name} {call.id}", call, one.text) for one in part.parts if isinstance(one, Text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loses", [True, False])
 def test_each_unit_of_real_outputs_is_shown_or_counted(shared: Path, loses: bool) -> None:
     """Real programs print what nobody thinks of."""
