@@ -62,7 +62,6 @@ ALONE = {
     "stores.postgres.retention": "part of a store: all together over 600 lines",
     "stores.postgres.rewrite": "part of a store: all together over 600 lines",
     "stores.postgres.verify": "part of a store: all together over 600 lines",
-    "stores.sharing": "one object for all who open a path: a subject of its own, with state of the process",
     "stores.sqlite.reading": "part of a store: all together over 600 lines",
     "stores.sqlite.retention": "part of a store: all together over 600 lines",
     "stores.sqlite.rewrite": "part of a store: all together over 600 lines",

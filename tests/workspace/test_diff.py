@@ -94,7 +94,7 @@ def test_hostile_texts_are_compared_in_bounded_steps(monkeypatch: pytest.MonkeyP
         def get_matching_blocks(self) -> list[tuple[int, int, int]]:
             return []
 
-    monkeypatch.setattr("turnlog.workspace.diff.matching.SequenceMatcher", Counting)
+    monkeypatch.setattr("difflib.SequenceMatcher", Counting)
     before, after = b"x\ny\n" * 20_000, b"y\ny\nx\n" * 13_000
     assert apply_hunks(before, make_hunks(before, after)) == after
     before = b"".join(b"%d\n" % (n % 90) + (b"once %d\n" % n if n % 500 == 0 else b"") for n in range(50_000))

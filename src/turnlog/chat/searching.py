@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from errno import EINVAL
 from io import BufferedReader
 
-from .._platform.lazy import lazy_pattern
-
 IGNORED = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "target"}
 """Names of folders that are neither listed nor searched."""
 
@@ -37,7 +35,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_CONTROL = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def opened(place: str) -> BufferedReader:

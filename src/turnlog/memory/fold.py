@@ -115,6 +115,7 @@ KINDS = ("message", "partial", "file_change", "decision")
 _TRAIL = 600  # mentions that `resolve` looks back over
 _SYMBOLS = 8  # symbols that are kept with a file
 _OPEN_ERRORS = 50  # errors that later calls are compared with
+_PATIENCE = 300  # records for which a call may wait for its result
 _ALIKE = 60  # characters in which two calls are alike
 _CHANGES: dict[str, State] = {"modified": "edited", "created": "created", "deleted": "deleted", "renamed": "moved"}
 _WRITTEN_KEYS = ("content", "new_string", "new_str", "old_string", "old_str", "file_text", "patch", "input", "edits")
@@ -144,7 +145,6 @@ class Memory:
         self._paths: dict[str, list[Entity]] = {}  # the files with this name, the last mentioned last
         self._pairing = Pairing()
         self._calls: dict[At, _Call] = {}
-        self._called = 0  # the last record with calls
         self._errors: dict[str, Entity] = {}  # open errors, by the call that failed
         self._trail: deque[Mention] = deque(maxlen=_TRAIL)
         self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
@@ -218,9 +218,9 @@ class Memory:
 
     @property
     def is_changing_files(self) -> bool:
-        """Whether a call of the last message with calls may still fail, and so not have changed its files."""
-        newest = max((call.record for call in self._calls.values()), default=0)
-        return any(call.before for call in self._calls.values() if call.record == newest >= self._called)
+        """Whether a call without a result may still fail, and so not have changed its files. One that has waited for
+        hundreds of records is not waited for any longer."""
+        return any(call.before and self.last - call.record <= _PATIENCE for call in self._calls.values())
 
     @property
     def errors(self) -> Sequence[Entity]:
@@ -343,7 +343,6 @@ class Memory:
             new = change.state == "edited" and change.writes and not (file.read or file.changed)
             self._change(file, "created" if new else change.state, n)
         self._mentions(n, text or _arguments(call), "call")
-        self._called = n
         self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, before)
 
     def _result(self, n: int, j: int, result: ToolResult) -> None:

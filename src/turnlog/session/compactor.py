@@ -434,9 +434,7 @@ class Compactor:
         material = Material.of(wanted, self._context.counter.text)
         outcome = attempt(material, (), offline=self._offline)
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
-        return Summary(
-            outcome.text, outcome.summarizer, (*unasked, *map(str, outcome.failures)), self._files.detail(wanted.target)
-        )
+        return Summary(outcome.text, outcome.summarizer, (*unasked, *map(str, outcome.failures)), self._files.detail())
 
     def _summarise(self, wanted: SummaryRequest) -> Summary:
         if wanted.unpaid:
@@ -450,9 +448,7 @@ class Compactor:
             ledger=self._ledger,
             ahead=self._background,
         )
-        return Summary(
-            outcome.text, outcome.summarizer, tuple(map(str, outcome.failures)), self._files.detail(wanted.target)
-        )
+        return Summary(outcome.text, outcome.summarizer, tuple(map(str, outcome.failures)), self._files.detail())
 
 
 def _pressed(situation: CompactionInput, keep: int | None) -> CompactionInput:

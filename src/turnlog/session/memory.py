@@ -22,9 +22,9 @@ from ..view.decisions import Rewinds, ended_decisions
 _FILES = "files"
 """The entry of a decision's `detail` with the files that were changed or read before it."""
 
-_EACH, _MOST_CHANGED, _MOST_READ = 7, 500, 100
-"""A decision names one changed file for so many tokens of its summary, which could not name more, and at most so many
-files that were changed, or only read: the last ones."""
+_MOST_CHANGED, _MOST_READ = 300, 50
+"""A decision keeps at most so many files that were changed, or only read: the last ones. It is no matter how many its
+own summary has room for: a later one may have more."""
 
 
 class SessionMemory:
@@ -103,14 +103,13 @@ class DigestFiles:
         """The files with their last states."""
         return self._now().file_states._replace(more=self._more)
 
-    def detail(self, target: int) -> dict[str, Any]:
-        """The entry of a decision's `detail` that keeps them, beside a summary of `target` tokens; {} while a call is
-        changing files."""
+    def detail(self) -> dict[str, Any]:
+        """The entry of a summarising decision's `detail` that keeps them; {} while a call may be changing files."""
         memory = self._now()
         if memory.is_changing_files:
             return {}
         changed, read = memory.changed_files, [file.value for file in memory.files if not file.changed]
-        named = changed[: min(_MOST_CHANGED, target // _EACH)]
+        named = changed[:_MOST_CHANGED]
         kept = _Kept(more=self._more + len(changed) - len(named))
         for file in named:
             folder, slash, name = file.value.rpartition("/")

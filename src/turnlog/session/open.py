@@ -38,7 +38,6 @@ from ..stores.leases import WAIT, ReadLease
 from ..stores.places import local_path, make_parents, store_given
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
-from ..stores.sharing import shared_store
 from ..stores.wrapper import ReadingStore
 from .collect import collect, limits_of
 from .configure import Change, changes_between, refuse_secrets
@@ -359,7 +358,7 @@ def _home(place: Store | str | Path, settings: Settings, session_id: str, *, cre
         return place
     if not create and (path := local_path(str(place))) is not None and not path.exists():
         raise _absent(f"there is no session {session_id!r} (nor a store at {path})")
-    return shared_store(place, durability=settings.durability, key=settings.key)
+    return open_store(place, durability=settings.durability, key=settings.key)
 
 
 def _in_memory(place: Store | str | Path, session_id: str, settings: Settings) -> Store:
