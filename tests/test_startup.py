@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,15 @@ def test_every_pattern_compiles() -> None:
             ]
     assert len(patterns) > 250
     assert all(pattern.pattern for pattern in patterns)
+
+
+def test_patterns_of_modules_are_compiled_late() -> None:
+    """The next pattern at the head of a module would be paid for by every start."""
+    source = Path(turnlog.__file__).parent
+    alone = {source / "_platform" / "lazy.py", source / "chat" / "searching.py"}  # the latter runs by itself
+    compiled = [
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if path not in alone and re.search(r"^\w+(?:: [^=]+)? = re\.compile\(", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert compiled == []
