@@ -24,7 +24,7 @@ from turnlog.log.records import PartialAnswer
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
 from turnlog.providers.protocol import Reply
-from turnlog.runners.answer_events import EventReader
+from turnlog.runners.protocol import EventReader
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 

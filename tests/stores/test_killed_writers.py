@@ -22,7 +22,7 @@ from turnlog.log.messages import Message, Text, text_of
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
 from turnlog.stores import open_store
-from turnlog.stores.durability import Durability
+from turnlog.stores.folders import Durability
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are killed in processes that are forked")
 

@@ -1,11 +1,13 @@
-"""Modules of the standard library that take long to load and are seldom needed: each loads when it is first used.
+"""Modules of the standard library that take long to load and are seldom needed: each loads when it is first used. And
+turnlog's logger, which is made of one of them.
 
 Opening a session would take half as long again with them: `asyncio` alone loads `ssl`, `subprocess` and `logging`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,3 +48,17 @@ else:
     socket = _Later(lambda: import_module("socket"))
     tempfile = _Later(lambda: import_module("tempfile"))
     LOG = _Later(lambda: import_module("logging").getLogger("turnlog"))
+
+
+@contextmanager
+def quiet_log() -> Iterator[None]:
+    """Nothing that turnlog logs is printed meanwhile, unless a handler was given to its logger: for a program that
+    shows it in its own words."""
+    log = logging.getLogger("turnlog")
+    before, log.propagate = log.propagate, False
+    log.addHandler(silent := logging.NullHandler())
+    try:
+        yield
+    finally:
+        log.removeHandler(silent)
+        log.propagate = before

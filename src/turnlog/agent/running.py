@@ -19,9 +19,8 @@ from ..log.records import MessageRecord
 from ..providers import provider
 from ..providers.tool_declarations import read_tools
 from ..requests.request import Request
-from ..runners.answer_events import EventReader
 from ..runners.blocking import LoopThread
-from ..runners.protocol import Runner
+from ..runners.protocol import EventReader, Runner
 from ..runners.retrying import RetryingRunner
 from ..session.answer import Answer
 from ..session.inputs import Content, parts_of, to_run

@@ -25,7 +25,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 
 from .._platform.exceptions import described
-from .._platform.quiet import quiet_log
+from .._platform.stdlib import quiet_log
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError
 from ..export.escapes import visible

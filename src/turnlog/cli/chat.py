@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._platform.quiet import quiet_log
+from .._platform.stdlib import quiet_log
 from .._platform.texts import install_extra
 from ..chat.choice import Choice, choice_for, chosen
 from ..chat.conversation import Chat, busy_in_words

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .._platform.quiet import quiet_log
+from .._platform.stdlib import quiet_log
 from ..agent import FunctionTool, Question, run
 from ..errors import StoreError
 from ..importers import read_file

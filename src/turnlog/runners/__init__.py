@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .answer_events import RunnerEvent, events
     from .blocking import BlockingRunner
     from .programs.runner import ProgramRunner
-    from .protocol import Runner
+    from .protocol import Runner, RunnerEvent, events
     from .retrying import RetryingRunner, mended
     from .scripted import DEMO_MODEL, ScriptedRunner
     from .sdk import SdkRunner
@@ -23,10 +22,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "answer_events": "events RunnerEvent",
             "blocking": "BlockingRunner",
             "programs.runner": "ProgramRunner",
-            "protocol": "Runner",
+            "protocol": "Runner RunnerEvent events",
             "retrying": "mended RetryingRunner",
             "scripted": "DEMO_MODEL ScriptedRunner",
             "sdk": "SdkRunner",

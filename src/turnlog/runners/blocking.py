@@ -12,8 +12,7 @@ from typing import Any, Self, TypeVar
 
 from ..errors import InputError
 from ..requests.request import Request
-from .answer_events import RunnerEvent, events
-from .protocol import Runner
+from .protocol import Runner, RunnerEvent, events
 
 _T = TypeVar("_T")
 _END = object()

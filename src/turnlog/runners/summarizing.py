@@ -26,10 +26,9 @@ from ..summarize.attempts import TIMEOUT
 from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
 from ..tokens.counters import counter_for
 from ..view.types import Shown
-from .answer_events import events
 from .blocking import LoopThread
 from .programs.runner import ProgramRunner
-from .protocol import Runner
+from .protocol import Runner, events
 
 _PER_SECOND = 150
 """Tokens that a model writes in a second, an estimate. A longer summary is not asked for, as it would come too late."""

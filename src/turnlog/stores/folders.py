@@ -1,4 +1,4 @@
-"""Folders and files that only their owner can read."""
+"""Folders and files that only their owner can read, and what an append to them survives."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Literal
 
 from .._platform.files import CAN_REPLACE_OPEN, open_handle
-from ..errors import StoreError
+from ..errors import InputError, StoreError
+
+Durability = Literal["normal", "full"]
+"""What an append survives once it has returned: with `normal` a killed process, with `full` also a power cut.
+
+After a power cut, `normal` may have lost the newest records, but never a record before one that is left.
+"""
+
+
+def check_durability(given: Any) -> None:
+    """Raises InputError unless `given` is a Durability."""
+    if given not in ("normal", "full"):
+        raise InputError(f"durability: {given!r} is neither 'normal' nor 'full'")
 
 
 @contextmanager

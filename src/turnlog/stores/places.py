@@ -17,9 +17,8 @@ from ..errors import InputError, SessionNotFound, StoreError, StoreNotFound
 from ..log.store import Store
 from .base import BaseStore, Log
 from .blobs import Put
-from .durability import Durability
 from .encrypted.keys import KeySource
-from .folders import make_private
+from .folders import Durability, make_private
 
 # -- absent ----------------------------------------------------------------------------------------
 #

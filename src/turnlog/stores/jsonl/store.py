@@ -39,8 +39,7 @@ from ...log.store import (
 )
 from ..base import BaseStore, KeySlot
 from ..blobs import BlobFolder, is_blob_name, unused, whole_blob
-from ..durability import Durability, check_durability
-from ..folders import FREE_SOME, advice
+from ..folders import FREE_SOME, Durability, advice, check_durability
 from ..labels import decoded_labels, has_labels, where_given
 from ..leases import FolderLocks
 from ..records import (

@@ -17,8 +17,7 @@ from pathlib import Path
 from ..._platform.files import open_handle
 from ..._platform.stdlib import LOG, shlex
 from ...errors import CorruptRecord, InputError, StoreError, StoreGone, StoreNotFound
-from ..durability import Durability
-from ..folders import FREE_SOME, advice, make_private, out_of_files
+from ..folders import FREE_SOME, Durability, advice, make_private, out_of_files
 from ..presence import Presence, left_alone
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of

@@ -32,7 +32,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..durability import Durability, check_durability
+from ..folders import Durability, check_durability
 from ..labels import KnownLabels, where_given
 from ..leases import FolderLocks
 from ..records import (
