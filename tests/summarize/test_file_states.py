@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
+from draws import examples
+from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
 from turnlog.session.memory import DigestFiles
@@ -182,3 +185,40 @@ def test_a_call_that_fails_after_a_digest_changed_nothing() -> None:
     session.compact(keep=1)
     session.add(Message("user", (ToolResult("late", "edit_file", (Text("not found"),), "failed"),)))
     assert "late.py" not in str(DigestFiles(store, "s").states())
+
+
+_STEPS = st.tuples(st.sampled_from(("work", "work", "late", "rewind", "undo", "compact", "reopen")), st.integers(1, 3))
+
+
+def lived(steps: list[tuple[str, int]], *, reopens: bool) -> tuple[bytes, FileStates]:
+    """The last request, and the files, of a session that did this; it is opened again only where `reopens` says so."""
+    store, target = MemoryStore(), turnlog.target("openai-chat", "gpt-4o")
+    session = turnlog.open("s", store=store, target=target, budget=2_500)
+    turns = 0
+    for step, n in steps:
+        match step:
+            case "work":
+                worked(session, range(turns, turns + 2 * n))
+                turns += 2 * n
+            case "late":
+                path = f"src/late_{n}.py"
+                session.user("Once more.")
+                session.add(Message("assistant", (ToolCall(f"l{turns}", "edit_file", {"path": path, "old": "a"}),)))
+            case "rewind":
+                with suppress(InputError):  # fewer turns are left
+                    session.rewind(turns=n)
+            case "undo" if any("files" in d.detail for d in session._context.decisions.values()):
+                session.undo()
+            case "compact" if turns > 2:
+                session.compact(keep=n)
+            case "reopen" if reopens:
+                session.close()
+                session = turnlog.open("s", store=store)
+    return session.request().json(), DigestFiles(store, "s").states()
+
+
+@given(steps=st.lists(_STEPS, min_size=1, max_size=12))
+@settings(max_examples=examples(15, 1_000))
+def test_files_are_the_same_however_often_a_session_is_opened(steps: list[tuple[str, int]]) -> None:
+    """A rewind, an undo, a call that is still open or a compaction would make another process send other bytes."""
+    assert lived(steps, reopens=True) == lived(steps, reopens=False)
