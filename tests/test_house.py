@@ -71,6 +71,7 @@ ALONE = {
     "summarize.quotes": "with the digest over 600 lines",
     "testing.promises": "the parts of `check_store`: all together over 600 lines",
     "text_history.layout": "which parts are shown and how long, decided without writing a prompt",
+    "view.repair.alternate": "whole views for chat templates; with `view.repair.repair` over 600 lines",
     "view.repair.sniff": "the room below: what media bytes are",
     "workspace.snapshot": "a folder at one moment, without watching",
 }

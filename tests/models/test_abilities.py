@@ -34,7 +34,7 @@ SHIPPED = json.loads((ROOT / "src/turnlog/models/data/models.json").read_text("u
 CLAUDES = [name for name in SHIPPED if name.startswith("claude")]
 NOT_IN_THE_TABLE = (
     "claude-3-7-sonnet claude-opus-6 claude-fable-5-2 gpt-3.5-turbo o1-mini o3-mini deepseek-v3.2 qwen3-vl "
-    "gpt-4o-audio-preview gemini-3-pro gemini-2.5-pro"
+    "gpt-4o-audio-preview gemini-3-pro gemini-2.5-pro qwen3.5-27b gemma-2-9b mistral-large phi-3 gpt-oss-120b"
 ).split()
 BOUND = {"claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"}
 
@@ -100,7 +100,14 @@ def test_caches_with_breakpoints() -> None:
 def test_the_users_word_wins(field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ability that the user's own entry cannot change, or that changes others with it."""
     default = getattr(Abilities(), field)
-    values: Mapping[str, Any] = {"sampling": "one", "thinking": ["adaptive"], "chat_media": ["image"]}
+    values: Mapping[str, Any] = {
+        "sampling": "one",
+        "thinking": ["adaptive"],
+        "chat_media": ["image"],
+        "template_system": "first",
+        "template_alternates": ["user"],
+        "template_call_ids": ".{9}",
+    }
     value = not default if isinstance(default, bool) else values.get(field, ["claude-x"])
     path = tmp_path / f"{field}.json"
     models = {name: {"abilities": {field: value}} for name in ("nova-1", "claude-opus-5-5")}

@@ -49,10 +49,16 @@ class Choice(Struct, frozen=True):
 
 
 def chosen(
-    model: str = "", program: str = "", *, base_url: str = "", environment: Mapping[str, str] = os.environ
+    model: str = "",
+    program: str = "",
+    *,
+    base_url: str = "",
+    server: str = "",
+    environment: Mapping[str, str] = os.environ,
 ) -> Choice:
-    """The model that `model` (PROVIDER/MODEL) or `program` names, else one whose key is in the environment. Raises
-    InputError, with advice in three lines, if there is none; RunnerNotFound without the SDK for a local server."""
+    """The model that `model` (PROVIDER/MODEL) or `program` names, else one whose key is in the environment. `base_url`
+    and `server` are those of `turnlog.target`. Raises InputError, with advice in three lines, if there is none;
+    RunnerNotFound without the SDK for a local server."""
     if program:
         runner = ProgramRunner(program, model=model)
         return Choice(_usual(makers()[PROGRAMS[program].maker].provider), runner, brings_tools=True)
@@ -63,7 +69,7 @@ def chosen(
         if maker is None:
             raise InputError(_nobody())
         return Choice(_usual(maker.provider), SdkRunner())
-    return _named(model, base_url)
+    return _named(model, base_url, server)
 
 
 def suggested(beginning: str) -> list[str]:
@@ -88,7 +94,7 @@ def choice_for(aim: Target) -> Choice:
     return Choice(aim, SdkRunner())
 
 
-def _named(model: str, base_url: str) -> Choice:
+def _named(model: str, base_url: str, server: str) -> Choice:
     word, slash, name = model.partition("/")
     if model == DEMO_MODEL:
         return choice_for(target("openai-chat", DEMO_MODEL))
@@ -98,8 +104,8 @@ def _named(model: str, base_url: str) -> Choice:
         raise InputError(f"a model is named PROVIDER/MODEL, not {model!r}; providers are {names}")
     if base_url and not base_url.startswith(("http://", "https://")):
         raise InputError(f"the URL of a server begins with http:// or https://, unlike {base_url!r}")
-    imitated = makers()[word].imitated if base_url and word in makers() else ""
-    return choice_for(_limited(target(imitated or words[word], name, base_url=base_url)))
+    imitated = makers()[word].imitated if (base_url or server) and word in makers() else ""
+    return choice_for(_limited(target(imitated or words[word], name, base_url=base_url, server=server)))
 
 
 def _usual(name: str) -> Target:

@@ -38,6 +38,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     who.add_argument("--program", metavar="PROGRAM", choices=tuple(PROGRAMS), help=f"a program: {', '.join(PROGRAMS)}")
     text = "another server that speaks the provider's API, such as http://127.0.0.1:8080/v1"
     parser.add_argument("--base-url", metavar="URL", default="", help=text)
+    text = "a server that imitates OpenAI's Chat API (`turnlog models --servers`; default: by URL or model)"
+    parser.add_argument("--server", metavar="SERVER", default="", help=text)
     parser.add_argument(
         "--session", metavar="ID", default="", help="go on with this session, or give a new one this id"
     )
@@ -94,7 +96,7 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
                     opened.pop_all()
                     return session, choice
                 arguments.model = f"{session.target.provider}/{session.target.model}"
-        choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url)
+        choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url, server=arguments.server)
         opened.pop_all()
     if session is None:
         session = start(arguments.session, target=choice.target)

@@ -11,7 +11,7 @@ from ..providers.recognise import provider_of
 from ..requests.standalone import Violation, check
 from .arguments import add_command
 from .documents import json_object
-from .targets import PROVIDER_OF_BODY
+from .targets import PROVIDER_OF_BODY, SERVER_OF_BODY
 from .terminal import out_each, say
 
 
@@ -21,6 +21,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the request body as JSON; - is standard input")
     parser.add_argument("--as", dest="provider", metavar="PROVIDER", help=PROVIDER_OF_BODY)
     parser.add_argument("--model", metavar="MODEL", default="", help="check for this model instead of the body's own")
+    parser.add_argument("--server", metavar="SERVER", default="", help=SERVER_OF_BODY)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_check)
 
@@ -31,10 +32,10 @@ def _check(arguments: Namespace) -> int:
         provider = arguments.provider or provider_of(body)
     except InputError as error:
         raise InputError(f"{arguments.file}: {error}; name the provider with --as PROVIDER") from error
-    violations = check(body, provider, model=arguments.model)
+    violations = check(body, provider, model=arguments.model, server=arguments.server)
     number = len(list(out_each(violations, _line, arguments)))
     summary = counted(number, "violation") if number else "no violations"
-    say(f"{arguments.file}: {summary}, checked as {provider}")
+    say(f"{arguments.file}: {summary}, checked as {provider}" + (f" at {arguments.server}" if arguments.server else ""))
     return 1 if number else 0
 
 

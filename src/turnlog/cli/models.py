@@ -12,9 +12,10 @@ from msgspec import to_builtins
 
 from ..errors import InputError
 from ..models.catalog import Origin, find_model, known_models, model_origins, own_file
+from ..models.servers import Server, server_given, server_row, server_rows
 from .arguments import add_command
 from .tables import table
-from .terminal import out_json, out_line
+from .terminal import out_json, out_line, out_lines
 
 _PRICES = ("input", "cached", "cache_write", "cache_write_1h", "output")
 
@@ -23,11 +24,14 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, None, "models")
     parser.add_argument("name", metavar="NAME", nargs="?", default="", help="a model: show all known facts about it")
+    parser.add_argument("--servers", action="store_true", help="list the servers that imitate OpenAI's Chat API")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_models)
 
 
 def _models(arguments: Namespace) -> int:
+    if arguments.servers:
+        return _servers(arguments.name, as_json=arguments.json)
     if arguments.name:
         return _one(arguments.name, as_json=arguments.json)
     models = known_models()
@@ -44,6 +48,31 @@ def _models(arguments: Namespace) -> int:
         out_line(line)
     out_line(f"Limits in tokens, prices in dollars per million. Your own entries: {own_file()}")
     return 0
+
+
+def _servers(name: str, *, as_json: bool) -> int:
+    """Print the servers, or how one of them differs from OpenAI's."""
+    if name:
+        row = to_builtins(server_row(server_given(name), ""))
+        if as_json:
+            out_json({"server": server_given(name), **row})
+        else:
+            out_lines(f"{key}: {json.dumps(value)}" for key, value in row.items())
+        return 0
+    rows = server_rows()
+    if as_json:
+        for key, row in rows.items():
+            out_json({"server": key, **to_builtins(row)})
+        return 0
+    found = [[key, row.title, *_found(row)] for key, row in rows.items()]
+    out_lines(table(["server", "", "found at", "also"], found, right=set()))
+    out_line(f"How one differs from OpenAI's: turnlog models --servers NAME. Your own rows: {own_file()}")
+    return 0
+
+
+def _found(row: Server) -> tuple[str, str]:
+    """Where a server is found, and its other names."""
+    return ", ".join(row.hosts) or (f"localhost:{row.port}" if row.port else ""), ", ".join(row.words)
 
 
 def _one(name: str, *, as_json: bool) -> int:

@@ -29,7 +29,7 @@ from ..stores import MemoryStore
 from ..view.types import Edit, Loss
 from .arguments import add_command
 from .stores import is_missing, opened, place, whole_id
-from .targets import add_terms
+from .targets import SERVER_OF_BODY, add_terms
 from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
 
 
@@ -42,6 +42,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     common = ", ".join(row.model for row in PROVIDER_ROWS.values())
     help_text = f"default: the session's model if it is of that provider, else {common}"
     parser.add_argument("--model", metavar="MODEL", default="", help=help_text)
+    parser.add_argument("--server", metavar="SERVER", default="", help=SERVER_OF_BODY)
     add_terms(parser)
     help_text = "instead of the request, list its messages, what was changed in them and what was left out"
     parser.add_argument("--explain", action="store_true", help=help_text)
@@ -51,7 +52,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        target = _target(session, arguments.to, arguments.model)
+        target = _target(session, arguments.to, arguments.model, arguments.server)
         prepared = session.preview(target, budget=arguments.budget, strategy=arguments.strategy)
         body = None if arguments.explain else as_json(prepared.body, indent=2)  # reads images from the store
     if body is not None:
@@ -120,8 +121,8 @@ def _no_file(arguments: Namespace) -> str:
     return "a folder, not a file" if Path(arguments.source).is_dir() else "no such file"
 
 
-def _target(session: Session, provider: str, model: str) -> Target:
-    target = aimed(Parsed(messages=(), configuration=session.configuration), provider, model)
+def _target(session: Session, provider: str, model: str, server: str) -> Target:
+    target = aimed(Parsed(messages=(), configuration=session.configuration), provider, model, server)
     if target.doubt:
         say(target.doubt)
     return target

@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..log.budget import PRESETS
 from ..log.records import MessageRecord, UsageRecord
 from ..models.catalog import find_model
-from ..models.makers import makers
+from ..models.makers import PROVIDER_ROWS, makers
 from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
@@ -20,6 +20,9 @@ from .terminal import say
 PROVIDER_OF_BODY = f"the provider of the request: {', '.join(PROVIDERS)} (default: detected from the body)"
 """Help text of `--as`."""
 
+SERVER_OF_BODY = "a server that imitates OpenAI's Chat API (`turnlog models --servers`; default: by URL or model)"
+"""Help text of `--server`."""
+
 
 def add_target(parser: ArgumentParser) -> None:
     """Add `--to` and `--model`."""
@@ -29,6 +32,7 @@ def add_target(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="MODEL", default="", help="default: the session's model, else the one that answered last"
     )
+    parser.add_argument("--server", metavar="SERVER", default="", help=SERVER_OF_BODY)
 
 
 def add_terms(parser: ArgumentParser) -> None:
@@ -40,11 +44,11 @@ def add_terms(parser: ArgumentParser) -> None:
 
 
 def target_of(session: Session, arguments: Namespace) -> Target:
-    """The target of `--to` and `--model`, else the session's, else that of the model that answered last.
+    """The target of `--to`, `--model` and `--server`, else the session's, else that of the model that answered last.
 
     Raises InputError if the provider cannot be determined, UnknownProvider.
     """
-    target = _target(session, arguments.to, arguments.model)
+    target = _target(session, arguments.to, arguments.model, arguments.server)
     if target is None and arguments.model:
         raise InputError(f"the provider of the model {arguments.model!r} is not known; add --to PROVIDER")
     if target is None:
@@ -58,13 +62,15 @@ def target_of(session: Session, arguments: Namespace) -> Target:
 
 def usual_target(session: Session) -> Target | None:
     """The session's target, else that of the model that answered last; None if neither is known."""
-    return _target(session, "", "")
+    return _target(session, "", "", "")
 
 
-def _target(session: Session, provider: str, model: str) -> Target | None:
+def _target(session: Session, provider: str, model: str, server: str) -> Target | None:
     session_target, configuration = session.target, session.configuration
-    if session_target is not None and not provider and not model:
+    if session_target is not None and not provider and not model and not server:
         return session_target
+    if server and not provider:
+        provider = next(row.maker.imitated for row in PROVIDER_ROWS.values() if row.maker.imitated)
     if not model and not provider:
         provider, model = configuration.provider, configuration.model or last_model(session)
     elif not model and provider == configuration.provider:
@@ -73,7 +79,7 @@ def _target(session: Session, provider: str, model: str) -> Target | None:
         entry = find_model(model) if model else None
         maker = makers().get((entry.facts.provider if entry else None) or "")
         provider = maker.provider if maker else configuration.provider or _billed_by(session, model)
-    return aimed(Parsed(messages=(), configuration=configuration), provider, model) if provider else None
+    return aimed(Parsed(messages=(), configuration=configuration), provider, model, server) if provider else None
 
 
 def _billed_by(session: Session, model: str) -> str:

@@ -272,7 +272,9 @@ def _decision(n: int, decision: Decision, standing: RecordBadges | None) -> list
 def _configuration(body: Configuration) -> list[ContentBlock]:
     tools = tuple(ContentBlock("text", tool.description, tool.name) for tool in body.tools)
     values = msgspec.to_builtins(body)
-    limits = {key: values[key] for key in ("budget", "strategy", "input_limit", "base_url") if values.get(key)}
+    limits = {
+        key: values[key] for key in ("budget", "strategy", "input_limit", "base_url", "server") if values.get(key)
+    }
     return [
         *_text(body.why),
         *([ContentBlock("group", label="tools", blocks=tools)] if tools else []),

@@ -212,7 +212,7 @@ class Configuration(
     is how that provider's request body was spelled. `input_limit` is the number of tokens that the model takes, if it
     was given and is not the model's usual limit; else 0. `budget` and `strategy` are None for the default.
     `environment` is the version and the model limits when this was recorded; no request depends on it. `base_url` is
-    another server that speaks the provider's API.
+    another server that speaks the provider's API, `server` the name of that server's row (docs/servers.md).
     """
 
     provider: str = ""
@@ -226,6 +226,7 @@ class Configuration(
     strategy: Strategy | None = None
     environment: Environment | None = None
     base_url: str = ""
+    server: str = ""
 
     def __repr__(self) -> str:
         return Struct.__repr__(replace(self, base_url=without_password(self.base_url)))

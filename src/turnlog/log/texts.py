@@ -131,6 +131,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "strategy": WITHIN,
         "environment": WITHIN,
         "base_url": TEXT,
+        "server": NAME,
     },
     PromptRecord: {"sections": WITHIN, "labels": NAME},
     PromptSection: {"name": NAME, "text": TEXT, "place": NOT_TEXT, "when": WITHIN},

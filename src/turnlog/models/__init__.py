@@ -12,6 +12,7 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .catalog import ModelFacts, model_facts
     from .pricing import Cost
+    from .servers import Server
     from .target import Target, UnknownModelWarning
 else:
     __getattr__, __dir__ = lazy_names(
@@ -19,8 +20,9 @@ else:
         {
             "catalog": "ModelFacts model_facts",
             "pricing": "Cost",
+            "servers": "Server",
             "target": "Target UnknownModelWarning",
         },
     )
 
-__all__ = ["Cost", "ModelFacts", "Target", "UnknownModelWarning", "model_facts"]
+__all__ = ["Cost", "ModelFacts", "Server", "Target", "UnknownModelWarning", "model_facts"]

@@ -77,6 +77,21 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     empty_text: bool = False
     """Whether Google accepts empty texts for it."""
 
+    template_system: Literal["any", "first", "none"] = "any"
+    """Where its chat template accepts system text: anywhere, in one message at the beginning, nowhere."""
+
+    template_alternates: tuple[Literal["user", "assistant", "results"], ...] = ()
+    """As `Server.alternates`, for its chat template."""
+
+    template_call_ids: str = ""
+    """A pattern for the ids of calls that its chat template accepts; "": any."""
+
+    template_user: bool = False
+    """Whether its chat template requires a message of the user."""
+
+    tool_template: bool = True
+    """Whether its chat template has a place for tools, calls and results."""
+
 
 _DATED = lazy_pattern(r"[-@]\d{8}\b.*")
 

@@ -23,7 +23,7 @@ from msgspec.structs import asdict, replace
 from .._platform.given import text_given
 from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
-from .._platform.paths import config_folder, is_there
+from .._platform.paths import config_folder
 from ..errors import InputError
 from .abilities import Abilities, family_entries
 from .makers import makers
@@ -138,6 +138,12 @@ def model_abilities(model: str) -> Abilities:
     """What is known about the abilities of a model. Raises InputError."""
     text_given("model", model)
     return _abilities(model, os.environ.get(VARIABLE, ""))
+
+
+def family_media(model: str, usual: frozenset[str]) -> frozenset[str]:
+    """The media kinds that a model reads that is not in the table, by its family; `usual` if that says nothing."""
+    media = _facts(model, {}).media
+    return usual if media is None else frozenset(media)
 
 
 def known_models() -> dict[str, ModelFacts]:
@@ -283,15 +289,8 @@ def _table(named: str) -> dict[str, dict[str, Any]]:
     """All entries by name; the user's override the shipped ones. `named` is the file that the environment names: it is
     part of the cache key."""
     shipped: dict[str, dict[str, Any]] = _shipped()["models"]
-    path = own_file()
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        if named or os.path.lexists(path):  # a link to nothing, a folder, a file of another user
-            why = f"; {VARIABLE} names this file" if named else ""
-            raise InputError(f"{path}: cannot be read ({error.strerror}){why}") from error
-        return shipped
-    return {**shipped, **{name: _over(name, entry, shipped) for name, entry in _own(path, text).items()}}
+    own = _own(own_file(), named=bool(named))
+    return {**shipped, **{name: _over(name, entry, shipped) for name, entry in own.items()}}
 
 
 def _over(name: str, entry: dict[str, Any], shipped: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -311,7 +310,7 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
         return
     shipped = _shipped()
     path = own_file()
-    own_models = _own(path, path.read_bytes()) if is_there(path) else {}
+    own_models = _own(path, named=False)
     name = next(
         name for name in _spellings(found.taken_for or model) if name in own_models or name in shipped["models"]
     )
@@ -323,15 +322,33 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
         yield own_models[name], str(path)
 
 
-def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
-    """The entries of the user's file. Raises InputError with file, model and field."""
+def own_entries(key: str, path: Path, *, named: bool) -> dict[str, dict[str, Any]]:
+    """The objects under a key of the user's own file, by name; {} if it has none. `named`: the environment names the
+    file, so that it must be there. Raises InputError."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        if named or os.path.lexists(path):  # a link to nothing, a folder, a file of another user
+            why = f"; {VARIABLE} names this file" if named else ""
+            raise InputError(f"{path}: cannot be read ({error.strerror}){why}") from error
+        return {}
     try:
         document = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from error
-    models = document.get("models") if isinstance(document, dict) else None
-    if not isinstance(models, dict):
-        raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
+    entries = document.get(key, {}) if isinstance(document, dict) and not _KEYS.isdisjoint(document) else None
+    if not isinstance(entries, dict):
+        raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}} or {{"servers": {{NAME: {{...}}}}}}')
+    return entries
+
+
+_KEYS = frozenset({"models", "servers"})
+"""The keys of the user's own file."""
+
+
+def _own(path: Path, *, named: bool) -> dict[str, dict[str, Any]]:
+    """The models of the user's file. Raises InputError with file, model and field."""
+    models = own_entries("models", path, named=named)
     for name, entry in models.items():
         for key, unknown in _NESTED.items():
             if isinstance(entry, dict) and entry.get(key, ...) is None:  # null: nothing of it is known

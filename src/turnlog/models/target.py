@@ -18,8 +18,9 @@ from .._platform.texts import without_password
 from ..errors import InputError, UnknownProvider
 from ..errors import UnknownModelWarning as UnknownModelWarning
 from .abilities import Abilities
-from .catalog import VARIABLE, find_model, model_abilities, own_file
+from .catalog import VARIABLE, family_media, find_model, model_abilities, own_file
 from .makers import PROVIDER_ROWS
+from .servers import Server, recognised, server_given, server_row
 
 _ELSEWHERE = {
     **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
@@ -56,7 +57,8 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     not in the table. `known` is False if no similar model was found either; then the common limits of the provider are
     used. `settings` are top-level keys of the provider's request; they override those of the conversation. `base_url`
     is the address of another server with the provider's API. `compatible` is true for a model on such a server, of
-    another maker, or newer than the table: settings that turnlog does not know are then passed on unchanged.
+    another maker, or newer than the table: settings that turnlog does not know are then passed on unchanged. `server`
+    is the name of the server's row (docs/servers.md), "" for the maker's own and for one that is not known.
     """
 
     provider: str
@@ -69,6 +71,12 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     settings: dict[str, Any] = {}
     base_url: str = ""
     compatible: bool = False
+    server: str = ""
+
+    @property
+    def server_row(self) -> Server:
+        """What is known about what the server accepts."""
+        return server_row(self.server, self.model)
 
     @property
     def abilities(self) -> Abilities:
@@ -99,12 +107,13 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
         )
 
 
-def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any) -> Target:
+def target(provider: str, model: str, /, *, base_url: str = "", server: str = "", **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
     `settings` are top-level request keys of that provider. `base_url` is another server that speaks the provider's API,
-    if there is one (see `Target`). Warns once about a model that is not in the table (UnknownModelWarning). Raises
-    UnknownProvider, InputError.
+    if there is one (see `Target`). `server` names a server that imitates Chat Completions (docs/servers.md); if it is
+    not given, the address tells which one it is, else the model's name. Warns once about a model that is not in the
+    table (UnknownModelWarning). Raises UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"target(): provider and model must be strings, not {provider!r} and {model!r}")
@@ -122,6 +131,11 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
         facts = match.facts
         input_limit, output_limit = facts.input or input_limit, facts.output or output_limit
         media = media if facts.media is None else frozenset(facts.media)
+    else:
+        media = family_media(model, media)
+    is_own = match is not None and match.facts.provider == maker.name
+    found = _server(provider, model, base_url, server, is_own=is_own)
+    own_api = bool(found) and server_row(found, model).own_api
     built = Target(
         provider=provider,
         model=model,
@@ -132,11 +146,25 @@ def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any)
         taken_for=match.taken_for if match else "",
         settings=dict(settings),
         base_url=base_url,
-        compatible=bool(base_url) or match is None or match.newer or match.facts.provider != maker.name,
+        compatible=not own_api and (bool(base_url or server) or match is None or match.newer or not is_own),
+        server=found,
     )
     if built.taken_for or not built.known:
         _warn(built)
     return built
+
+
+def _server(provider: str, model: str, base_url: str, given: str, *, is_own: bool) -> str:
+    """The name of the row of the server that a target means. `is_own`: the model is the maker's own."""
+    text_given("server", given)
+    imitated = PROVIDER_ROWS[provider].maker.imitated
+    if provider != imitated:
+        if given:
+            raise InputError(f"target(): server={given!r} is for {imitated or 'openai-chat'}, not for {provider}")
+        return ""
+    if given:
+        return server_given(given)
+    return "" if is_own and not base_url and model.isascii() and "/" not in model else recognised(base_url, model)
 
 
 _warned: set[str] = set()

@@ -44,16 +44,17 @@ class Violation(Struct, frozen=True, repr_omit_defaults=True):
         return f"{self.path}: {self.detail}" if self.path else self.detail
 
 
-def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> list[Violation]:
+def check(body: Mapping[str, Any], provider: str = "", *, model: str = "", server: str = "") -> list[Violation]:
     """The violations in a request body; `[]` if the provider would accept it.
 
-    `provider` is detected from the body if not given, and `model` defaults to the one in the body. A violation is
-    something that the provider would refuse and `repair` would change. Changes that `repair` makes although the
+    `provider` is detected from the body if not given, and `model` defaults to the one in the body. `server` is one that
+    imitates Chat Completions (docs/servers.md), recognised by the model if not given. A violation is something that the
+    provider would refuse and `repair` would change. Changes that `repair` makes although the
     provider would accept the body are not listed. Raises InputError if no provider is given and none can be detected
     from the body.
     """
     try:
-        parsed, prepared = _repaired(body, provider, model)
+        parsed, prepared = _repaired(body, provider, model, server)
     except FormatError as error:
         return [Violation("format", str(error))]
     return [
@@ -86,19 +87,19 @@ def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
     return frozenset(n for shown in view[start:] for n in shown.records)
 
 
-def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> Request:
+def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "", server: str = "") -> Request:
     """The same request, made valid; a valid request is returned equal. The arguments are those of `check`.
 
     Raises FormatError if `body` is not a request of that provider, InputError if no provider is given and none can be
     detected from the body."""
-    return _repaired(body, provider, model)[1]
+    return _repaired(body, provider, model, server)[1]
 
 
-def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Request]:
+def _repaired(body: Mapping[str, Any], provider: str, model: str, server: str) -> tuple[Parsed, Request]:
     """The parsed body, and the same request made valid, with all changes."""
     with as_json(body) as plain:
         provider = provider or provider_of(plain)
-        parsed, prepared = _made_of(plain, provider, model, provider)
+        parsed, prepared = _made_of(plain, provider, model, provider, server)
     if prepared.body == plain:
         return parsed, prepared
     return parsed, prepared.after(_unlisted(parsed, prepared))
@@ -137,15 +138,16 @@ def _without_id(message: Message) -> int:
     return sum(isinstance(part, ToolResult) and not part.call_id for part in message.parts)
 
 
-def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:
+def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "", server: str = "") -> Request:
     """The body as a valid request for the provider `to`. `provider` is the provider of the body, detected from it if
-    not given; `model` is the model of the new request. Raises UnknownProvider (an InputError) for an unknown provider,
-    FormatError if `body` is not a request of its provider, InputError if no provider can be detected."""
+    not given; `model` is the model of the new request, `server` as for `check`. Raises UnknownProvider (an InputError)
+    for an unknown provider, FormatError if `body` is not a request of its provider, InputError if no provider can be
+    detected."""
     with as_json(body) as plain:
-        return _made_of(plain, to, model, provider or provider_of(plain))[1]
+        return _made_of(plain, to, model, provider or provider_of(plain), server)[1]
 
 
-def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Request]:
+def _made_of(body: Mapping[str, Any], to: str, model: str, source: str, server: str) -> tuple[Parsed, Request]:
     """The parsed body, and the request made from it."""
     speaker = provider(source)
     provider(to)  # raises for an unknown provider before the body is read
@@ -153,7 +155,7 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
         text_given("model", model)
     check_depth(body)
     parsed = speaker.parse(body)
-    destination = aimed(parsed, to, model)
+    destination = aimed(parsed, to, model, server)
     foreign = parsed.configuration.provider != to
     ways = plan(parsed.configuration, destination, complete=foreign, messages=parsed.messages)
     view = shown_messages(parsed)
@@ -184,10 +186,10 @@ def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         raise FormatError(f"{wrong}: {JSON_VALUES}") from error
 
 
-def aimed(parsed: Parsed, to: str, model: str) -> Target:
+def aimed(parsed: Parsed, to: str, model: str, server: str = "") -> Target:
     """The target of a conversion; the body's own model is used if the provider stays the same."""
     own_model = parsed.configuration.model if parsed.configuration.provider == to else ""
-    return target(to, model or own_model or default_model(to))
+    return target(to, model or own_model or default_model(to), server=server)
 
 
 def shown_messages(parsed: Parsed) -> list[Shown]:

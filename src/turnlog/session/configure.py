@@ -57,7 +57,12 @@ class Configurer:
         if not (configuration.provider and configuration.model):
             return None
         if self._last is None or self._last[0] is not configuration:
-            usual = make_target(configuration.provider, configuration.model, base_url=configuration.base_url)
+            usual = make_target(
+                configuration.provider,
+                configuration.model,
+                base_url=configuration.base_url,
+                server=configuration.server,
+            )
             self._last = (
                 configuration,
                 msgspec.structs.replace(usual, input_limit=configuration.input_limit or usual.input_limit),
@@ -135,6 +140,7 @@ class Configurer:
                 strategy=configuration.strategy,
                 environment=environment_of(target.provider, target.model),
                 base_url=target.base_url,
+                server=target.server,
             )
             refuse_secrets(self._redactor, then, configuration)
             return (then,)
@@ -275,7 +281,7 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
         return []
     changes: list[Change] = []
     names = [
-        f"{configuration.provider} {configuration.model} {configuration.base_url}".strip()
+        " ".join(filter(None, (getattr(configuration, key) for key in ("provider", "model", "base_url", "server"))))
         for configuration in (before, after)
     ]
     if names[0] != names[1]:

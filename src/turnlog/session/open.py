@@ -326,6 +326,7 @@ def _kept(
             provider=target.provider,
             model=target.model,
             base_url=target.base_url,
+            server=target.server,
             settings={**recorded.settings, **target.settings},
             input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
         )

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..log.messages import Message, ToolCall
+from ..log.messages import Message, Opaque, ToolCall
 
 NO_LIMIT = 1 << 62
 
@@ -72,9 +72,19 @@ class Rules(Struct, frozen=True, kw_only=True):
     strip_last: bool
     """Whether the provider refuses trailing whitespace in a final assistant text."""
 
-    system: Literal["inline", "top", "top_or_after_user"]
+    system: Literal["inline", "top", "top_or_after_user", "none"]
     """Where system text may be. `inline`: anywhere. `top`: before all messages. `top_or_after_user`: there, and after a
-    user turn that is followed by an assistant message or the end."""
+    user turn that is followed by an assistant message or the end. `none`: nowhere."""
+
+    one_system: bool = False
+    """Whether system text must be one message."""
+
+    alternates: frozenset[Literal["user", "assistant", "results"]] = frozenset()
+    """Roles of which two messages in a row are refused, so that they are joined. `results`: a user's message may not
+    directly follow results, so that an answer is put between them."""
+
+    calls_as_text: bool = False
+    """Whether calls and results have to be sent as texts."""
 
     system_appended: bool = False
     """Whether system text that replaces other text is added to the conversation where the change was made. Otherwise,
@@ -117,6 +127,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     failed_says: str = ""
     """If set, the text to put into a failed result without text, as the provider requires one."""
 
+    one_text: bool = False
+    """Whether the texts of a message without media must be one."""
+
     empty_text: bool = False
     """Whether an empty text part is accepted."""
 
@@ -125,6 +138,9 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     own_kinds: frozenset[str] | None = None
     """Kinds of the provider's own `Opaque` parts that the model accepts; None: all that the provider knows."""
+
+    accepts: Callable[[Opaque], Opaque | None] | None = None
+    """Returns an `Opaque` part of the provider as this model accepts it, None if it does not."""
 
     own_calls: frozenset[str] = frozenset()
     """Kinds of `Opaque` parts that are calls which the provider answers itself, by another `Opaque` part in the same
@@ -151,6 +167,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     loop_needs_reasoning: bool = False
     """Whether, with thinking switched on, an open tool loop must start with reasoning."""
+
+    loop_needs_kind: str = ""
+    """If set, each answer with calls in an open tool loop must have an `Opaque` part of this kind; else thinking is
+    switched off until the loop closes."""
 
     reasoning_bound: bool = False
     """Whether reasoning is refused if the content before it has changed since it was made (see

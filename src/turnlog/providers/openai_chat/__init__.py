@@ -5,12 +5,13 @@ from __future__ import annotations
 from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
 from .form import NAME
 from .parse import parse
-from .parts import declares, knows, unread_media
+from .parts import declares, knows, tool_choice, unread_media, with_tool_choice
 from .render import render
 from .response import ANSWER_KEYS, REFUSALS, STOPS, parse_response
-from .rules import SIGNS, mark_cache, rules, tool_choice, with_tool_choice
+from .rules import SIGNS, mark_cache, rules
 from .sanitize import sanitize
 from .schema import BODY
+from .servers import without_reasoning
 from .stream import StreamAssembler
 
 PROVIDER = Provider(
@@ -47,4 +48,5 @@ PROVIDER = Provider(
     mark_cache=mark_cache,
     marks_every_model=False,
     with_tool_choice=with_tool_choice,
+    without_thinking=without_reasoning,
 )

@@ -34,8 +34,10 @@ from .schema import OPAQUE_FIELDS
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view, with its losses. Raises BlobMissing for missing media bytes, and nothing else."""
-    custom = target.abilities.custom_tools
-    writer = _Writer(blob, custom=custom, details=target.abilities.replays_reasoning)
+    row = target.server_row
+    custom = target.abilities.custom_tools and row.own_api and row.custom_tools
+    details = bool(row.details or row.signature) if target.server else target.abilities.replays_reasoning
+    writer = _Writer(blob, custom=custom, details=details, key=row.reasoning if target.server else "as_received")
     for shown in view:
         writer.show(shown)
     writer.flush()
@@ -69,12 +71,13 @@ class _Writer:
     """Writes messages one by one. A tool message accepts only text, and no other message may come between the results
     of one batch, so media of results are held back until the batch ends."""
 
-    def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
+    def __init__(self, blob: BlobReader, *, custom: bool, details: bool, key: str) -> None:
         self.messages: list[dict[str, Any]] = []
         self.losses = Losses(NAME, apart=True)
         self._blob = blob
         self._custom = custom
         self._details = details
+        self._key = key  # for reasoning: see `Server.reasoning`
         self._waiting: list[dict[str, Any]] = []
 
     def show(self, shown: Shown) -> None:
@@ -156,6 +159,8 @@ class _Writer:
                     wire["refusal"] = f"{wire['refusal']}\n{part.text}" if "refusal" in wire else part.text
                 case Text() if sounds and FORMS.says(part.form, "transcript"):
                     pass
+                case Reasoning() if not self._key:
+                    self._unsent(message)
                 case _ if self._field(part, wire):
                     pass
                 case _:
@@ -166,6 +171,11 @@ class _Writer:
             wire["tool_calls"] = calls
         self._add(wire, self._contents(texts, "assistant message"), message)
 
+    def _unsent(self, message: Message) -> None:
+        """Record that the text of reasoning is left out, unless its details are sent, which have it too."""
+        if not any(isinstance(part, Opaque) and part.kind == "reasoning_details" for part in message.parts):
+            self.losses.add("reasoning", "reasoning left out: this server takes none of this model back")
+
     def _field(self, part: Part, wire: dict[str, Any]) -> bool:
         """Write a part that is a key of the assistant message. Returns whether the part is one."""
         if isinstance(part, Reasoning):
@@ -174,7 +184,9 @@ class _Writer:
                 return True
             if not part.text:
                 return True
-            key = (FORMS.words(part.form) or ["reasoning_content"])[0]
+            key = self._key
+            if key == "as_received":
+                key = (FORMS.words(part.form) or ["reasoning_content"])[0]
             wire[key] = f"{wire[key]}\n{part.text}" if key in wire else part.text
             return True
         if not isinstance(part, Opaque) or part.provider != NAME:

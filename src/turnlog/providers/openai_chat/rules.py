@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...models.target import Target
-from ...view.rules import RequiredWord, Rules
+from ...view.rules import Rules
 from ..openai_breakpoints import Format, marker
 from ..schema.shapes import Tagged
 from ..signs import Signs
-from ..tool_declarations import JSON_PLEASE, is_json_mode
+from ..tool_declarations import is_json_mode
 from .form import NAME
 from .schema import MESSAGE, OPAQUE_FIELDS, PARTS, REASONING_FIELDS, TOOL, TOOLS_MAX
+from .servers import JSON_WORD, server_rules
 
 # -- breakpoints -----------------------------------------------------------------------------------
 #
@@ -31,34 +32,6 @@ def _holds(message: Mapping[str, Any]) -> str:
 
 mark_cache = marker(Format("messages", "text", frozenset({"text", "image_url", "input_audio", "file"}), _holds))
 """Adds the cache's key and the breakpoints to a request. See `Provider.mark_cache`."""
-
-
-# -- tool choice -----------------------------------------------------------------------------------
-#
-# The tool choice, in common words and in this API's.
-
-_WORDS = ("auto", "none", "required")
-
-
-def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice in common words; None if there is none. A choice among allowed tools counts as its mode."""
-    value = settings.get("tool_choice", settings.get("function_call"))
-    if isinstance(value, str):
-        return value if value in _WORDS else None
-    if not isinstance(value, Mapping):
-        return None
-    allowed = value.get("allowed_tools")
-    if isinstance(allowed, Mapping):
-        return {"auto": "auto", "required": "required"}.get(str(allowed.get("mode")))
-    named = value.get("function") or value.get("custom") or value
-    name = named.get("name") if isinstance(named, Mapping) else None
-    return f"tool:{name}" if isinstance(name, str) and name else None
-
-
-def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with a tool choice in common words."""
-    name = choice.partition(":")[2]
-    return {**settings, "tool_choice": {"type": "function", "function": {"name": name}} if name else choice}
 
 
 # -- signs -----------------------------------------------------------------------------------------
@@ -106,9 +79,6 @@ _MIMES = frozenset(
 # The documented limit for images and files together is 50 MB a request, in base64.
 _MEDIA_MAX_BASE64 = 50_000_000
 
-# "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
-_JSON_WORD = RequiredWord(word="json", setting="response_format json_object", text=JSON_PLEASE)
-
 _OWN_KINDS = frozenset({*OPAQUE_FIELDS, "file"})
 """Kinds of opaque parts that OpenAI's own models accept; compatible servers have more."""
 
@@ -118,7 +88,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     abilities = target.abilities
     # "Content blocks are expected to be either text or image_url type." (audio sent to a model that does not accept it)
     media = (target.input_media & {"image", "document", "audio"}) | set(abilities.chat_media)
-    return Rules(
+    own = Rules(
         provider=NAME,
         # "An assistant message with 'tool_calls' must be followed by tool messages responding to each
         # 'tool_call_id'."
@@ -151,5 +121,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         media_max_base64=_MEDIA_MAX_BASE64,
         media_max_total=_MEDIA_MAX_BASE64,
         tools_max=TOOLS_MAX,
-        word=_JSON_WORD if is_json_mode(settings.get("response_format")) else None,
+        word=JSON_WORD if is_json_mode(settings.get("response_format")) else None,
     )
+    return server_rules(own, target, settings) if target.server else own

@@ -9,9 +9,11 @@ from ...log.messages import compact_json
 from ...models.catalog import model_abilities
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer, without_lost_choice
+from ..protocol import Rendered
 from ..schema.walk import fit
-from .rules import tool_choice
+from .parts import tool_choice
 from .schema import BODY, TEXT_TYPES, body_shape
+from .servers import on_server
 
 # -- sanitize messages -----------------------------------------------------------------------------
 #
@@ -128,13 +130,23 @@ _FUNCTION = ("name", "description", "parameters", "strict")
 _MISSING = "Missing required parameter."
 
 
+def sanitize(body: Object, target: Target) -> Rendered:
+    """The request in the form that the API accepts, and then as the target's server accepts it; each change is an edit.
+    Sanitizing again changes nothing."""
+    rendered = _sanitized(body, target)
+    if not target.server:
+        return rendered
+    edits = Edits()
+    fitted = on_server(rendered.body, target, edits)
+    return Rendered(body=fitted, edits=(*rendered.edits, *edits.made))
+
+
 @sanitizer(BODY.keys)
-def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request in the form that the API accepts; each change is an edit. Sanitizing again changes nothing."""
+def _sanitized(body: Object, target: Target, edits: Edits) -> Object:
     model = target.model or str(body.get("model") or "")
     body = changed(body, "messages", "", lambda message, path: mended(message, path, model, edits))
     body = changed(body, "tools", "", lambda tool, path: _tool(tool, path, model, edits))
-    body = fit(body, body_shape(model), "", edits)
+    body = fit(body, body_shape(model, target.server_row), "", edits)
     body = changed(body, "messages", "", lambda message, path: finished(message, path, edits))
     body = split(body, edits)
     for step in (_model, _tools, _limits, _habits):

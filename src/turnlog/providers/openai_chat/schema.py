@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...models.catalog import model_abilities
+from ...models.servers import OPENAI, Server
 from ..schema.shapes import (
     ANY,
     CALL_OPTIONS,
@@ -20,11 +21,11 @@ from ..schema.shapes import (
     words,
 )
 
-REASONING_FIELDS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Keys of an assistant message in which compatible servers return reasoning as a text: `reasoning_content` (DeepSeek,
-Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM)."""
+Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM), `reasoning_text` (Copilot)."""
 
-OPAQUE_FIELDS = ("reasoning_details", "audio")
+OPAQUE_FIELDS = ("reasoning_details", "audio", "reasoning_opaque")
 """Keys of an assistant message that are kept as opaque parts."""
 
 TEXT_TYPES = ("text", "input_text", "output_text")
@@ -73,7 +74,7 @@ def _message(*, compatible: bool) -> Tagged:
         "function": record(f"*id! type! {extra}", {"*function!": _FUNCTION_CALL}),
         "custom": record(f"*id! type! {extra}", {"*custom!": _CUSTOM_CALL}),
     }
-    reasoning = {**_REASONING, "reasoning_details": ANY} if compatible else {}
+    reasoning = {**_REASONING, "reasoning_details": ANY, "reasoning_opaque": ANY} if compatible else {}
     return Tagged(
         "role",
         {
@@ -206,6 +207,6 @@ BODY = _body(compatible=True)
 """A request to any server; readers rely on the same keys for all."""
 
 
-def body_shape(model: str) -> ObjectShape:
-    """A request body for `model`."""
-    return BODY if model_abilities(model).replays_reasoning else _STRICT
+def body_shape(model: str, server: Server = OPENAI) -> ObjectShape:
+    """A request body for `model` at a server; the API's own if nothing is known of the server."""
+    return BODY if not server.own_api or model_abilities(model).replays_reasoning else _STRICT

@@ -88,6 +88,8 @@ class StreamAssembler:
             if key == "tool_calls":
                 for entry in value:
                     self._call(entry)
+            elif key == "reasoning_details" and isinstance(value, list):
+                self._wire[key] = _merged_details(self._wire.get(key) or [], value)
             else:
                 if key == "content" and type(value) is not type(self._wire.get(key, value)):
                     self._wire[key], value = _joined([], _as_parts(self._wire[key])), _as_parts(value)
@@ -198,6 +200,30 @@ def _joined(parts: list[Any], pieces: list[Any]) -> list[Any]:
             inner = {kind: _joined([], piece[kind])} if isinstance(piece.get(kind), list) else {}
             parts.append({**piece, **inner})
     return parts
+
+
+_GROWING = ("text", "summary", "data")
+"""Keys of an entry of `reasoning_details` that come in pieces."""
+
+
+def _merged_details(entries: list[Any], pieces: list[Any]) -> list[Any]:
+    """`entries` of reasoning with the next fragments: those with the type and index of the last entry continue it.
+    https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#streaming-mode"""
+    for piece in pieces:
+        last = entries[-1] if entries else None
+        if not isinstance(last, dict) or not isinstance(piece, Mapping) or not _continues_entry(piece, last):
+            entries.append(dict(piece) if isinstance(piece, Mapping) else piece)
+            continue
+        for key, value in piece.items():
+            if key in _GROWING and isinstance(value, str):
+                last[key] = (last.get(key) or "") + value
+            elif value is not None:
+                last[key] = value
+    return entries
+
+
+def _continues_entry(piece: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    return piece.get("index") is not None and all(piece.get(key) == last.get(key) for key in ("type", "index"))
 
 
 def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> bool:

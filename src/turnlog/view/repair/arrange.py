@@ -7,6 +7,7 @@ directly after the run, in the order of the calls, and the rest of the zone foll
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -140,8 +141,8 @@ class _Arranger:
             return call_id
         # Derived from the call's record and its place there, so that it is the same in every view.
         derived = f"call_{'_'.join(map(str, records[:1]))}_{j}"
-        while derived in taken or derived in self.used_ids:
-            derived += "x"
+        while derived in taken or derived in self.used_ids or not self._fits(derived):
+            derived = f"{derived}x" if self._fits(f"{derived}x") else _short_id(derived)
         return derived
 
     def _fits(self, call_id: str) -> bool:
@@ -316,6 +317,11 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
         if (n, call.id) in fate:
             return fate[n, call.id]
     return "lost"
+
+
+def _short_id(text: str) -> str:
+    """Nine letters and digits for a text: the only ids that some servers accept."""
+    return hashlib.sha256(text.encode()).hexdigest()[:9]
 
 
 def as_one(several: Sequence[Shown], treatment: Treatment = "joined") -> Shown:

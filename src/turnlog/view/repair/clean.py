@@ -93,7 +93,8 @@ def is_sent_as(name: str, sent: str) -> bool:
     if name == sent:
         return True
     stem, digest = _changed(name)
-    return sent.endswith(f"_{digest}") and stem.startswith(sent[: -len(digest) - 1])
+    begin = sent[: -len(digest) - 1]
+    return sent.endswith(f"_{digest}") and stem.startswith((begin, begin.removeprefix("tool")))
 
 
 @lru_cache(maxsize=1024)
@@ -101,7 +102,9 @@ def _fitting(name: str, pattern: str, longest: int) -> str:
     if len(name) <= longest and re.fullmatch(pattern, name):
         return name
     stem, digest = _changed(name)
-    return f"{stem[: min(longest, 64) - len(digest) - 1]}_{digest}"
+    room = min(longest, 64) - len(digest) - 1
+    fitting = f"{stem[:room]}_{digest}"
+    return fitting if re.fullmatch(pattern, fitting) else f"tool{stem[: room - 4]}_{digest}"
 
 
 @lru_cache(maxsize=1024)
@@ -141,6 +144,21 @@ def _is_text(value: Any) -> bool:
     return True
 
 
+def _with_one_text(parts: list[Any]) -> list[Any]:
+    """The parts with one text, at the place of the first; as they are if there are media among them."""
+    texts = [part for part in parts if isinstance(part, Text)]
+    if len(texts) < 2 or any(isinstance(part, Media) for part in parts):
+        return parts
+    joined = Text("\n".join(text.text for text in texts))
+    first = next(i for i, part in enumerate(parts) if part is texts[0])
+    rest = [part for part in parts if not isinstance(part, Text)]
+    return [*rest[:first], joined, *rest[first:]]
+
+
+def _begins_object(raw: str | None) -> bool:
+    return raw is None or raw.lstrip().startswith("{")
+
+
 class _Cleaner:
     """Cleans one message after another, and collects the changes."""
 
@@ -169,6 +187,8 @@ class _Cleaner:
             return self._nothing_left(message)
         if not self.rules.blank_text and is_blank(parts):
             return self._empty(message)
+        if self.rules.one_text:
+            parts = _with_one_text(parts)
         if name == message.name and unchanged(parts, message.parts):
             return message
         return msgspec.structs.replace(message, parts=tuple(parts), name=name)
@@ -287,6 +307,8 @@ class _Cleaner:
             raw = self.text(call.raw, "arguments")
             if raw is not call.raw:
                 changes["raw"] = raw
+        if self.rules.arguments == "object" and isinstance(call.arguments, dict) and not _begins_object(call.raw):
+            changes["raw"] = None  # JSON of a JSON text
         arguments = call.arguments if _is_text(call.arguments) else self.json(call.arguments)
         if arguments is not call.arguments:
             changes["arguments"] = arguments
@@ -328,6 +350,8 @@ class _Cleaner:
                 cleaned = self.part(part)
             if isinstance(cleaned, (Text, Media, Opaque, Unknown)):
                 parts.append(cleaned)
+        if self.rules.one_text:
+            parts = _with_one_text(parts)
         if unchanged(parts, result.parts):
             return result
         return msgspec.structs.replace(result, parts=tuple(parts))
@@ -347,9 +371,19 @@ class _Cleaner:
             if self.rules.own_kinds is not None and part.kind not in self.rules.own_kinds:
                 self.losses.append(Loss("opaque", f"{part.kind} left out: this model does not accept it", self.records))
                 return None
+            if self.rules.accepts is not None:
+                return self._accepted(part)
             if self._may_hold(part):
                 return part
             self.losses.append(Loss("opaque", f"{part.kind} in {an(self.role)} message left out", self.records))
             return None
         self.losses.append(Loss("opaque", f"{part.kind} of {part.provider} left out", self.records))
         return None
+
+    def _accepted(self, part: Opaque) -> Opaque | None:
+        """The part as the server accepts it. A loss says what it does not accept; what only answers have is no loss."""
+        accepted = self.rules.accepts(part) if self.rules.accepts is not None else part
+        if accepted is not part and part.kind != "response":
+            what = f"{part.kind} left out" if accepted is None else f"a part of {part.kind} left out"
+            self.losses.append(Loss("opaque", f"{what}: this server does not accept it", self.records))
+        return accepted

@@ -31,6 +31,7 @@ from ...log.messages import (
 )
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn, without_extras
+from .alternate import alternating, as_texts, open_loop_without
 from .arrange import Fate, arrange, as_one, with_parts
 from .clean import add_word, clean, is_blank, sendable_name
 from .media_room import within_room
@@ -58,7 +59,7 @@ def place_system(
     if rules.system == "inline":
         return list(view), False
     placed, waits = moved(view, rules, edits, leading=leading, follows=follows)
-    first = _head(placed) if leading else 0
+    first = _head(placed) if leading and rules.system != "none" else 0
     return [*placed[:first], *_as_user_messages(placed[first:], rules, losses, follows)], waits
 
 
@@ -307,6 +308,8 @@ def repair(
     if rules.results_together:
         mended = _together(mended, rules)
     mended, unplaced = place_system(mended, rules, edits, losses, leading=leading, follows=follows)
+    if rules.calls_as_text:
+        mended = as_texts(mended, edits)
     if rules.merge_calls:
         mended = _join(mended)
     if rules.calls_last:
@@ -343,8 +346,11 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
     if rules.word is not None and not has_word:
         add_word(ended, rules, edits)
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
+    off = off or bool(rules.loop_needs_kind and open_loop_without(ended, rules))
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
+    if rules.one_system or rules.alternates:
+        return Closed(tuple(alternating(ended, rules, edits)), tuple(edits), -1, 0, off)
     return Closed(tuple(ended), tuple(edits), opening_index, kept_count, off)
 
 
