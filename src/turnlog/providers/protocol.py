@@ -221,10 +221,10 @@ class SdkCall(Struct, frozen=True):
 
 def sdk_method(
     method: str, *, extra_body: bool = True, **streaming: Any
-) -> Callable[[dict[str, Any], str, bool], SdkCall]:
+) -> Callable[[dict[str, Any], Target, bool], SdkCall]:
     """A function that makes calls of a method that takes a body as its arguments, with these too if the answer is
     streamed."""
-    return lambda body, model, streamed: SdkCall(method, {**body, **(streaming if streamed else {})}, extra_body)
+    return lambda body, target, streamed: SdkCall(method, {**body, **(streaming if streamed else {})}, extra_body)
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -262,8 +262,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     assembler: Callable[[], Assembler]
     """Creates an assembler for one streamed answer."""
 
-    sdk_call: Callable[[dict[str, Any], str, bool], SdkCall]
-    """The call that sends a body to a model, with the answer streamed or whole."""
+    sdk_call: Callable[[dict[str, Any], Target, bool], SdkCall]
+    """The call that sends a body to a target, with the answer streamed or whole."""
 
     user_message: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
     """A text of the user as an element of the conversation."""

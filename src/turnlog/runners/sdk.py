@@ -220,7 +220,7 @@ class SdkRunner:
         """Call the SDK. Arguments that its method does not have, for other servers, are put into the body with
         `extra_body`."""
         speaker = provider(request.target.provider)
-        asked = speaker.sdk_call(request.body, request.target.model, streamed)
+        asked = speaker.sdk_call(request.body, request.target, streamed)
         call = attrgetter(asked.method)(self._client(speaker.row.maker, request))
         if not asked.extra_body:
             return _awaitable(call(**asked.arguments))

@@ -257,7 +257,7 @@ class _Renderer:
         return [FORMS.spelled(tool_block(tool), tool.form)]
 
 
-def sdk_call(body: dict[str, Any], model: str, streamed: bool) -> SdkCall:
+def sdk_call(body: dict[str, Any], target: Target, streamed: bool) -> SdkCall:
     """The call that sends a body; only the beta client has the argument `betas`."""
     method = "beta.messages.create" if "betas" in body else "messages.create"
     return SdkCall(method, {**body, **({"stream": True} if streamed else {})}, extra_body=True)

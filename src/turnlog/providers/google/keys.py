@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
+from ...models.target import Target
 from ..protocol import SdkCall
 from ..schema.walk import check_depth
 
@@ -31,10 +32,10 @@ def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:
     }
 
 
-def sdk_call(body: dict[str, Any], model: str, streamed: bool) -> SdkCall:
+def sdk_call(body: dict[str, Any], target: Target, streamed: bool) -> SdkCall:
     """The SDK call that sends a body."""
     method = "generate_content_stream" if streamed else "generate_content"
-    return SdkCall(f"aio.models.{method}", sdk_arguments(body, model))
+    return SdkCall(f"aio.models.{method}", sdk_arguments(body, target.model))
 
 
 FREE = frozenset(

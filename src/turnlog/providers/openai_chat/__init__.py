@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
+from ..protocol import OPENAI_SETTINGS, Provider
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, tool_choice, unread_media, with_tool_choice
@@ -11,7 +11,7 @@ from .response import ANSWER_KEYS, REFUSALS, STOPS, parse_response
 from .rules import SIGNS, mark_cache, rules
 from .sanitize import sanitize
 from .schema import BODY
-from .servers import without_reasoning
+from .servers import sdk_call, without_reasoning
 from .stream import StreamAssembler
 
 PROVIDER = Provider(
@@ -33,7 +33,7 @@ PROVIDER = Provider(
     parse_response=parse_response,
     answer_keys=ANSWER_KEYS,
     chunk_keys=("choices", "chunk", "usage"),
-    sdk_call=sdk_method("chat.completions.create", stream=True, stream_options={"include_usage": True}),
+    sdk_call=sdk_call,
     answer_schemas=(("response_format", "json_schema", "schema"), ("response_format", "schema")),
     assembler=StreamAssembler,
     rules=rules,

@@ -21,6 +21,7 @@ from ...models.servers import Server, server_row
 from ...models.target import Target
 from ...view.rules import NO_LIMIT, RequiredWord, Rules
 from ..edits import Edits, Object, at, brief, changed
+from ..protocol import SdkCall
 from ..tool_declarations import JSON_PLEASE, is_json_mode
 from .parts import tool_choice
 from .schema import BODY, MEDIA_TYPES, OPAQUE_FIELDS, TEXT_TYPES
@@ -147,6 +148,15 @@ def _is_schema_mode(settings: Mapping[str, Any]) -> bool:
 def _thinks_first(target: Target, settings: Mapping[str, Any]) -> bool:
     names = target.server_row.thinks_first
     return bool(names and re.search(names, target.model.lower()) and wants_reasoning(settings))
+
+
+def sdk_call(body: dict[str, Any], target: Target, streamed: bool) -> SdkCall:
+    """The call that sends a body; a stream reports its usage if the server knows the setting for that."""
+    options: dict[str, Any] = {"stream": True} if streamed else {}
+    keys = target.server_row.body_keys
+    if streamed and (keys is None or "stream_options" in keys or target.server_row.own_api):
+        options["stream_options"] = {"include_usage": True}
+    return SdkCall("chat.completions.create", {**body, **options}, extra_body=True)
 
 
 def on_server(body: Object, target: Target, edits: Edits) -> Object:

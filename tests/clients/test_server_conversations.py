@@ -1,0 +1,106 @@
+"""One conversation through servers that imitate OpenAI, with the real client: each in its own ways, with its own words
+for what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+from test_openai_servers import MODELS
+
+import turnlog
+from accounting import unaccounted
+from draws import LONG
+from turnlog.runners import RetryingRunner, SdkRunner
+
+Start = Callable[..., Any]
+
+TURNS, STAY = (60, 10) if LONG else (12, 3)
+"""How many turns a conversation has, and after how many it goes to the next server."""
+
+WINDOW = 8_000
+"""What a server takes, in its own tokens; turnlog is told only when it asks for more."""
+
+TOOLS = (
+    {
+        "name": "look",
+        "description": "Look at a file.",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    },
+    {"name": "ping", "description": "Ask whether anything is there."},
+)
+
+
+_TAGS = re.compile(r"<(think|reasoning)>.*?</\1>", re.DOTALL)
+
+
+def replies(number: int, chance: random.Random) -> list[dict[str, Any]]:
+    """What the model says in one turn."""
+    call = {"name": "look", "args": {"path": f"file-{number}"}}
+    ping = {"name": "ping", "args": {}}
+    calls = chance.choice([[call], [call, ping], [ping]])
+    thought = {"thinking": f"thought {number}"} if chance.random() < 0.7 else {}
+    return [{**thought, "tool_calls": calls}, {**thought, "text": f"done {number}"}]
+
+
+async def turn(session: turnlog.Session, runner: RetryingRunner, question: str, *, whole: bool) -> list[Any]:
+    """One turn of an agent, until the model stops calling tools: its answers."""
+    session.user(question)
+    answers = []
+    while True:
+        request = session.request()
+        if whole:
+            answer = session.receive(await runner.ask(request), request)
+        else:
+            answer = await session.areceive(runner.stream(request), request)
+        answers.append(answer)
+        if not answer.tool_calls:
+            return answers
+        for call in answer.tool_calls:
+            session.tool_result(call, f"{call.arguments}: " + "word " * 500 if call.name == "look" else "pong")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize("first", range(0, len(MODELS), 4))
+def test_a_conversation_goes_through_servers(first: int, whole: bool, fake_server: Start) -> None:
+    """An agent that changes its server, or one whose window is small, would stop in the middle."""
+    asyncio.run(conversation(first, fake_server, whole=whole))
+
+
+async def conversation(first: int, fake_server: Start, *, whole: bool) -> None:
+    """Turns at one server after the other, each judged."""
+    chance = random.Random(first)
+    names = [*MODELS][first:] + [*MODELS][:first]
+    session = turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o"), tools=TOOLS)
+    servers: dict[str, Any] = {}  # each knows its own signatures
+    for number in range(TURNS):
+        name = names[number // STAY % len(names)]
+        model = MODELS[name][number // STAY % len(MODELS[name])]
+        if name not in servers:
+            servers[name] = fake_server(server=name, context_limit=WINDOW)
+        server = servers[name]
+        asked = len(server.requests)
+        url = f"{server.url}/v1"
+        session.switch(turnlog.target("openai-chat", model, base_url=url, server=name))
+        server.script(*(script := replies(number, chance)))
+        async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0) as client:
+            runner = RetryingRunner(SdkRunner(openai=client), session)
+            try:
+                answers = await turn(session, runner, f"question {number}", whole=whole)
+            except turnlog.TurnlogError as error:
+                raise AssertionError((name, model, server.requests[-1].errors)) from error
+        called = [(call.name, call.arguments) for call in answers[0].tool_calls]
+        assert called == [(call["name"], call["args"]) for call in script[0]["tool_calls"]], (name, model)
+        # Some servers put what was thought into the text.
+        assert [_TAGS.sub("", answer.text).strip() for answer in answers] == ["", f"done {number}"], (name, model)
+        assert all(answer.complete for answer in answers), (name, model)
+        refused = [request.errors for request in server.requests[asked:] if request.status >= 400]
+        assert len(refused) < 3 and all(errors == ["context"] for errors in refused), (name, model, refused)
+        request = session.request()
+        said = [(record.n, record.message) for record in session.history() if record.message]
+        assert unaccounted(said, request.body, [*request.edits, *request.losses], {}) == [], (name, model)
