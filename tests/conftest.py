@@ -101,6 +101,12 @@ def oracle(shared: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def servers(shared: Path) -> ModuleType:
+    """What servers that imitate OpenAI accept, and how they answer."""
+    return _import_beside(shared / "oracle", "servers")
+
+
+@pytest.fixture(scope="session")
 def binding(shared: Path) -> ModuleType:
     """The independent judge of bound thinking: `Conversation(model)` is told what is sent and answered, in order."""
     return _import_beside(shared / "oracle", "binding")

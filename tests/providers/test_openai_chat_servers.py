@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Reply
+from turnlog.session.inputs import to_run
 
 
 def assembled(chunks: list[Any]) -> Reply:
@@ -120,3 +123,61 @@ def test_a_piece_that_says_nothing_of_its_call_goes_on_with_the_last() -> None:
     reply = assembled([*pieces, _chunk(delta={}, finish_reason="tool_calls")])
     calls = (ToolCall("a", "f", arguments={}), ToolCall("b", "g", arguments={"x": 1}))
     assert reply.message == Message("assistant", calls)
+
+
+@pytest.mark.parametrize(
+    "pieces", [[{"x": 1}], [{}, {"x": 1}, ""], ["", {"x": 1}], [{"x": 1}, {"x": 1}], [{"x": 1}, {}]]
+)
+def test_arguments_that_come_as_an_object_are_read_as_in_a_whole_answer(pieces: list[Any]) -> None:
+    """The turn was lost with a FormatError, though the same answer in one piece was read (MiniMax, oh-my-pi#1779)."""
+    first = _piece(index=0, id="a", type="function", function={"name": "f", "arguments": pieces[0]})
+    more = [_piece(index=0, function={"arguments": piece}) for piece in pieces[1:]]
+    reply = assembled([first, *more, _chunk(delta={}, finish_reason="tool_calls")])
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {"x": 1}}}
+    whole = PROVIDER.parse_response(_chunk(message={"tool_calls": [call]}, finish_reason="tool_calls"))
+    assert reply.message == whole.message and to_run(reply.message.parts[0]).arguments == {"x": 1}  # type: ignore[arg-type]
+
+
+def test_an_object_for_arguments_may_be_empty() -> None:
+    """It became an empty text, which other servers refuse."""
+    piece = _piece(index=0, id="a", type="function", function={"name": "f", "arguments": {}})
+    reply = assembled([piece, _chunk(delta={}, finish_reason="tool_calls")])
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {}}}
+    whole = PROVIDER.parse_response(_chunk(message={"tool_calls": [call]}, finish_reason="tool_calls"))
+    assert reply.message == whole.message
+
+
+_SAID: dict[str, list[dict[str, Any]]] = {
+    "two tools": [{"name": "f", "args": {"x": 1, "y": "a b c d e f"}}, {"name": "g", "args": {"z": [1, {}]}}],
+    "one tool twice": [{"name": "f", "args": {"x": 1, "y": "a b c d e f"}}, {"name": "f", "args": {"x": 2}}],
+    "objects": [{"name": "f", "arguments": {"x": 1}}, {"name": "f", "arguments": {"x": 2}}],
+    "no arguments": [{"name": "f"}, {"name": "g"}],
+}
+
+
+@pytest.mark.parametrize("said", _SAID)
+def test_calls_are_told_apart_however_a_server_streams_them(said: str, servers: ModuleType) -> None:
+    """Halves of calls, or two calls in one: for each way to number, to name and to cut the pieces of calls."""
+    wrong = []
+    ids = (f"{number:09}" + "0" * 31 for number in range(1, 1_000_000))
+    ways = product(
+        ("ok", "zero", "missing"),
+        ("pieces", "whole", "braces"),
+        ("absent", "repeat", "empty", "null", "never"),
+        ("{}", ""),
+    )
+    used = dict.fromkeys(("input", "output", "thinking", "read"), 1)
+    for index, args, later, none in ways:
+        if (later, none, said) == ("never", "", "no arguments") and index != "ok":
+            continue  # no number, no id, no arguments: such names may as well be pieces of one name
+        quirks = {"index": index, "args": args, "later_ids": later, "noargs": none, "id": "{h9}"}
+        script = {"tool_calls": _SAID[said]}
+        _, chunks = servers.answer(
+            "vllm", "m", {"stream": True}, script, used, lambda kind: kind + next(ids), lambda text: "s", 0, quirks
+        )
+        parts = assembled([chunk for chunk in chunks if isinstance(chunk, dict)]).message.parts
+        calls = [to_run(part) for part in parts if isinstance(part, ToolCall)]
+        expected = [(call["name"], call.get("arguments") or call.get("args") or {}) for call in _SAID[said]]
+        if [(call.name, call.arguments) for call in calls] != expected:
+            wrong.append((index, args, later, none))
+    assert wrong == []

@@ -9,6 +9,7 @@ import pytest
 import turnlog
 from turnlog.errors import InputError
 from turnlog.log.messages import Message
+from turnlog.log.records import ToolStarted
 from turnlog.providers import PROVIDERS
 from turnlog.providers.protocol import Stop
 from turnlog.session import Answer, InvalidArguments
@@ -19,7 +20,7 @@ def chat(reason: str, message: dict[str, Any]) -> dict[str, Any]:
     return {"id": "r", "model": "m", "choices": [{"index": 0, "finish_reason": reason, "message": message}]}
 
 
-def chat_call(arguments: str) -> dict[str, Any]:
+def chat_call(arguments: Any) -> dict[str, Any]:
     """A message with one call."""
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": arguments}}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -117,7 +118,8 @@ def test_every_provider_uses_the_same_words() -> None:
     ("raw", "reason"),
     [
         ('{"path": "a"', "delimiter"),
-        ("", "empty"),
+        ('{"x": 1}{"x": 2}', "Extra data"),
+        ('{}{"x":', "Extra data"),
         ('{"n": NaN}', "NaN"),
         ('{"n": 1e999}', "too large"),
         ("[" * 150 + "]" * 150, "levels"),
@@ -132,6 +134,50 @@ def test_arguments_that_are_no_json_say_so(raw: str, reason: str) -> None:
         call.arguments["path"]
     with pytest.raises(InputError, match="no JSON"):
         dict(**call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("wrote", "meant"),
+    [
+        ("", {}),
+        (" ", {}),
+        (None, {}),
+        ("null", {}),
+        ("[]", {}),
+        ('""', {}),
+        ('"{}"', {}),
+        ("{}{}", {}),
+        ('"{\\"path\\": \\"a\\"}"', {"path": "a"}),
+        ('{}{"path": "a"}', {"path": "a"}),
+        ('{"path": "a"}\n{"path":"a"}', {"path": "a"}),
+        ({"path": "a"}, {"path": "a"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")
+def test_arguments_that_mean_one_object_are_that_object(wrote: Any, meant: Any) -> None:
+    """Tools of servers that imitate OpenAI did not run: no arguments as an empty text, JSON in JSON, an object twice.
+    What the server wrote has to stay on record, and to be sent back."""
+    said = chat_call(wrote)
+    with turnlog.open("one", store=":memory:", target=turnlog.target("openai-chat", "m")) as session:
+        session.user("Go on.")
+        [call] = session.receive(chat("tool_calls", said)).tool_calls
+        assert call.arguments == meant
+        recorded = session.history()[2].message
+        assert recorded == PROVIDERS["openai-chat"].parse_response(chat("tool_calls", said)).message
+        session.tool_started(call)
+        session.tool_result(call, "done")
+        assert session.log.unfinished() == []
+        assert session.add(Message("assistant", (call,))).message == recorded or isinstance(wrote, dict)
+
+
+@pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")
+def test_a_result_is_of_the_call_that_it_names_among_several_with_one_id() -> None:
+    """A result of a call without arguments was given to a later call of the same tool, if ids are not unique."""
+    with turnlog.open("one", store=":memory:", target=turnlog.target("openai-chat", "m")) as session:
+        session.user("Go on.")
+        [first] = session.receive(chat("tool_calls", chat_call(""))).tool_calls
+        session.receive(chat("tool_calls", chat_call('{"path": "a"}')))
+        assert session.tool_started(first).body == ToolStarted("c1", 3, "read")
 
 
 @pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from .._platform.given import text_given
 from .._platform.stdlib import difflib
 from ..errors import FormatError, InputError
+from ..log.arguments import meant_arguments
 from ..log.messages import (
     ARGUMENTS_DEPTH,
     Media,
@@ -28,6 +29,7 @@ from ..log.messages import (
     Unknown,
     extra_keys,
     media_kind,
+    parse_arguments,
     sha256_hex,
     unchanged,
 )
@@ -67,25 +69,33 @@ class InvalidArguments(Struct, frozen=True):
 
 
 def to_run(call: ToolCall) -> ToolCall:
-    """A call of an answer as a program gets it: arguments that are not JSON become InvalidArguments."""
-    if call.kind != "function" or call.arguments is not None or call.raw is None:
+    """A call of an answer as a program gets it: with the object that the server meant, whatever it wrote, and with
+    InvalidArguments for a text that means none."""
+    if call.kind != "function" or isinstance(call.arguments, (dict, InvalidArguments)):
+        return call
+    meant = meant_arguments(call)
+    if meant is not None:
+        return replace(call, arguments=meant, raw=call.raw_arguments)
+    if call.arguments is not None or call.raw is None:
         return call
     return replace(call, arguments=InvalidArguments(call.raw, _reason(call.raw)))
 
 
 def as_recorded(part: Part) -> Part:
-    """A part as it is recorded: without InvalidArguments, and with the outcome in the words of the log."""
+    """A part as it is recorded: a call with what the server wrote, and the outcome in the words of the log."""
     if isinstance(part, ToolResult) and str(part.outcome) == "cancelled":
         return replace(part, outcome="canceled")
     if isinstance(part, ToolCall) and isinstance(part.arguments, InvalidArguments):
         return replace(part, arguments=None)
+    if isinstance(part, ToolCall) and part.raw is not None and isinstance(part.arguments, dict):
+        written, raw = parse_arguments(part.raw)
+        wrote = replace(part, arguments=written, raw=raw)
+        return part if isinstance(written, dict) or meant_arguments(wrote) != part.arguments else wrote
     return part
 
 
 def _reason(raw: str) -> str:
     """Why a text is not taken for JSON."""
-    if not raw.strip():
-        return "the text is empty"
     try:
         json.loads(raw, parse_constant=_refuse)
     except ValueError as error:  # also a number of more digits than Python reads

@@ -41,7 +41,7 @@ from ..view.repair.pairing import may_answer
 from .answer import RESPONSE, Answer, Receiving, is_stream, told_apart, whole_of
 from .caches import doubt
 from .checkpoint import Checkpoints
-from .inputs import Content, outcome_given, parts_of
+from .inputs import Content, outcome_given, parts_of, to_run
 from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
 from .state import Context
@@ -209,7 +209,7 @@ class Journal:
         changed = 0
         for n, message in self._newest():
             named = [part for part in message.parts if isinstance(part, ToolCall) and _is_named_as(part, call)]
-            if any(part == call or has_mark(part.raw_arguments) for part in named):
+            if any(call in (part, to_run(part)) or has_mark(part.raw_arguments) for part in named):
                 return n
             changed = changed or (n if named else 0)
         if changed:

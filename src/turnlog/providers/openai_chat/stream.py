@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...log.messages import Message, parse_arguments
+from ...log.arguments import are_objects
+from ...log.messages import Message
 from ...log.usage import Usage
 from ..error_bodies import error_chunk, error_text
 from ..protocol import Delta, Reply
@@ -27,6 +28,7 @@ class StreamAssembler:
         self._wire: dict[str, Any] = {}
         self._calls: list[dict[str, Any]] = []
         self._slots: dict[Any, int] = {}
+        self._named_again: set[int] = set()
         self._usage: Usage | None = None
         self._raw_usage: Any = None
         self._model = self._id = self._stop = self._error = ""
@@ -81,7 +83,7 @@ class StreamAssembler:
         )
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
-        check_types(delta, DELTA, "choices[0].delta")
+        check_types(_with_text_arguments(delta), DELTA, "choices[0].delta")
         for key, value in delta.items():
             if key == "role" or value is None:
                 continue
@@ -106,9 +108,15 @@ class StreamAssembler:
         position = self._slots.get(number)
         if index is None and not entry.get("id") and not _named(entry) and self._calls:
             position = len(self._calls) - 1  # it does not begin a call, so it continues the last one
-        if position is None or _is_another(entry, self._calls[position]):
+        if position is not None and _is_named_again(entry, self._calls[position]):
+            self._named_again.add(position)
+            return
+        begun: dict[str, Any] = {}
+        if position in self._named_again and _has_arguments(entry):  # no repetition at the end, but the next call
+            begun = {"function": {"name": self._calls[position]["function"]["name"], "arguments": ""}}
+        if position is None or begun or _is_another(entry, self._calls[position]):
             position = self._slots[number] = len(self._calls)
-            self._calls.append({})
+            self._calls.append(begun)
         call = self._calls[position]
         for key, value in entry.items():
             # Later fragments may have `"id": ""`, or another id.
@@ -117,10 +125,35 @@ class StreamAssembler:
             if key in ("function", "custom") and isinstance(value, Mapping):
                 body = call.setdefault(key, {"name": "", "arguments" if key == "function" else "input": ""})
                 for name, piece in value.items():
-                    if piece is not None and not (name == "name" and piece == body["name"]):
+                    if name == "arguments" and dict in (type(piece), type(body.get(name))):
+                        body[name] = _arguments_so_far(body.get(name), piece)
+                    elif piece is not None and not (name == "name" and piece == body["name"]):
                         _grow(body, name, piece)
             else:
                 call[key] = value
+
+
+def _with_text_arguments(delta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A delta whose calls have texts where a server gave objects as arguments (oh-my-pi#1779, of MiniMax)."""
+    calls = delta.get("tool_calls") if isinstance(delta, Mapping) else None
+    if not isinstance(calls, list):
+        return delta
+    told = [
+        {**call, "function": {**body, "arguments": ""}}
+        if isinstance(call, Mapping)
+        and isinstance(body := call.get("function"), Mapping)
+        and isinstance(body.get("arguments"), dict)
+        else call
+        for call in calls
+    ]
+    return {**delta, "tool_calls": told}
+
+
+def _arguments_so_far(had: Any, piece: Any) -> Any:
+    """The arguments of a call of which a piece is an object: it is all of them, unless it is empty (unsloth#10275)."""
+    if isinstance(piece, dict):
+        return piece if piece or not had else had
+    return had if had or not piece else piece
 
 
 def _told(delta: Mapping[str, Any]) -> list[Delta]:
@@ -152,9 +185,22 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     new, had = entry.get("function"), call.get("function")
     if not isinstance(new, Mapping) or not had or not had["name"] or not new.get("name"):
         return False
-    if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # repeated at the end
-        return False
     return _is_whole(had["arguments"])
+
+
+def _is_named_again(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a fragment only repeats the name of a call without an id whose arguments are complete: at its end, or to
+    begin another call of the same tool."""
+    had = call.get("function")
+    if entry.get("id") or call.get("id") or not isinstance(had, Mapping) or _has_arguments(entry):
+        return False
+    return bool(had["name"]) and _named(entry) == had["name"] and _is_whole(had["arguments"])
+
+
+def _has_arguments(entry: Mapping[str, Any]) -> bool:
+    body = entry.get("function")
+    given = body.get("arguments") if isinstance(body, Mapping) else None
+    return bool(given.strip() if isinstance(given, str) else given)
 
 
 def _continues(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
@@ -174,8 +220,10 @@ def _named(entry: Mapping[str, Any]) -> Any:
     return body.get("name") if isinstance(body, Mapping) else None
 
 
-def _is_whole(arguments: str) -> bool:
-    return arguments.endswith("}") and isinstance(parse_arguments(arguments)[0], dict)
+def _is_whole(arguments: Any) -> bool:
+    if isinstance(arguments, dict):
+        return bool(arguments)
+    return arguments.endswith("}") and are_objects(arguments)
 
 
 def _as_parts(content: Any) -> Any:
