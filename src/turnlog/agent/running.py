@@ -17,6 +17,7 @@ from ..errors import InputError, TurnCancelled
 from ..log.messages import Message, Outcome, Text, Tool, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord
 from ..providers import provider
+from ..providers.stop_words import meaning
 from ..providers.tool_declarations import read_tools
 from ..requests.request import Request
 from ..runners.blocking import LoopThread
@@ -123,7 +124,7 @@ class Loop:
         if last.message.role != "assistant" or any(isinstance(part, ToolCall) for part in last.message.parts):
             return None
         target = self._session.target
-        return "end" if target is None else provider(target.provider).stops.get(last.body.stop, "end")
+        return "end" if target is None else meaning(last.body.stop, provider(target.provider).stops) or "end"
 
     # -- the model -------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from ..providers import PROVIDERS, provider
 from ..providers.error_bodies import is_error_body
 from ..providers.protocol import Delta, Reply, Stop
 from ..providers.sdk_objects import advice
+from ..providers.stop_words import meaning
 from .checkpoint import Checkpoints
 from .inputs import to_run
 from .threads import recorded
@@ -146,8 +147,8 @@ def stop_of(reply: Reply, asked: str) -> Stop:
     speaker = provider(asked)
     if not reply.complete:
         return "interrupted"
-    if reply.stop in speaker.stops:
-        return speaker.stops[reply.stop]
+    if (known := meaning(reply.stop, speaker.stops)) is not None:
+        return known
     if reply.fragments:
         return "interrupted"
     forms = [part.form.shape for part in reply.message.parts if isinstance(part, Text) and part.form is not None]

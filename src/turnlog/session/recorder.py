@@ -38,7 +38,7 @@ from ..tokens.counters import count_message, counter_for
 from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
 from ..view.repair.pairing import may_answer
-from .answer import RESPONSE, Answer, Receiving, is_stream, told_apart, whole_of
+from .answer import RESPONSE, Answer, Receiving, is_stream, stop_of, told_apart, whole_of
 from .caches import doubt
 from .checkpoint import Checkpoints
 from .inputs import Content, outcome_given, parts_of, to_run
@@ -327,6 +327,8 @@ class Journal:
                 reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
+        elif not reason and stop_of(reply, asked.provider) == "interrupted":
+            reason = f"the provider ended the answer with {reply.stop}"
         if not reason:
             *ahead, message = split(reply)
             begun = tuple(

@@ -16,6 +16,7 @@ from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
 from ..schema.walk import check_types
 from ..spelling import inner
+from ..stop_words import meaning
 from .form import FORMS, NAME
 from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
@@ -25,18 +26,23 @@ _PADDED = lazy_pattern("[^=]+=*")
 STOPS: dict[str, Stop] = {
     "length": "length",
     "content_filter": "filtered",
-    # Compatible servers: Mistral, Zhipu, DeepSeek, OpenRouter.
+    # Compatible servers: Mistral, Zhipu (also in its errors), DeepSeek.
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "sensitive": "filtered",
     "insufficient_system_resource": "interrupted",
-    "error": "interrupted",
+    # Gateways that pass on the words of Anthropic and Google.
+    "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "refusal": "refusal",
+    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "filtered"),
 }
-"""The meaning of each value of `finish_reason`."""
+"""The meaning of each value of `finish_reason`; `stop_words.meaning` knows words of failures."""
 ANSWER_KEYS = ("choices",)
 REFUSALS = frozenset({"refusal", "refusal-field"})
 """The words in the form of a text that was a refusal."""
-_CUT_SHORT = ("", "length", "content_filter")
-"""Stop reasons after which the last call may be incomplete."""
+_CUT_SHORT = ("length", "filtered", "interrupted")
+"""Ends of an answer after which the last call may be incomplete."""
 
 
 def parse_response(response: Any) -> Reply:
@@ -96,7 +102,7 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
         answer["tool_calls"] = [_without_noise(call) for call in answer["tool_calls"]]
     reader = MessageReader()
     read = reader.message({"role": "assistant", "content": None, **answer}, "choices[0].message")
-    parts, fragments = _without_fragments(read.parts, finished=stop not in _CUT_SHORT)
+    parts, fragments = _without_fragments(read.parts, finished=bool(stop) and meaning(stop, STOPS) not in _CUT_SHORT)
     blobs = reader.blobs
     calls_from = next((i for i, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts))
     parts[calls_from:calls_from] = _audio(audio, blobs)
