@@ -241,6 +241,9 @@ class RunnerError(TurnlogError):
     sent = 0
     """The size in tokens of the prompt that was sent instead of the request; 0: the request itself was sent."""
 
+    tries = 1
+    """How often the request was sent before this error was raised: SDKs and programs send again by themselves."""
+
     def __init__(self, text: str, *, runner: str = "", message: str = "") -> None:
         super().__init__(text)
         self.runner = runner
@@ -265,15 +268,21 @@ class NotLoggedIn(RunnerError):
 
 
 class RateLimited(RunnerError):
-    """The provider refuses more requests for now. `retry_after` is the seconds to wait as it says, None if it does not
-    say."""
+    """The provider refuses more requests for now: there were too many, or it is overloaded. `retry_after` is the
+    seconds to wait as it says, None if it does not say. `exhausted`: credit or a quota of hours or days is used up, so
+    that waiting a little does not help."""
 
-    def __init__(self, runner: str, message: str = "", *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, runner: str, message: str = "", *, retry_after: float | None = None, exhausted: bool = False
+    ) -> None:
         said = f" ({message})" if message else ""
         wait = "wait a minute" if retry_after is None else f"wait {retry_after:g} s"
-        super().__init__(f"{runner} is rate limited{said}; {wait}, then send the request again", runner=runner)
+        renewed = "wait until the quota is renewed" if retry_after is None else wait
+        advice = f"add credit or {renewed}" if exhausted else wait
+        super().__init__(f"{runner} is rate limited{said}; {advice}, then send the request again", runner=runner)
         self.message = message
         self.retry_after = retry_after
+        self.exhausted = exhausted
 
 
 class RequestTooLong(RunnerError):

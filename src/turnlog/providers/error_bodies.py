@@ -45,7 +45,7 @@ def _error_in(body: Mapping[str, Any], answer_keys: Collection[str]) -> Any:
     """The error of a body without an answer, else None."""
     if any(body.get(key) for key in answer_keys):
         return None
-    if error := _named_error(body):
+    if error := named_error(body):
         return error
     if "error" in map(body.get, _OF_A_BODY):
         return {key: value for key, value in body.items() if value != "error"} or None  # vLLM does not wrap its error
@@ -53,7 +53,7 @@ def _error_in(body: Mapping[str, Any], answer_keys: Collection[str]) -> Any:
     return None if is_answer or _is_of_another_kind(body) or not _says(body) else body
 
 
-def _named_error(body: Mapping[str, Any]) -> Any:
+def named_error(body: Mapping[str, Any]) -> Any:
     """The error under a key for errors; None if there is none. `true` only says that the body is an error."""
     keys = [key for key in body if key in _ERRORS or (len(body) == 1 and str(key).endswith(_EXCEPTION))]
     for key in keys:
@@ -79,7 +79,10 @@ def _is_of_another_kind(body: Mapping[str, Any]) -> bool:
 
 def error_chunk(chunk: Mapping[str, Any], answer_keys: Collection[str] = ()) -> str:
     """The error text of a stream's chunk; "" if the chunk is not an error."""
-    error = None if _is_of_another_kind(chunk) else _error_in(chunk, answer_keys)
+    if not _is_of_another_kind(chunk):
+        error = _error_in(chunk, answer_keys)
+    else:  # a chunk of an answer, with an error in place of the answer (MiniMax)
+        error = None if any(chunk.get(key) for key in answer_keys) else named_error(chunk)
     return "" if error is None else error_text(error) or "error"
 
 

@@ -10,6 +10,8 @@ import inspect
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -20,6 +22,7 @@ from ..errors import FormatError, InputError, NotLoggedIn, RunnerError, RunnerFa
 from ..models.makers import Maker, Sdk, makers
 from ..providers import provider
 from ..providers.error_bodies import error_chunk
+from ..providers.error_facts import ErrorFacts, error_facts
 from ..providers.protocol import Provider
 from ..providers.sdk_objects import plain
 from ..redaction import Redactor
@@ -174,7 +177,7 @@ class SdkRunner:
         """The chunks of the answer as the SDK gives them; JSON objects if the server answers with one body."""
         speaker = provider(request.target.provider)
         maker = speaker.row.maker
-        failed: str | None = None
+        failures: list[RunnerError] = []
         heard: Overheard | None = None
         told = has_begun = False
         try:
@@ -183,8 +186,11 @@ class SdkRunner:
             async for chunk in chunks if hasattr(chunks, "__aiter__") else _one(chunks):
                 if heard is not None:
                     heard.found = True
+                chunk = _out_of_list(chunk)
                 error = _failure_in(chunk, speaker)
-                failed, told = failed or error, told or error is not None or _tells(chunk, speaker)
+                told = told or error is not None or _tells(chunk, speaker)
+                if error is not None:
+                    failures.append(refusal(maker.name, _login(maker), error, facts=error_facts(_as_json(chunk))))
                 yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
             runner_error = _error_for(maker, error, request)
@@ -195,10 +201,12 @@ class SdkRunner:
             raise (runner_error or error) from error
         for value in values_in(heard.text) if heard is not None and not told else ():
             if is_answer(value, speaker):
-                failed, told = failed or error_chunk(value, speaker.answer_keys) or None, True
+                told = True
+                if said := error_chunk(value, speaker.answer_keys):
+                    failures.append(refusal(maker.name, _login(maker), said, facts=error_facts(value)))
                 yield value
-        if failed is not None:
-            raise refusal(maker.name, _login(maker), failed)
+        if failures:
+            raise failures[0]
         if not told:
             raise RunnerFailed(maker.name, no_answer(heard))
 
@@ -259,28 +267,45 @@ def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError 
     if isinstance(error, RunnerError):
         return error
     message = str(getattr(error, "message", None) or error)
-    body = getattr(error, "body", None)
-    if isinstance(body, str) and body and body not in message:  # {"error": "text"} in a stream
-        message = f"{message}: {body}"
     if timed_out(error):
-        return RunnerTimedOut(maker.name, message=message)
-    status = next(
-        (code for name in ("status_code", "code") if isinstance(code := getattr(error, name, None), int)), None
-    )
-    if status is not None:
-        return refusal(maker.name, _login(maker), message, status=status, wait=_told_to_wait(error))
+        return _tried(RunnerTimedOut(maker.name, message=message), error)
+    codes = (getattr(error, name, None) for name in ("status_code", "code"))
+    status = next((code for code in codes if isinstance(code, int) and 100 <= code < 600), None)
+    body = _body_of(error)
+    facts = error_facts(body) if body else ErrorFacts()
+    if status is not None or facts.words or facts.kinds:
+        wait = _told_to_wait(error)
+        refused = refusal(maker.name, _login(maker), message, status=status, wait=wait, facts=facts)
+        return _tried(refused, error)
     if "authentication method" in message:  # anthropic without a key, when it sends
         return _without_key(maker, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
     if origins & _roots():
-        refused = refusal(maker.name, _login(maker), message)
+        refused = _tried(refusal(maker.name, _login(maker), message), error)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
         base_url = request.target.base_url
         asked = f"; is there a server at {without_password(base_url)}, the target's base_url?" if base_url else ""
-        return (
-            RunnerFailed(maker.name, f"{message} ({reason}){asked}") if isinstance(refused, RunnerFailed) else refused
-        )
+        failed = RunnerFailed(maker.name, f"{message} ({reason}){asked}")
+        return _tried(failed, error) if isinstance(refused, RunnerFailed) else refused
     return None
+
+
+def _body_of(error: Exception) -> Any:
+    """What an SDK's exception holds of the error's body: the whole of it where the SDK keeps only what stands under
+    `error` (openai), which may be a text beside a code (xAI)."""
+    held = next((body for name in ("body", "details") if (body := getattr(error, name, None))), None)
+    if isinstance(held, str):
+        with suppress(Exception):  # it is no JSON, was not read, or this SDK has no response
+            return error.response.json()  # type: ignore[attr-defined]
+    return held
+
+
+def _tried(failed: RunnerError, error: Exception) -> RunnerError:
+    """The error with how often the SDK sent the request, which SDKs made by Stainless count in a header."""
+    request = getattr(error, "request", None) or getattr(getattr(error, "response", None), "request", None)
+    again = str(getattr(request, "headers", {}).get("x-stainless-retry-count", ""))
+    failed.tries = int(again) + 1 if again.isdigit() else 1
+    return failed
 
 
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "aiohttp", "botocore"})
@@ -309,7 +334,15 @@ def _told_to_wait(error: Exception) -> float | None:
             return float(headers.get(name)) * unit
         except (TypeError, ValueError):  # absent, or a date
             continue
+    with suppress(TypeError, ValueError):
+        until, now = (parsedate_to_datetime(headers.get(name)) for name in ("retry-after", "date"))
+        return max(0.0, (until - now).total_seconds())
     return None
+
+
+def _out_of_list(chunk: Any) -> Any:
+    """A chunk; the one in a list of one, in which Gemini's imitation of OpenAI sends errors."""
+    return chunk[0] if isinstance(chunk, list) and len(chunk) == 1 else chunk
 
 
 def _failure_in(chunk: Any, speaker: Provider) -> str | None:

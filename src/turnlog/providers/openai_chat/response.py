@@ -11,7 +11,7 @@ from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ...log.usage import Usage, is_uncounted, tokens_billed
-from ..error_bodies import answer_body, error_text
+from ..error_bodies import answer_body, error_text, named_error
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
 from ..schema.walk import check_types
@@ -53,9 +53,9 @@ def parse_response(response: Any) -> Reply:
         if "choices" not in data:
             raise FormatError("no choices; is this a Chat Completions response?", path="choices")
         wire: Any = {}
-        error = error_text(data.get("error")) or "the response holds no answer"
+        error = error_text(named_error(data)) or "the response holds no answer"
     else:
-        wire, error = choice.get("message") or {}, error_text(data.get("error")) or error_text(choice.get("error"))
+        wire, error = choice.get("message") or {}, error_text(named_error(data)) or error_text(choice.get("error"))
     stop = str((choice or {}).get("finish_reason") or "")
     message, fragments, blobs = read_answer(wire, stop)
     raw = data.get("usage")

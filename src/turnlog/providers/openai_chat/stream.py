@@ -8,7 +8,7 @@ from typing import Any
 from ...log.arguments import are_objects
 from ...log.messages import Message
 from ...log.usage import Usage
-from ..error_bodies import error_chunk, error_text
+from ..error_bodies import error_chunk, error_text, named_error
 from ..protocol import Delta, Reply
 from ..schema.walk import check_types
 from ..sdk_objects import plain
@@ -44,7 +44,7 @@ class StreamAssembler:
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
-        self._error = self._error or error_chunk(data, ANSWER_KEYS) or error_text(data.get("error"))
+        self._error = self._error or error_chunk(data, ANSWER_KEYS) or error_text(named_error(data))
         raw = data.get("usage")
         if raw is None:
             raw = inner(data, "x_groq").get("usage")
