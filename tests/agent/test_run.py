@@ -310,7 +310,7 @@ def test_a_price_that_is_not_known_is_said(store: MemoryStore) -> None:
 def test_an_error_of_the_runner_can_be_gone_on_from(store: MemoryStore) -> None:
     """A rate limit in the middle costs what was done so far, or pays twice."""
     session, shop = opened(store), Shop()
-    once = ScriptedRunner([model, RateLimited("openai", retry_after=2.0)])
+    once = ScriptedRunner([model, RateLimited("openai", retry_after=90.0)])
     with pytest.raises(RateLimited):
         agent.run(session, "Pay all", once, tools=shop.tools, approve=shop.approve)
     assert session.log.turns()[0].status == "failed"

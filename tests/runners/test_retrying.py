@@ -77,6 +77,16 @@ def test_the_providers_numbers_become_the_budget() -> None:
     assert session.request().tokens * 2 <= size, "the next request is too long again"
 
 
+def test_a_limit_without_the_size_becomes_the_budget() -> None:
+    """Kimi, DashScope and GitHub Models say only their limit: the request was halved, be it a tenth of that or more."""
+    session = long_session()
+    limit = session.request().tokens // 4
+    _, runner = received(session, [RequestTooLong("openai", "too long", limit=limit), "fine"])
+    assert runner.requests[1].tokens <= limit
+    budget = session.configuration.budget
+    assert budget is not None and budget.max_tokens == int(limit * 0.95)
+
+
 def test_without_numbers_the_request_is_halved_and_the_budget_stays() -> None:
     """A provider that says nothing but no: what is sent next must be much smaller, and only that."""
     session = long_session()
@@ -104,8 +114,9 @@ def test_a_program_is_told_less_than_its_prompt_was() -> None:
         (RunnerTimedOut("claude", 120.0), 40, True),
         (RunnerTimedOut("claude", 120.0), 2, False),
         (RunnerTimedOut("openai"), 40, False),
-        (RateLimited("openai"), 40, False),
-        (RunnerFailed("openai", "boom", status=500), 40, False),
+        (RateLimited("openai", exhausted=True), 40, False),
+        (RateLimited("openai", retry_after=90.0), 40, False),
+        (RunnerFailed("openai", "boom", status=501), 40, False),
         (RunnerFailed("openai", "Unknown parameter: 'x'", status=400), 40, False),
     ],
 )

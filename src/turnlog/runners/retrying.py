@@ -1,12 +1,14 @@
-"""Mends a request that a model refused or did not answer in time: makes it smaller, or leaves out what was refused. The
-new request is sent once; if it fails too, the error says what to do."""
+"""Sends a request again that a model did not answer: after a wait if the server was busy; mended if it was refused, or
+if a program did not answer in time: smaller, or without what was refused. A mended request is sent once; if it fails
+too, the error says what to do."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,21 +17,23 @@ from ..errors import BudgetError, InputError, RequestTooLong, RunnerError, Runne
 from ..log.budget import Budget
 from ..log.messages import media_parts, sha256_hex
 from ..requests.request import Request
-from ..session.operations import exclude_for
+from ..session.answer import RUNNER as NOTE
+from ..session.operations import check_turn, exclude_for
 from ..session.session import Session
 from ..view.types import Shown
 from .protocol import Runner
+from .waiting import Opening, Waits, chance
 
 LARGE_HISTORY = 8_000
 """Tokens of a conversation above which a program that did not answer in time is asked again with a smaller one."""
-
-NOTE = "runner"
-"""The topic of the note about a mended request."""
 
 _LESS = 0.5
 """The share of a request that is sent again if its limit is unknown."""
 
 _SAFE = 0.95
+
+_SLICE = 1.0
+"""Seconds after which a wait looks whether the turn was cancelled."""
 
 _CONTENT = r"(?:image|pdf|document|media|mime)"
 _FAILS = (
@@ -48,61 +52,95 @@ _REFUSED = (400, 404, 413, 415, 422, None)
 
 
 class RetryingRunner:
-    """A runner for one session, which mends a failed request and sends it once more.
+    """A runner for one session, which waits or mends a failed request and sends it again.
 
         runner = RetryingRunner(SdkRunner(), session)
 
+    - The server takes no more requests for now, is overloaded, or failed (500, 502): the request is sent again after
+      the time that it says, else after about 1, 2, 4 and 8 seconds; at most five times, with the tries of an SDK. A
+      wait of more than a minute is not waited, nor for credit.
     - The request was too long, or a program did not answer in time in a conversation of more than 8,000 tokens: the
       conversation is compacted. If the provider states its limit, the session's budget is lowered to it.
     - An image, a PDF or a signature was refused: it is excluded from requests to this provider.
 
-    Decisions and a note record what was done; messages are not touched. A request is mended only if no part of an
-    answer has come. If the second request fails as well, its error is raised.
+    Decisions and a note record what was done; messages are not touched. A request is sent again only if nothing has
+    come of an answer, and mended once; what then fails is raised. `sleep` waits for some seconds: at most one, again
+    and again, so that a cancelled turn ends at once. `chance` gives numbers from 0 to 1, which vary waits that no
+    server told.
     """
 
-    def __init__(self, runner: Runner, session: Session) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        session: Session,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        chance: Callable[[], float] = chance,
+    ) -> None:
         self._runner = runner
         self._session = session
+        self._sleep = sleep
+        self._chance = chance
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """The chunks of the answer, to this request or to the mended one."""
-        has_begun = False
-        chunks = self._runner.stream(request)
-        try:
-            async for chunk in chunks:
-                has_begun = True
-                yield chunk
-            return
-        except RunnerError as error:
-            again = None if has_begun else mended(self._session, request, error)
+        waits, mended_for = Waits(self._chance), None
+        while True:
+            failed: RunnerError | None = None
+            opening = Opening(request.target)
+            chunks = self._runner.stream(request)
+            try:
+                async for chunk in chunks:
+                    for each in opening.take(chunk):
+                        yield each
+            except RunnerError as error:
+                failed = error
+            finally:
+                await _closed(chunks)
+            cause = failed or opening.failure()
+            again = None
+            if cause is not None and not opening.has_begun:
+                again = await self._again(request, cause, waits, is_mended=mended_for is not None)
             if again is None:
-                raise
-            failed = error
-        finally:
-            await _closed(chunks)
-        chunks = self._runner.stream(again)
-        try:
-            async for chunk in chunks:
-                yield chunk
-        except RunnerTimedOut as error:
-            raise _with_advice(error, failed) from error
-        finally:
-            await _closed(chunks)
+                for each in opening.held:
+                    yield each
+                if failed is not None:
+                    raise _with_advice(failed, mended_for)
+                return
+            mended_for = mended_for if again is request else cause
+            request = again
 
     async def ask(self, request: Request) -> Any:
         """The whole answer at once, to this request or to the mended one, if the runner can give it."""
         ask: Callable[[Request], Any] = self._runner.ask  # type: ignore[attr-defined]
-        try:
-            return await ask(request)
-        except RunnerError as error:
-            again = mended(self._session, request, error)
-            if again is None:
-                raise
-        return await ask(again)
+        waits, mended_for = Waits(self._chance), None
+        while True:
+            try:
+                return await ask(request)
+            except RunnerError as error:
+                again = await self._again(request, error, waits, is_mended=mended_for is not None)
+                if again is None:
+                    raise
+                mended_for = mended_for if again is request else error
+                request = again
 
     async def aclose(self) -> None:
         """Close the runner."""
         await self._runner.aclose()
+
+    async def _again(self, request: Request, error: RunnerError, waits: Waits, *, is_mended: bool) -> Request | None:
+        """The request to send after an error: the same one after a wait, or the mended one; None if it is to be
+        raised. Raises TurnCancelled."""
+        pause = waits.after(error)
+        if pause is None:
+            return None if is_mended else mended(self._session, request, error)
+        done = f"{error.runner}: the request is sent again in {pause:.3g} s"
+        self._session.note(NOTE, done, {"message": error.message[:1_000]})
+        while pause > 0:
+            await self._sleep(min(pause, _SLICE))
+            check_turn(self._session)
+            pause -= _SLICE
+        return request
 
 
 def mended(session: Session, request: Request, error: RunnerError) -> Request | None:
@@ -129,6 +167,7 @@ def _smaller(session: Session, request: Request, error: RunnerError) -> str:
     """Compact the conversation and return what was done, "" if it cannot be made smaller."""
     counted = error.sent or request.tokens
     billed, limit = (error.tokens, error.limit) if isinstance(error, RequestTooLong) else (0, 0)
+    billed = billed or (counted if limit < counted else 0)
     request_model = request.target.provider, request.target.model
     if session.target is None or request_model != (session.target.provider, session.target.model):
         return ""  # its decisions would be those of another model
@@ -209,10 +248,14 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _with_advice(error: RunnerTimedOut, first: RunnerError) -> RunnerTimedOut:
-    """The error of the second request, with advice on what can still be done."""
+def _with_advice(error: RunnerError, first: RunnerError | None) -> RunnerError:
+    """The error of the last request; with advice on what can still be done, if `first` was the reason to mend it."""
+    if first is None or not isinstance(error, RunnerTimedOut):
+        return error
     smaller = isinstance(first, (RequestTooLong, RunnerTimedOut))
-    return RunnerTimedOut(error.runner, error.seconds, message=error.message, smaller=smaller)
+    advised = RunnerTimedOut(error.runner, error.seconds, message=error.message, smaller=smaller)
+    advised.__cause__ = error
+    return advised
 
 
 async def _closed(chunks: Any) -> None:

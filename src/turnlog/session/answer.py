@@ -111,6 +111,9 @@ def _reason(error: BaseException | None) -> str:
 RESPONSE = "response"
 """The topic of the note after an answer that says what the provider did with the request."""
 
+RUNNER = "runner"
+"""The topic of the note about a request that a runner mended, or waits with."""
+
 
 class Answer:
     """What `receive` recorded: the message, its text, its tool calls, and whether it is `complete` (not interrupted).

@@ -43,7 +43,7 @@ from ..redaction.drafts import redacted
 from ..redaction.redactor import counts_text
 from ..redaction.store import SHOWS_MARKS
 from ..view.decisions import failures_of
-from .answer import RESPONSE
+from .answer import RESPONSE, RUNNER
 
 EventKind = Literal[
     "session_opened",
@@ -379,7 +379,7 @@ def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
             return "undone", f"decision {undone} no longer holds: {why}"
         case FileChange(path=path, action=action):
             return "diff", f"{path} {action}"
-        case Note(topic=topic, text=text) if topic == RESPONSE and text:
+        case Note(topic=topic, text=text) if topic in (RESPONSE, RUNNER) and text:
             return "warning", text
         case PartialAnswer(reason=reason):
             return "warning", f"the answer was interrupted: {reason}"

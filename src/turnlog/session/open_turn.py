@@ -27,6 +27,10 @@ class Queued(Protocol):
     def id(self) -> str:
         """The id of the turn, once it is open."""
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the turn is to end."""
+
     def abandon(self) -> None:
         """Close the turn as failed: its session is being closed."""
 
@@ -86,6 +90,12 @@ class OpenTurn:
         """The id of the turn that is open here; empty if none is."""
         ticket = self._open
         return ticket.turn.id if ticket is not None else ""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the turn that is open here is to end."""
+        ticket = self._open
+        return ticket is not None and ticket.turn.is_cancelled
 
     @property
     def is_ours(self) -> bool:

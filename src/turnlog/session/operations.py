@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from .._platform.given import kind_given, list_given
-from ..errors import InputError
+from ..errors import InputError, TurnCancelled
 from ..view.tool_calls import CallInfo
 from ..view.turns import TurnInfo
 from .events import Appended
@@ -29,6 +29,13 @@ def interrupted_turn(session: Session) -> TurnInfo | None:
     _session_given(session)
     newest = newest_turn(session.log)
     return newest[1] if isinstance(newest, tuple) else None
+
+
+def check_turn(session: Session) -> None:
+    """Raises TurnCancelled if `Turn.cancel` was called for the open turn of a session."""
+    _session_given(session)
+    if session._turn.is_cancelled:
+        raise TurnCancelled(session._turn.id, "")
 
 
 def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None) -> list[CallInfo]:

@@ -358,6 +358,11 @@ class Turn:
         return "cancelled" if self._cancelled is not None and not self._over else self.info.status
 
     @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled is not None
+
+    @property
     def awaiting(self) -> tuple[CallInfo, ...]:
         """The calls that the turn waits for; `awaits` of each is `approval` or `result`."""
         return self.info.awaiting

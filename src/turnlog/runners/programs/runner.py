@@ -28,6 +28,7 @@ from ...summarize.transcript import entries_of
 from ...text_history import BuiltPrompt, HistoryPrompt
 from ...view.types import Shown
 from ..refusals import refusal
+from ..waiting import MOST_TRIES
 from .claude import CLAUDE
 from .codex import CODEX
 from .gemini import GEMINI
@@ -447,10 +448,11 @@ class _Run:
 
 
 def _sent(error: Exception, built: BuiltPrompt) -> Exception:
-    """The error, with the size of the prompt that led to it."""
+    """The error, with the size of the prompt that led to it. Programs send again by themselves as long as it is of
+    use."""
     failed = error.failed if isinstance(error, _Lost) else error
     if isinstance(failed, RunnerError):
-        failed.sent = built.tokens
+        failed.sent, failed.tries = built.tokens, MOST_TRIES
     return error
 
 
