@@ -270,3 +270,18 @@ def test_a_message_of_the_user_is_added_where_one_is_required() -> None:
         target("openai-chat", "Qwen/Qwen3.6-27B"), History((Message("assistant", (Text("ho"),)),), {}, frozenset())
     )
     assert [message["role"] for message in made.body["messages"]] == ["user", "assistant"]
+
+
+def test_what_a_server_silently_leaves_out_is_told_once() -> None:
+    """Ollama drops the beginning of a request that is longer than `num_ctx`: the model forgets who it is, and nobody
+    knows why."""
+    session = turnlog.open("s", store=":memory:", target=target("openai-chat", "llama3.2", server="ollama"))
+    told: list[str] = []
+    session.on_event(lambda event: told.append(event.text) if event.kind == "warning" else None)
+    for read in (4_096, 4_096):
+        session.user("word " * 9_000)
+        request = session.request()
+        choice = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
+        session.receive({"choices": [choice], "usage": {"prompt_tokens": read, "completion_tokens": 2}}, request)
+    assert len(told) == 1 and "Ollama read 4,096 tokens of a request of about 11,258" in told[0]
+    assert "num_ctx" in told[0]

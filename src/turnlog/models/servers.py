@@ -231,8 +231,8 @@ class Server(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     overloaded: tuple[str, ...] = ()
     """Patterns of its further messages for a server that is too busy."""
 
-    truncates: bool = False
-    """Whether it silently leaves out the beginning of a request that is too long."""
+    truncates: str = ""
+    """Its setting for the length of requests, if it silently leaves out the beginning of longer ones; else ""."""
 
     reasoning_apart: bool = False
     """Whether reasoning is billed beside `completion_tokens`."""

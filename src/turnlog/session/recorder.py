@@ -78,6 +78,7 @@ class Journal:
         self.compactions = ProviderCompactions(store, session_id, context)
         """The compactions that the provider makes."""
         self._remark = ""  # the provider's last one: what it leaves out of each request is told once
+        self._told_of_truncation = False
 
     @property
     def is_streaming(self) -> bool:
@@ -406,6 +407,9 @@ class Journal:
                 sent = self.compactions.counted(asked, compacts)
             return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, sent)
         sent, expected = self._context.caches.answered(asked)
+        if sent is not None and not self._told_of_truncation and (text := _truncation(asked, sent.tokens, usage.input)):
+            self._told_of_truncation = True
+            self.warn(text)
         counted = sent if sent is not None and sent.counter == counter.id else None
         if counted is None:
             answer = 0  # it is of use beside the other only
@@ -419,6 +423,24 @@ class Journal:
                 self.warn(warning)
         model = reply.model or asked.model
         return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
+
+
+_TRUNCATED = 0.6
+"""The share of what was sent below which a server's own count means that it did not read all; counts differ by less."""
+_SHORT = 1_000
+"""Requests of fewer tokens are not compared: what a server adds or leaves out of itself would count."""
+
+
+def _truncation(asked: Target, sent: int, read: int) -> str:
+    """A warning if a server that silently leaves out the beginning of long requests read less than was sent; ""
+    if not."""
+    row = asked.server_row
+    if not row.truncates or sent < _SHORT or not 0 < read < sent * _TRUNCATED:
+        return ""
+    return (
+        f"{row.title or 'the server'} read {read:,} tokens of a request of about {sent:,}: it leaves out the beginning of "
+        f"longer ones without a word. Give it a larger window ({row.truncates}), or this session a smaller budget"
+    )
 
 
 def asynchronous(chunks: Any, method: str) -> None:

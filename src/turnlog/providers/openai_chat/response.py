@@ -74,12 +74,22 @@ def parse_response(response: Any) -> Reply:
 
 
 def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The choice with index 0; with n > 1, the others are not part of the conversation."""
+    """The choice with index 0; with n > 1, the others are not part of the conversation. Choices without an index are
+    parts of one answer: Copilot gives the text and the calls of Claude apart."""
     choices = data.get("choices")
+    first: dict[str, Any] | None = None
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and not choice.get("index"):
-            return choice
-    return None
+        if not isinstance(choice, dict) or choice.get("index"):
+            continue
+        if first is None:
+            first = choice
+        elif "index" not in choice and isinstance(choice.get("message"), Mapping):
+            first = {**first, "message": {**(first.get("message") or {}), **_with_values(choice["message"])}}
+    return first
+
+
+def _with_values(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if value is not None}
 
 
 def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[str, bytes]]:
