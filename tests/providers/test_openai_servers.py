@@ -179,12 +179,12 @@ def test_system_text_and_order_as_a_strict_template_wants_them() -> None:
     session.user("next")
     request = session.request()
     assert request.body["messages"] == [
-        {"role": "system", "content": "A.\nB."},
-        {"role": "user", "content": "hi\nyou"},
+        {"role": "system", "content": [{"type": "text", "text": text} for text in ("A.", "B.")]},
+        {"role": "user", "content": [{"type": "text", "text": text} for text in ("hi", "you")]},
         {"role": "assistant", "content": "ho"},
-        {"role": "user", "content": "[system]\nC.\nnext"},
+        {"role": "user", "content": [{"type": "text", "text": text} for text in ("[system]", "C.", "next")]},
     ]
-    assert {edit.kind for edit in request.edits} == {"joined", "part"}
+    assert {edit.kind for edit in request.edits} == {"joined"}
     assert [loss.kind for loss in request.losses] == ["place"]
 
 
@@ -194,7 +194,7 @@ def test_calls_and_results_as_texts_for_a_template_without_tools() -> None:
     assert body["messages"] == [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "[I call the tool look with {}]"},
-        {"role": "user", "content": "[Result of the tool look]\nx"},
+        {"role": "user", "content": [{"type": "text", "text": t} for t in ("[Result of the tool look]", "x")]},
     ]
 
 
@@ -253,15 +253,17 @@ def test_thinking_is_off_where_another_model_began_the_step() -> None:
     assert told.body["reasoning"] == {"effort": "high"}
 
 
-def test_text_of_a_message_with_media_stays_beside_it() -> None:
-    """A picture would be lost, or its text, where texts have to be one string."""
-    url = f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
-    picture = {"type": "image_url", "image_url": {"url": url}}
+def test_texts_are_one_only_where_they_have_to_be() -> None:
+    """A list refused by DeepSeek, or marks in its parts lost where they are read."""
     content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    body = {"model": "glm-4.6v", "messages": [{"role": "user", "content": [*content, picture]}]}
-    assert repair(body, "openai-chat").body["messages"][0]["content"][:2] == content
-    body["messages"][0]["content"] = content
-    assert repair(body, "openai-chat").body["messages"] == [{"role": "user", "content": "one\ntwo"}]
+    body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": content}]}
+    made = repair(body, "openai-chat")
+    assert made.body["messages"] == [{"role": "user", "content": "one\ntwo"}]
+    assert [(edit.kind, edit.detail) for edit in made.edits] == [("part", "texts sent as one")]
+    assert repair({**body, "model": "glm-5"}, "openai-chat").body["messages"] == body["messages"]
+    url = f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
+    seen = [{"role": "user", "content": [*content, {"type": "image_url", "image_url": {"url": url}}]}]
+    assert repair({"model": "grok-4", "messages": seen}, "openai-chat").body["messages"] == seen
 
 
 def test_a_message_of_the_user_is_added_where_one_is_required() -> None:

@@ -99,8 +99,8 @@ class Server(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     empty: bool = True
     """Whether a message without content is accepted."""
 
-    texts: bool = False
-    """Whether contents without media must be one string."""
+    texts: tuple[Literal["system", "user", "assistant", "tool"], ...] = ()
+    """The roles whose contents must be one string, unless they have media."""
 
     names: bool = True
     """Whether messages may have a `name`."""

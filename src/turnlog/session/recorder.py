@@ -438,8 +438,8 @@ def _truncation(asked: Target, sent: int, read: int) -> str:
     if not row.truncates or sent < _SHORT or not 0 < read < sent * _TRUNCATED:
         return ""
     return (
-        f"{row.title or 'the server'} read {read:,} tokens of a request of about {sent:,}: it leaves out the beginning of "
-        f"longer ones without a word. Give it a larger window ({row.truncates}), or this session a smaller budget"
+        f"{row.title or 'the server'} read {read:,} tokens of a request of about {sent:,}: it leaves out the beginning "
+        f"of longer ones without a word. Give it a larger window ({row.truncates}), or this session a smaller budget"
     )
 
 

@@ -127,8 +127,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     failed_says: str = ""
     """If set, the text to put into a failed result without text, as the provider requires one."""
 
-    one_text: bool = False
-    """Whether the texts of a message without media must be one."""
+    one_text: frozenset[Literal["system", "user", "assistant", "tool"]] = frozenset()
+    """The roles of messages (`tool`: results) whose texts must be one, unless they have media."""
 
     empty_text: bool = False
     """Whether an empty text part is accepted."""

@@ -120,7 +120,7 @@ def server_rules(own: Rules, target: Target, settings: Mapping[str, Any]) -> Rul
         name_pattern=row.tool_names or own.name_pattern,
         arguments="object" if row.parses_arguments and not as_text else "text",
         call_kinds=frozenset({"function"}),
-        one_text=row.texts,
+        one_text=frozenset(row.texts),
         empty_text=row.empty,
         own_kinds=None,
         accepts=accepts(target.server, target.model),
@@ -219,7 +219,7 @@ class _Fitting:
         if not isinstance(content, list):
             return message
         row = self.row
-        if row.texts and all(_is_text(part) for part in content):
+        if message["role"] in row.texts and all(_is_text(part) for part in content):
             text = "\n".join(str(part.get(part["type"]) or part.get("text") or "") for part in content)
             return self._put(message, "content", text, path, "part", "sent as one text")
         if row.part_keys is not None:

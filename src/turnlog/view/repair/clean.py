@@ -144,17 +144,6 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def _with_one_text(parts: list[Any]) -> list[Any]:
-    """The parts with one text, at the place of the first; as they are if there are media among them."""
-    texts = [part for part in parts if isinstance(part, Text)]
-    if len(texts) < 2 or any(isinstance(part, Media) for part in parts):
-        return parts
-    joined = Text("\n".join(text.text for text in texts))
-    first = next(i for i, part in enumerate(parts) if part is texts[0])
-    rest = [part for part in parts if not isinstance(part, Text)]
-    return [*rest[:first], joined, *rest[first:]]
-
-
 def _begins_object(raw: str | None) -> bool:
     return raw is None or raw.lstrip().startswith("{")
 
@@ -187,8 +176,8 @@ class _Cleaner:
             return self._nothing_left(message)
         if not self.rules.blank_text and is_blank(parts):
             return self._empty(message)
-        if self.rules.one_text:
-            parts = _with_one_text(parts)
+        if message.role in self.rules.one_text:
+            parts = self._with_one_text(parts)
         if name == message.name and unchanged(parts, message.parts):
             return message
         return msgspec.structs.replace(message, parts=tuple(parts), name=name)
@@ -350,8 +339,8 @@ class _Cleaner:
                 cleaned = self.part(part)
             if isinstance(cleaned, (Text, Media, Opaque, Unknown)):
                 parts.append(cleaned)
-        if self.rules.one_text:
-            parts = _with_one_text(parts)
+        if "tool" in self.rules.one_text:
+            parts = self._with_one_text(parts)
         if unchanged(parts, result.parts):
             return result
         return msgspec.structs.replace(result, parts=tuple(parts))
@@ -387,3 +376,14 @@ class _Cleaner:
             what = f"{part.kind} left out" if accepted is None else f"a part of {part.kind} left out"
             self.losses.append(Loss("opaque", f"{what}: this server does not accept it", self.records))
         return accepted
+
+    def _with_one_text(self, parts: list[Any]) -> list[Any]:
+        """The parts with one text, at the place of the first; as they are if there are media among them."""
+        texts = [part for part in parts if isinstance(part, Text)]
+        if len(texts) < 2 or any(isinstance(part, Media) for part in parts):
+            return parts
+        self.edits.append(Edit("part", "texts sent as one", self.records, "expected a string, got an array"))
+        joined = Text("\n".join(text.text for text in texts))
+        first = next(i for i, part in enumerate(parts) if part is texts[0])
+        rest = [part for part in parts if not isinstance(part, Text)]
+        return [*rest[:first], joined, *rest[first:]]
