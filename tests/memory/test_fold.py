@@ -17,9 +17,11 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Record
 from turnlog.log.store import Draft
 from turnlog.memory import Entity, Memory
+from turnlog.memory.fold import FileMemory
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories
+from turnlog.view.decisions import Rewinds
 
 FOLDERS = ("claude-code-log", "codex-entire", "gemini-entire", "cline", "mini-swe-agent", "swe-agent", "openhands")
 
@@ -51,6 +53,23 @@ def test_following_gives_what_the_log_gives(history: History, chance: random.Ran
     records = session.history()
     assert session.memory == Memory.of(records)
     assert session.memory.last <= records[-1].n
+
+
+def files_of(memory: Memory) -> tuple[object, ...]:
+    """All that the memory of files alone is asked for."""
+    read = [(file.value, file.read) for file in memory.files if not file.changed]
+    return memory.file_states, read, memory.is_changing_files
+
+
+@given(damaged_histories())
+@settings(max_examples=examples(40, 1_000))
+def test_files_alone_are_those_of_the_memory(history: History) -> None:
+    """A digest would name other files than the memory of the session."""
+    whole, alone = Memory(), FileMemory.after(0, (), Rewinds())
+    for record in numbered(history):
+        whole.take(record)
+        alone.take(record)
+        assert files_of(alone) == files_of(whole)
 
 
 def test_a_result_is_of_its_own_command() -> None:
@@ -86,7 +105,8 @@ def test_real_transcripts_fold_the_same_record_by_record(shared: Path) -> None:
     sessions = 0
     for _, session in imported(shared, FOLDERS):
         records = records_of(session.drafts)
-        whole, growing = Memory.of(records), Memory()
+        whole, growing, files = Memory.of(records), Memory(), FileMemory.of(records)
+        assert files_of(files) == files_of(whole)
         for record in records:
             if not growing.follows(record):
                 break

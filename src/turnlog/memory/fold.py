@@ -163,16 +163,6 @@ class Memory:
             memory.take(record)
         return memory
 
-    @classmethod
-    def after(cls, n: int, files: Iterable[Entity], rewinds: Rewinds) -> Memory:
-        """A memory that goes on behind record `n`. Of what came before, it knows these files, the last used first."""
-        memory = cls(rewinds)
-        memory.last = n
-        for file in reversed([*files]):
-            memory._entities[file.key] = file
-            memory._paths.setdefault(file.value.rpartition("/")[2], []).append(file)
-        return memory
-
     def follows(self, record: Record) -> bool:
         """Whether the memory can take in this record; not if it takes others back, or brings them back."""
         body = record.body
@@ -288,7 +278,7 @@ class Memory:
                     self._call(answer.records[0], j, part)
             message = output.message
         elif message.role == "user":
-            self._spoken.append((n, message))
+            self._spoke(n, message)
         self._answer = Shown(message, (n,)) if message.role == "assistant" else None
         self._pairing.see(Shown(message, (n,)))
         for j, part in enumerate(message.parts):
@@ -298,6 +288,9 @@ class Memory:
                 self._call(n, j, part)
             elif isinstance(part, ToolResult):
                 self._result(n, j, part)
+
+    def _spoke(self, n: int, message: Message) -> None:
+        self._spoken.append((n, message))
 
     def _text(self, n: int, text: str, role: str) -> None:
         who: Who = "assistant" if role == "assistant" else "user"
@@ -357,27 +350,32 @@ class Memory:
 
     def _ended(self, n: int, asked: _Call, text: str, error: str) -> None:
         """Take in how a call ended."""
-        alike = f"{asked.call.name} {asked.command.value if asked.command else _arguments(asked.call)}"[:_ALIKE]
-        if asked.command is not None:
-            asked.command.state, asked.command.at = "failed" if error else "worked", n
+        self._judge(n, asked, error)
         if error:
             for file, change, before in reversed(asked.before):
                 if change.sure and file.changed == asked.record:
                     file.change, file.changed, file.changes = before
                     file.state, file.at = "failed", n
-            entity = self._entity("error", error, n, "result")
-            entity.state, entity.at, entity.about = "open", n, alike
-            self._errors[alike] = entity
-            if len(self._errors) > _OPEN_ERRORS:
-                del self._errors[next(iter(self._errors))]
             return
-        if (earlier_error := self._errors.pop(alike, None)) is not None:
-            earlier_error.state, earlier_error.at = "fixed", n
         shown = None if asked.before else lines_read(asked.call, text)
         if shown is not None:
             file = self._file(shown[0], n, "result", own=True)
             file.read, file.lines = n, shown[1]
             file.state, file.at = ("read", n) if not file.changed else (file.state, file.at)
+
+    def _judge(self, n: int, asked: _Call, error: str) -> None:
+        """Note whether a command worked, an error of its call, and that a call works which failed before."""
+        alike = f"{asked.call.name} {asked.command.value if asked.command else _arguments(asked.call)}"[:_ALIKE]
+        if asked.command is not None:
+            asked.command.state, asked.command.at = "failed" if error else "worked", n
+        if error:
+            entity = self._entity("error", error, n, "result")
+            entity.state, entity.at, entity.about = "open", n, alike
+            self._errors[alike] = entity
+            if len(self._errors) > _OPEN_ERRORS:
+                del self._errors[next(iter(self._errors))]
+        elif (earlier_error := self._errors.pop(alike, None)) is not None:
+            earlier_error.state, earlier_error.at = "fixed", n
 
     def _change(self, file: Entity, state: State, n: int) -> None:
         file.state = file.change = state
@@ -443,6 +441,40 @@ class Memory:
             del self._entities["file", file.value]
             file.value = path
             self._entities["file", path] = file
+
+
+class FileMemory(Memory):
+    """What became of the files of a conversation: the same as in its memory, for less work, and nothing else. What a
+    text names is looked at all the same, as it tells which paths are of one file."""
+
+    @classmethod
+    def after(cls, n: int, files: Iterable[Entity], rewinds: Rewinds) -> FileMemory:
+        """A memory that goes on behind record `n`. Of what came before, it knows these files, the last used first."""
+        memory = cls(rewinds)
+        memory.last = n
+        for file in reversed([*files]):
+            memory._entities[file.key] = file
+            memory._paths.setdefault(file.value.rpartition("/")[2], []).append(file)
+        return memory
+
+    def _spoke(self, n: int, message: Message) -> None:
+        """No facts are asked for."""
+
+    def _text(self, n: int, text: str, role: str) -> None:
+        self._mentions(n, text, "user")
+
+    def _mentions(self, n: int, text: str, who: Who) -> None:
+        for named in WORDS.files(text):
+            self._file(named.value, n, who)
+
+    def _judge(self, n: int, asked: _Call, error: str) -> None:
+        """Files do not tell which commands worked."""
+
+    def _entity(self, kind: Kind, value: str, n: int, who: Who) -> Entity:
+        return Entity(kind, value, n, n)
+
+    def _seen(self, entity: Entity, n: int, who: Who) -> Entity:
+        return entity
 
 
 def _is_same(file: Entity, path: str, own: bool) -> bool:

@@ -93,11 +93,8 @@ class Words:
 
     def of(self, text: str, *, symbols: bool) -> list[Named]:
         """What `text` names, each once, in order of appearance; names in code only with `symbols`."""
-        if len(text) > ENDS[0] + ENDS[1]:
-            text = f"{text[: ENDS[0]]}\n{text[-ENDS[1] :]}"
-        plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
-        names: dict[Named, None] = dict.fromkeys(map(self._verdicts.__getitem__, plain.translate(_APART).split()))
-        names.pop(_NOTHING, None)
+        text = _ends_of(text)
+        names = self._judged(text)
         if not symbols:
             names = {named: None for named in names if named.kind != "symbol"}
         if "://" in text:
@@ -108,9 +105,20 @@ class Words:
             names |= dict.fromkeys(Named("branch", name) for name in _COMMITTED.findall(text))
         if ": " in text and "<" in text:
             names |= dict.fromkeys(Named("person", name) for name in _PERSON.findall(text))
+        return list(names)
+
+    def files(self, text: str) -> list[Named]:
+        """The files that `text` names, as in `of`."""
+        return [named for named in self._judged(_ends_of(text)) if named.kind == "file"]
+
+    def _judged(self, text: str) -> dict[Named, None]:
+        """What single words of a text name."""
+        plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
         if len(self._verdicts) > _REMEMBERED:
             self._verdicts.clear()
-        return list(names)
+        words = dict.fromkeys(plain.translate(_APART).split())  # most words are there several times
+        verdicts = map(self._verdicts.__getitem__, words)
+        return dict.fromkeys(verdict for verdict in verdicts if verdict is not _NOTHING)
 
 
 class _Verdicts(dict[str, Named]):
@@ -123,6 +131,11 @@ class _Verdicts(dict[str, Named]):
 
 WORDS = Words()
 """What all memories find words with: the verdict on a word depends on nothing else."""
+
+
+def _ends_of(text: str) -> str:
+    """The part of a text that is searched."""
+    return text if len(text) <= ENDS[0] + ENDS[1] else f"{text[: ENDS[0]]}\n{text[-ENDS[1] :]}"
 
 
 def judged(raw: str) -> Named | None:

@@ -14,7 +14,7 @@ from .._platform.msgspec_init import ready
 from ..log.records import Decision, Record
 from ..log.store import RecordStore
 from ..memory.entities import Entity, State
-from ..memory.fold import KINDS, Memory
+from ..memory.fold import KINDS, FileMemory, Memory
 from ..summarize.events import FileStates
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds, ended_decisions
@@ -95,7 +95,7 @@ class DigestFiles:
     def __init__(self, store: RecordStore, session_id: str) -> None:
         self._store = store
         self._id = session_id
-        self._memory: Memory | None = None
+        self._memory: FileMemory | None = None
         self._seen = 0  # the newest decision that was looked at
         self._more = 0
 
@@ -123,16 +123,16 @@ class DigestFiles:
         """Take in up to so many of the records that the next digest is going to need."""
         self._now(most)
 
-    def _now(self, most: int | None = None) -> Memory:
+    def _now(self, most: int | None = None) -> FileMemory:
         memory = self._memory
         if memory is None or not self._take(memory, most):
             start, kept, decisions = _newest_kept(self._store.of_kinds(self._id, ("decision",), reverse=True))
-            memory = self._memory = Memory.after(start, kept.entities(start), Rewinds.of(decisions))
+            memory = self._memory = FileMemory.after(start, kept.entities(start), Rewinds.of(decisions))
             self._more, self._seen = kept.more, decisions[-1].n if decisions else 0
             self._take(memory, most)
         return memory
 
-    def _take(self, memory: Memory, most: int | None) -> bool:
+    def _take(self, memory: FileMemory, most: int | None) -> bool:
         """Whether the memory could take in what is new; not if a decision moved the place where the fold starts."""
         for record in islice(self._store.of_kinds(self._id, KINDS, first=memory.last + 1), most):
             body = record.body
