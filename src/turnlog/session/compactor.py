@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import takewhile
+from math import ceil
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -143,9 +144,9 @@ _T = TypeVar("_T")
 _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
 
-_VERY_SOON, _AHEAD = 0.95, 40
-"""From this share of the trigger on, notes for a digest are made ahead of need: at each request for so many messages,
-so that most requests cost nothing for it."""
+_AHEAD = 40
+"""For how many messages at most a request makes notes for the next digest. They are spread over the requests from
+`_SOON` on, as the view fills, so that no request does much of it and most do nothing."""
 
 _RACES = 8
 """How often another process may append first while a decision is being made."""
@@ -230,6 +231,7 @@ class Compactor:
         self._files = DigestFiles(store, session_id)
         self._offline = Digest(NoteCache(), self._files.states)
         self._read = 0  # the last record that it has notes of
+        self._noted = _SOON  # how full the view was when it made the last notes
         self._ahead: tuple[PendingSummary, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
 
@@ -360,8 +362,7 @@ class Compactor:
         if "summarise" not in strategy.steps or (fill := self._context.fill(aim)) < _SOON:
             return
         self._provided.prepare(aim, self._put)
-        if fill >= _VERY_SOON:
-            self._read_ahead()
+        self._read_ahead(fill)
         if not self._models:
             return
         self._background.collect(self._ledger)
@@ -379,15 +380,19 @@ class Compactor:
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
 
-    def _read_ahead(self) -> None:
-        """Have notes made ahead of need for some messages that a digest will summarise."""
+    def _read_ahead(self, fill: float) -> None:
+        """Have notes made ahead of need for some messages that a digest will summarise: all of them by the time that
+        the view is full."""
+        before = self._noted if self._noted <= fill else _SOON
+        self._noted = min(fill, 0.99)
         messages = (shown for shown in self._context.newest() if not shown.stands_in)
         unread = [*takewhile(lambda shown: shown.records[0] > self._read, messages)]
-        if unread:
-            oldest = unread[-_AHEAD:]
+        most = min(_AHEAD, ceil(len(unread) * (self._noted - before) / (1 - before)))
+        if most:
+            oldest = unread[-most:]
             self._read = oldest[0].records[0]
             self._offline.read_ahead(oldest[::-1])
-        self._files.read_ahead(_AHEAD // 2)
+            self._files.read_ahead(most)
 
     def _record(self, decisions: Mapping[int, Decision]) -> bool:
         """Record the decisions, unless somebody else appended first. Returns whether they are recorded."""
