@@ -6,7 +6,7 @@ A text is cut into words, and each word is judged once: words repeat, so this co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .._platform.lazy import lazy_pattern
@@ -89,12 +89,13 @@ class Words:
     """Finds what texts name. It remembers the verdict on each word."""
 
     def __init__(self) -> None:
-        self._verdicts = _Verdicts()
+        self._verdicts = _Verdicts(judged)
+        self._files = _Verdicts(_file_in)
 
     def of(self, text: str, *, symbols: bool) -> list[Named]:
         """What `text` names, each once, in order of appearance; names in code only with `symbols`."""
         text = _ends_of(text)
-        names = self._judged(text)
+        names = _judged(text, self._verdicts)
         if not symbols:
             names = {named: None for named in names if named.kind != "symbol"}
         if "://" in text:
@@ -109,28 +110,29 @@ class Words:
 
     def files(self, text: str) -> list[Named]:
         """The files that `text` names, as in `of`."""
-        return [named for named in self._judged(_ends_of(text)) if named.kind == "file"]
-
-    def _judged(self, text: str) -> dict[Named, None]:
-        """What single words of a text name."""
-        plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
-        if len(self._verdicts) > _REMEMBERED:
-            self._verdicts.clear()
-        words = dict.fromkeys(plain.translate(_APART).split())  # most words are there several times
-        verdicts = map(self._verdicts.__getitem__, words)
-        return dict.fromkeys(verdict for verdict in verdicts if verdict is not _NOTHING)
+        return list(_judged(_ends_of(text), self._files))
 
 
 class _Verdicts(dict[str, Named]):
-    """What each word names; `_NOTHING` for most."""
+    """What each word names, as `judge` finds; `_NOTHING` for most."""
+
+    def __init__(self, judge: Callable[[str], Named | None]) -> None:
+        super().__init__()
+        self._judge = judge
 
     def __missing__(self, word: str) -> Named:
-        verdict = self[word] = judged(word) or _NOTHING
+        verdict = self[word] = self._judge(word) or _NOTHING
         return verdict
 
 
-WORDS = Words()
-"""What all memories find words with: the verdict on a word depends on nothing else."""
+def _judged(text: str, verdicts: _Verdicts) -> dict[Named, None]:
+    """What single words of a text name."""
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    if len(verdicts) > _REMEMBERED:
+        verdicts.clear()
+    words = dict.fromkeys(plain.translate(_APART).split())  # most words are there several times
+    names = map(verdicts.__getitem__, words)
+    return dict.fromkeys(named for named in names if named is not _NOTHING)
 
 
 def _ends_of(text: str) -> str:
@@ -140,16 +142,27 @@ def _ends_of(text: str) -> str:
 
 def judged(raw: str) -> Named | None:
     """What a word names; None for most."""
-    if raw[0] == "-":
-        return None  # an option of a command
-    if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
-        return None  # most words
-    if _MAYBE.search(raw) is None and raw not in _NAMES:
-        return None
-    word = raw.rstrip(".:-+/\\@#").lstrip("-+:")
+    word = _name_in(raw)
     if not 3 <= len(word) <= _LONGEST or "//" in word:
-        return Named("id", word) if _ID.match(word) else None
+        return Named("id", word) if word and _ID.match(word) else None
     return _file(word) or _other(word)
+
+
+def _file_in(raw: str) -> Named | None:
+    """The file that a word names; None if it names none."""
+    word = _name_in(raw)
+    return _file(word) if 3 <= len(word) <= _LONGEST and "//" not in word else None
+
+
+def _name_in(raw: str) -> str:
+    """A word without the punctuation around it; "" if it names nothing."""
+    if raw[0] == "-":
+        return ""  # an option of a command
+    if raw.isalpha() and (raw.islower() or raw.istitle()) and raw not in _NAMES:
+        return ""  # most words
+    if _MAYBE.search(raw) is None and raw not in _NAMES:
+        return ""
+    return raw.rstrip(".:-+/\\@#").lstrip("-+:")
 
 
 def _file(word: str) -> Named | None:
@@ -197,3 +210,6 @@ def raised_in(text: str) -> Iterator[str]:
 
 
 _RAISED = lazy_pattern(r"(?:^|[\s`*])((?:[\w.]*[A-Z]\w*(?:Error|Exception)|[Ee]rror|ERROR|fatal): [^\n`]{4,200})")
+
+WORDS = Words()
+"""What all memories find words with: the verdict on a word depends on nothing else."""
