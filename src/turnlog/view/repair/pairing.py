@@ -75,13 +75,15 @@ class Pairing:
         message = shown.message
         i, self.seen = self.seen, self.seen + 1
         self.orphaned, self.answered = [], {}
-        if message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts):
-            self._early.clear()  # later turns may use the same ids again
+        has_results = False
         for j, part in enumerate(message.parts):
-            if isinstance(part, ToolCall) and message.role == "assistant":
-                self._asked(_Call((i, j), part, shown.records))
-            elif isinstance(part, ToolResult):
+            if isinstance(part, ToolResult):
+                has_results = True
                 self._take((i, j), part)
+            elif isinstance(part, ToolCall) and message.role == "assistant":
+                self._asked(_Call((i, j), part, shown.records))
+        if self._early and message.role == "user" and not has_results:
+            self._early.clear()  # later turns may use the same ids again
 
     def pairs(self) -> Pairs:
         """The pairs found so far."""
@@ -91,12 +93,17 @@ class Pairing:
     def _asked(self, entry: _Call) -> None:
         """Take a call. A result recorded before the call answers it."""
         place, call = entry.at, entry.call
-        for call_id in {call.id, ""}:
+        names = call.name, tool_called(call)
+        for call_id in (call.id, "") if call.id else ("",):
             newest = self._newest.setdefault(call_id, {})
-            same = newest.get((call.name, tool_called(call)), [])
-            newest[call.name, tool_called(call)] = [*same, entry] if same and same[0].at[0] == place[0] else [entry]
+            same = newest.get(names)
+            if same is not None and same[0].at[0] == place[0]:
+                same.append(entry)
+            else:
+                newest[names] = [entry]
         self._waiting[place] = entry
-        fitting = [early for early in self._early.get(call.id, {}).values() if may_answer(early[1], call)]
+        early = self._early.get(call.id, {}).values() if self._early else ()
+        fitting = [found for found in early if may_answer(found[1], call)]
         if fitting:
             result_at, result = max(fitting)
             del self._early[call.id][result.name]
@@ -106,9 +113,9 @@ class Pairing:
 
     def _take(self, at: At, result: ToolResult) -> None:
         calls = self._calls_for(result)
-        free = (entry for entry in calls if entry.result is None or entry.early)
-        replaced = (entry for entry in calls if entry.synthetic and not result.synthetic)
-        entry = next(free, None) or next(replaced, None)
+        entry = next((entry for entry in calls if entry.result is None or entry.early), None)
+        if entry is None and not result.synthetic:
+            entry = next((entry for entry in calls if entry.synthetic), None)
         if entry is not None:
             if entry.result is not None and entry.early:
                 self._orphans.add(entry.result)
@@ -134,6 +141,9 @@ class Pairing:
         """The calls of the newest message that calls the result's tool under its id: those with its name, then those
         without a name."""
         groups = self._newest.get(result.call_id, {}).values()
+        if len(groups) == 1 and not result.call_record:  # nearly always: ids are seldom used again
+            (calls,) = groups
+            return calls if may_answer(result, calls[0].call) else []
         fitting = [calls for calls in groups if may_answer(result, calls[0].call)]
         if result.call_record:
             fitting = [calls for calls in fitting if result.call_record in calls[0].records]
