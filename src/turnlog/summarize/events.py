@@ -47,30 +47,33 @@ def lines_of(files: FileStates, room: float) -> list[SectionLine]:
     """The lines of the section for `files`: as many of them as have `room` characters. A last line says how many more
     there are."""
     low, high = 0, min(len(files.states), int(max(0, room)) // _LEAST_LINE + 1)
+    notes = [*map(_note, files.states[:high])]
+    whole = len(files.states) + files.more
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _size(files, middle) <= room else (low, middle - 1)
-    texts = _texts(files, low)
-    return [SectionLine(place, text) for place, text in enumerate(texts)] if low else []
+        size = sum(len(text) + 1 for text in _texts(notes[:middle], whole))
+        low, high = (middle, high) if size <= room else (low, middle - 1)
+    return [SectionLine(place, text) for place, text in enumerate(_texts(notes[:low], whole))] if low else []
 
 
-def _size(files: FileStates, number: int) -> int:
-    return sum(len(text) + 1 for text in _texts(files, number))
+def _note(file: FileState) -> tuple[str, str]:
+    """The folder of a file, and what is said of it there."""
+    folder, slash, name = " ".join(file.path.splitlines()).rpartition("/")
+    return folder + slash, f"{name} {file.state} [{file.record}]"
 
 
-def _texts(files: FileStates, number: int) -> list[str]:
-    """The lines that name the first `number` files."""
+def _texts(notes: Sequence[tuple[str, str]], whole: int) -> list[str]:
+    """The lines that say this of files, and how many there are beside these on the `whole`."""
     folders: dict[str, list[str]] = {}
-    for path, state, record in files.states[:number]:
-        folder, slash, name = " ".join(path.splitlines()).rpartition("/")
-        folders.setdefault(folder + slash, []).append(f"{name} {state} [{record}]")
+    for folder, note in notes:
+        folders.setdefault(folder, []).append(note)
     root = _root([folder for folder in folders if folder.startswith("/")])
     lines = [f"in {root}" for _ in range(1) if root]
     for folder, names in folders.items():
         place = folder.removeprefix(root) if root and folder.startswith(root) else folder
         lines.append(f"{place or './'}: {', '.join(names)}")
-    if number < len(files.states) + files.more:
-        lines.append(_MORE.format(len(files.states) + files.more - number))
+    if len(notes) < whole:
+        lines.append(_MORE.format(whole - len(notes)))
     return lines
 
 

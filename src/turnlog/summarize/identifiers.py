@@ -113,15 +113,16 @@ class IdentifierPlaces:
         users, assistants = self._user, self._assistant
         weights: dict[str, int] = {}
         for word, first in self.first.items():
+            is_number = not word[0].isalpha() and word.strip("$-").replace(".", "").isdigit()
             if word in assistants:
                 weight = (600, 1000, 1400)[min(assistants[word], 3) - 1]
                 by_agent, by_user = self._said[first].who == "call", word in users
                 weight += (weight // 2 if by_agent else 0) + (weight // 2 if by_user else 0)
-                if _is_number(word):
+                if is_number:
                     weight = weight * 7 // 10
             else:
                 weight = max(shown[first], 450) if word in users else shown[first]
-                if _is_number(word):
+                if is_number:
                     weight = weight * 7 // 20
                 elif self._results[word] > 1 and word in self._among_few:
                     weight = max(weight, _RECURRING)
@@ -129,10 +130,6 @@ class IdentifierPlaces:
                     weight //= 2
             weights[word] = weight
         return weights
-
-
-def _is_number(word: str) -> bool:
-    return not word[0].isalpha() and word.strip("$-").replace(".", "").isdigit()
 
 
 def find_word(word: str, text: str) -> int:
