@@ -144,9 +144,10 @@ _T = TypeVar("_T")
 _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
 
-_AHEAD = 40
-"""For how many messages at most a request makes notes for the next digest. They are spread over the requests from
-`_SOON` on, as the view fills, so that no request does much of it and most do nothing."""
+_VERY_SOON, _AHEAD = 0.97, 24
+"""Up to this share of the trigger, notes for the next digest are made ahead of need, at each request from `_SOON` on
+for as large a part of the messages as the view has filled since, at most for so many. So no request does much of it,
+and most do nothing."""
 
 _RACES = 8
 """How often another process may append first while a decision is being made."""
@@ -381,16 +382,18 @@ class Compactor:
             self._context.refresh()
 
     def _read_ahead(self, fill: float) -> None:
-        """Have notes made ahead of need for some messages that a digest will summarise: all of them by the time that
-        the view is full."""
+        """Have some messages curated and noted ahead of need, which a decision is going to shorten or a digest to
+        summarise: all of them by the time that the view is nearly full."""
         before = self._noted if self._noted <= fill else _SOON
-        self._noted = min(fill, 0.99)
+        self._noted = fill
+        part = (fill - before) / max(_VERY_SOON - before, fill - before, 1e-9)
         messages = (shown for shown in self._context.newest() if not shown.stands_in)
         unread = [*takewhile(lambda shown: shown.records[0] > self._read, messages)]
-        most = min(_AHEAD, ceil(len(unread) * (self._noted - before) / (1 - before)))
+        most = min(_AHEAD, ceil(len(unread) * part))
         if most:
             oldest = unread[-most:]
             self._read = oldest[0].records[0]
+            self._context.curate_ahead(oldest)
             self._offline.read_ahead(oldest[::-1])
             self._files.read_ahead(most)
 

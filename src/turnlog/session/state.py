@@ -565,6 +565,10 @@ class Context:
         hidden = any(decision.action in HIDING and decision.last > n for decision in self.decisions.values())
         return hidden or (self.gap is not None and self.gap[1] > n)
 
+    def curate_ahead(self, messages: Iterable[Shown]) -> None:
+        """Shorten the outputs of these messages before a decision needs it, as they are on record."""
+        self._curation.see_ahead(messages)
+
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
         return (item.raw for item in reversed(self._shown.items) if item.raw.treatment != "appended")

@@ -233,6 +233,11 @@ class Curation:
         """The next message of the view, curated."""
         return self._curated(item, self._curator, counting)
 
+    def see_ahead(self, messages: Iterable[Shown]) -> None:
+        """Shorten the outputs of messages in the view before a decision needs it: what is known of them is kept."""
+        for raw in messages:
+            self._curator.see_ahead(raw)
+
     def items(
         self, items: Sequence[Item], counting: Counting, also: Collection[int] = (), *, whole_reads: bool = False
     ) -> list[Item]:

@@ -173,6 +173,16 @@ class Curator:
         whole = msgspec.structs.replace(message, parts=(*parts, *message.parts[len(parts) :]))
         return Shown(whole, shown.records, treatment)
 
+    def see_ahead(self, raw: Shown) -> None:
+        """Shorten the outputs of a message that was seen before, as a decision is likely to have them shortened."""
+        n = raw.records[0]
+        for i, part in enumerate(raw.message.parts):
+            for j in range(len(part.parts)) if isinstance(part, ToolResult) else ():
+                known = self._known.get((n, i, j, False))
+                rule = self._rules if isinstance(self._rules, Rule) else self._rules.at(n)
+                if known is not None and rule.on and (n, i, j, True) not in self._known:
+                    self._known[n, i, j, True] = self._found(n, known.call, known.source, rule, True)
+
     def _result(self, n: int, i: int, result: ToolResult) -> ToolResult:
         if result.synthetic or not any(
             isinstance(part, Text) and len(part.text) >= LEAST_READ for part in result.parts
