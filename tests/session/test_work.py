@@ -10,11 +10,14 @@ import pytest
 
 import turnlog
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision
 from turnlog.requests import pieces, repaired
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.stores.records import of_any
+from turnlog.summarize import notes
 from turnlog.tokens.openai import OpenAICounter
+from turnlog.view.curate import conversation
 
 TARGET = turnlog.target("openai-chat", "gpt-4o")
 
@@ -57,17 +60,23 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         if hasattr(module, "repair_piece"):
             count(module, "repair_piece", "pieces built")
     count(OpenAICounter, "messages", "messages counted")
+    count(notes, "laid_out", "texts noted")
+    count(conversation, "curated", "outputs curated")
     return counted
 
 
-def turn(session: Session, n: int) -> None:
+def turn(session: Session, n: int, result: str = "found {} ") -> None:
     """A turn of four messages and two requests."""
     session.user(f"Turn {n}: please go on with part {n} of the work. " * 5)
     session.request().json()
     session.add(Message("assistant", (ToolCall(f"c{n}", "look", {"at": n}),)))
-    session.add(Message("user", (ToolResult(f"c{n}", "look", (Text(f"found {n} " * 20),)),)))
+    session.add(Message("user", (ToolResult(f"c{n}", "look", (Text(result.format(n) * 20),)),)))
     session.request().json()
     session.assistant(f"Part {n} is done.")
+
+
+def decisions_in(session: Session) -> int:
+    return sum(isinstance(record.body, Decision) for record in session.history())
 
 
 def test_a_turn_does_the_work_of_its_own_messages(work: Counter[str]) -> None:
@@ -94,3 +103,16 @@ def test_a_decision_does_not_read_the_log_again(work: Counter[str]) -> None:
             reads.append(work["records read"])
     assert len(reads) > 20
     assert max(reads[10:]) <= 1.25 * max(reads[:10])
+
+
+def test_a_decision_finds_most_of_its_work_done(work: Counter[str]) -> None:
+    """The one turn with a decision would read all that leaves, and so take as long as a hundred others."""
+    session = turnlog.open("s", store=CountingStore(work), target=TARGET, budget=30_000)
+    at_decisions, at_others = Counter[str](), Counter[str]()
+    for n in range(300):
+        before = decisions_in(session)
+        work.clear()
+        turn(session, n, "a line that says {} and little else\n")
+        (at_decisions if decisions_in(session) > before else at_others).update(work)
+    for what in ("texts noted", "outputs curated"):
+        assert 0 < 10 * at_decisions[what] < at_others[what]
