@@ -4,6 +4,7 @@ for what it refuses."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import random
 import re
@@ -18,6 +19,7 @@ from test_openai_servers import MODELS
 import turnlog
 from accounting import unaccounted
 from draws import LONG
+from turnlog.errors import RunnerError
 from turnlog.runners import RetryingRunner, SdkRunner
 
 Start = Callable[..., Any]
@@ -112,3 +114,32 @@ async def conversation(first: int, fake_server: Start, judge: ModuleType, *, who
         request = session.request()
         said = [(record.n, record.message) for record in session.history() if record.message]
         assert unaccounted(said, request.body, [*request.edits, *request.losses], {}) == [], (name, model)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stream_that_breaks_at_a_server_ends_nothing(name: str, fake_server: Start) -> None:
+    """What had come would be lost, or the next request be refused for what is missing in it."""
+
+    async def talk() -> None:
+        judge = importlib.import_module("servers")
+        for number, broken in enumerate([{"cut_after": 3}, {"cut_after": 4, "stream_error": "out of memory"}] * 2):
+            server = fake_server(server=name)
+            url = f"{server.url}/v1"
+            model = MODELS[name][number % len(MODELS[name])]
+            aim = turnlog.target("openai-chat", model, base_url=url, server=name)
+            session = turnlog.open(f"s{number}", store=":memory:", target=aim, tools=TOOLS)
+            ask, done = replies(number, random.Random(number))
+            server.script({**ask, **broken}) if number < 2 else server.script(ask, {**done, **broken})
+            async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0) as client:
+                runner = RetryingRunner(SdkRunner(openai=client), session)
+                # Whether all had come by then is the server's affair.
+                with contextlib.suppress(RunnerError):
+                    await turn(session, runner, "look", whole=False)
+                with server._lock:
+                    server._script[:] = [{"text": "done"}]  # what was not asked for is not said
+                answers = await turn(session, runner, "go on", whole=False)
+            assert _TAGS.sub("", answers[-1].text).strip() == "done", (name, model)
+            for one in server.requests:
+                assert judge.check_server(name, one.body, model if name == "azure" else "") == [], (name, model)
+
+    asyncio.run(talk())
