@@ -18,7 +18,7 @@ from draws import batches
 from turnlog.log.messages import Message, Reasoning, Text, Tool
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target, target
-from turnlog.requests.build import build
+from turnlog.requests.build import Builder, build
 from turnlog.requests.request import Request
 from turnlog.requests.standalone import convert, repair
 from turnlog.requests.translate import plan
@@ -126,6 +126,21 @@ def test_no_server_refuses_a_request_and_nothing_goes_in_silence(name: str, seed
         if not aim.server_row.own_api:
             again = repair(body, "openai-chat", model=model, server=name)
             assert json.loads(json.dumps(again.body)) == body, (seed, model)
+
+
+@pytest.mark.parametrize("name", ["mistral", "vllm", "ollama", "openrouter"])
+def test_messages_rendered_one_by_one_are_those_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view whose messages were joined would give other bytes, or other edits, than one built as a whole."""
+    for seed in range(24):
+        chance = random.Random(seed)
+        history = as_recorded(damaged_history(chance))
+        aim = target("openai-chat", MODELS[name][seed % len(MODELS[name])], server=name)
+        one_by_one = request_for(aim, history, TOOLS)
+        found = one_by_one.body, one_by_one.edits, one_by_one.losses
+        with monkeypatch.context() as patch:
+            patch.setattr(Builder, "_rendered_each", lambda self, repaired: None)
+            whole = request_for(aim, history, TOOLS)
+            assert (whole.body, whole.edits, whole.losses) == found, seed
 
 
 @pytest.mark.parametrize("name", ["mistral", "vllm", "openrouter", "gemini", "deepseek"])

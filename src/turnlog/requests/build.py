@@ -78,6 +78,7 @@ class Builder:
         self._places = MarkPlaces(plan, blob)
         self._frame: tuple[Sequence[Shown], tuple[tuple[Tool, ...], bool], _Frame] | None = None
         self._run: _RenderedRun | None = None
+        self._each: dict[int, tuple[Shown, RenderedPiece]] = {}
 
     def repaired(self, conversation: Conversation, fate: Fate) -> RepairedView:
         """The repaired view that a request of a conversation shows. Some pieces of the conversation may be joined for
@@ -91,7 +92,7 @@ class Builder:
     def request(self, conversation: Conversation, fate: Fate) -> Request:
         """The request that shows a conversation."""
         repaired = self.repaired(conversation, fate)
-        rendered = self._rendered_apart(repaired, conversation.pieces)
+        rendered = self._rendered_apart(repaired, conversation.pieces) or self._rendered_each(repaired)
         return self._joined(repaired, rendered or _Rendered(self._framed(repaired, len(repaired.closed.view))))
 
     @property
@@ -135,6 +136,29 @@ class Builder:
         comma = b"," if back.json and (frame.messages.json or ahead) else b""
         json = (frame.before, frame.messages.json, *ahead, comma, back.json, frame.behind)
         return _Rendered(frame, (*between.pieces, back), json)
+
+    def _rendered_each(self, repaired: RepairedView) -> _Rendered | None:
+        """The frame and each message after the system text, rendered, for views whose messages were joined so that they
+        alternate: then the pieces are no longer what they were. None if messages depend on each other. Messages of the
+        previous request are reused."""
+        view, rules = repaired.closed.view, self.plan.rules
+        apart = "results" in rules.alternates or (rules.calls_as_text and "user" in rules.alternates)
+        if not apart or self.plan.local.form is not None or repaired.closed.thinking_off:
+            return None
+        head = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+        if not head < len(view) or any(len(shown.message.parts) > _FEW_PARTS for shown in view):
+            return None
+        before, self._each = self._each, {}
+        for shown in view[head:]:
+            known = before.get(id(shown))
+            piece = known[1] if known is not None else render_piece([shown], self.plan, self._blob, frozenset())
+            self._each[id(shown)] = shown, piece
+        frame = self._framed(repaired, head)
+        pieces = [self._each[id(shown)][1] for shown in view[head:]]
+        if frame.messages.counts(self.plan) or any(piece.counts(self.plan) for piece in pieces):
+            return None
+        jsons = [json for json in (frame.messages.json, *(piece.json for piece in pieces)) if json]
+        return _Rendered(frame, tuple(pieces), (frame.before, b",".join(jsons), frame.behind))
 
     def _rendered_run(self, run: RepairedRun, pieces: Sequence[Piece], given: frozenset[str]) -> _RenderedRun:
         """The pieces between the first and the last, rendered. Pieces of the previous request are reused. `given` are
@@ -219,6 +243,10 @@ class Builder:
             fragments=rendered.json,
             thinking_off=closed.thinking_off,
         )
+
+
+_FEW_PARTS = 100
+"""With more parts, a message may become several, whose results depend on it."""
 
 
 class _Frame(Struct, frozen=True, dict=True):

@@ -220,12 +220,18 @@ class Repairs:
         around = self._tokens_around(tools, found_names, system=system)
         fixed = around if self.plan.local.tools else self._tokens_around((), found_names, system=system)
         if self.sizing is not None:
-            sizes = self._sizes(closed, sizes, self.sizing)
+            sizes = self._sizes(view, closed, sizes, self.sizing)
         return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
 
-    def _sizes(self, closed: Closed, sizes: Sequence[int], sizing: Sizing) -> Sequence[int]:
+    def _sizes(self, view: Sequence[Shown], closed: Closed, sizes: Sequence[int], sizing: Sizing) -> Sequence[int]:
         """The sizes of a view with legal ends, from the sizes of the view before its ends were changed."""
         closed_sizes, rules = [*sizes[: closed.kept]], self.plan.rules
+        if not closed.kept:  # some messages were joined, the others are the same
+            known = {id(shown): size for shown, size in zip(view, sizes, strict=True)}
+            return [
+                known[id(shown)] if id(shown) in known else sizing.repaired([shown], (), rules)[0]
+                for shown in closed.view
+            ]
         if closed.opening >= 0:
             closed_sizes[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
         return [*closed_sizes, *sizing.repaired(closed.view[len(closed_sizes) :], (), rules)]

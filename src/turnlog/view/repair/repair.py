@@ -28,6 +28,7 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     is_compaction,
+    unchanged,
 )
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn, without_extras
@@ -350,7 +351,9 @@ def close(view: Sequence[Shown], rules: Rules, *, has_word: bool) -> Closed:
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
     if rules.one_system or rules.alternates:
-        return Closed(tuple(alternating(ended, rules, edits)), tuple(edits), -1, 0, off)
+        shaped = alternating(ended, rules, edits)
+        if not unchanged(shaped, ended):
+            return Closed(tuple(shaped), tuple(edits), -1, 0, off)
     return Closed(tuple(ended), tuple(edits), opening_index, kept_count, off)
 
 
