@@ -1,4 +1,5 @@
-"""One session shared by threads: tools that run side by side, while somebody asks for requests and compacts."""
+"""One session, or one new store, shared by threads: tools that run side by side, while somebody asks for requests and
+compacts."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -18,10 +19,30 @@ from turnlog import InputError, Message, Text, ToolCall, target
 from turnlog.errors import SessionBusy
 from turnlog.log.records import Note, Record
 from turnlog.log.store import Draft
-from turnlog.stores import MemoryStore
+from turnlog.stores import MemoryStore, open_store
 
 CHAT, CLAUDE = target("openai-chat", "gpt-4o"), target("anthropic", "claude-sonnet-4-5")
 PLACES: list[Callable[[Path], str]] = [lambda folder: str(folder / "s.db"), lambda folder: f"files:{folder / 'logs'}"]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=("sqlite", "files"))
+def test_threads_that_open_a_new_store_at_the_same_time(place: Callable[[Path], str], tmp_path: Path) -> None:
+    """A server whose first requests fail: each opens the store, and one took away the file that another was writing."""
+    together = Barrier(8)
+
+    def begin(n: int) -> int:
+        together.wait()
+        with turnlog.open(f"s{n}", store=place(folder)) as session:
+            return session.user("go").n
+
+    with ThreadPoolExecutor(8) as pool:
+        for again in range(12):
+            folder = tmp_path / str(again)
+            folder.mkdir()
+            assert len(set(pool.map(begin, range(8)))) == 1
+            with closing(open_store(place(folder))) as store:
+                ids = sorted(info.id for info in store.sessions())
+                assert (ids, store.verify()) == ([f"s{n}" for n in range(8)], [])
 
 
 @pytest.mark.parametrize("place", PLACES, ids=("sqlite", "files"))

@@ -84,7 +84,8 @@ def make_private(path: Path) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write these bytes to a file that only its owner can read. If that fails, the old file stays as it was."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    # A name of its own for each write: threads share a process id, and so do the first processes of two containers.
+    temporary = path.with_name(f"{path.name}.{int.from_bytes(os.urandom(8))}.tmp")
     handle = open_handle(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         left = memoryview(data)

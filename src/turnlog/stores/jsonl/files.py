@@ -404,13 +404,15 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
         if not marker.exists() and not read_only:
             make_private(folder.path)
             others = (name for name in os.listdir(folder.path) if name not in ("lock", "open", "sessions"))
-            if not all(name.startswith(MARKER) for name in others):
+            if not all(name.startswith(MARKER) for name in others) and not marker.exists():
                 raise StoreError(
                     f"{folder.path} is not empty and not a turnlog store; name a new folder, or an existing store. If "
                     f"it was one, its file {MARKER} is gone: restore it from a copy"
                 )
             folder.sessions.mkdir(mode=0o700, exist_ok=True)
-            write_whole(marker, b'{"turnlog":"files","version":1}\n')
+            with folder.store_lock():
+                if not marker.exists():  # somebody who opened it at the same time may have made it, and locked it
+                    write_whole(marker, b'{"turnlog":"files","version":1}\n')
         held = json.loads(marker.read_bytes())
         version = held["version"] if held["turnlog"] == "files" else None
     except FileNotFoundError:
