@@ -3,13 +3,15 @@ compacts."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from turnlog import InputError, Message, Text, ToolCall, target
 from turnlog.errors import SessionBusy
 from turnlog.log.records import Note, Record
 from turnlog.log.store import Draft
+from turnlog.requests.request import Request
 from turnlog.stores import MemoryStore, open_store
 
 CHAT, CLAUDE = target("openai-chat", "gpt-4o"), target("anthropic", "claude-sonnet-4-5")
@@ -203,6 +206,30 @@ def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
         session.request()
         session.undo("compaction")
     assert len(shown) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_that_is_forked_while_another_thread_makes_a_request() -> None:
+    """A worker of a server that stands still at its first request, as it waits for a thread that it does not have."""
+    begun, done = Event(), Event()
+
+    def slowly() -> dict[str, Any]:
+        begun.set()
+        done.wait()
+        return {"n": 1}
+
+    def request(body: Callable[[], dict[str, Any]]) -> Request:
+        return Request(target=CHAT, body=body, view=(), edits=tuple, losses=tuple, tokens=lambda: 7)
+
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(lambda: request(slowly).body)
+        begun.wait()
+        if not (child := os.fork()):
+            signal.alarm(20)  # ends the child if it waits for ever
+            other = request(lambda: {"n": 2})
+            os._exit(0 if (other.body, other.tokens) == ({"n": 2}, 7) else 1)
+        done.set()
+        assert (os.waitpid(child, 0)[1], made.result()) == (0, {"n": 1})
 
 
 def test_threads_that_share_a_fitter() -> None:

@@ -1,4 +1,4 @@
-"""What loads when it is first used: the public names of packages, and patterns.
+"""What loads when it is first used: the public names of packages, patterns, and attributes.
 
 So a command or a server that imports turnlog does not load packages that it never uses, nor compile their patterns.
 """
@@ -9,7 +9,26 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property  # noqa: TID251
+else:
+
+    class cached_property:
+        """As in `functools` from Python 3.12 on, without its lock: one for all objects of a class, which a process that
+        is forked while another thread computes a value would wait for, for ever. Two threads may compute the same."""
+
+        def __init__(self, compute: Callable[[Any], Any]) -> None:
+            self._compute = compute
+            self._name = compute.__name__
+            self.__doc__ = compute.__doc__
+
+        def __get__(self, of: Any, owner: type | None = None) -> Any:
+            if of is None:
+                return self
+            value = of.__dict__[self._name] = self._compute(of)
+            return value
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

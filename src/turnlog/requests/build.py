@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from .._platform.lazy import cached_property
 from ..log.messages import Tool, unchanged
 from ..log.records import Binding
 from ..providers.protocol import BlobReader

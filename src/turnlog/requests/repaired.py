@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations
 from operator import attrgetter, is_
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .._platform.lazy import cached_property
 from ..log.messages import Role, Tool, ToolCall, ToolResult, unchanged
 from ..log.records import Binding
 from ..models.abilities import reads_thinking

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from .._platform.lazy import cached_property
 from .._platform.units import counted
 from ..models.target import Target
 from ..view.types import Edit, Loss, Shown

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
 
+from .._platform.lazy import cached_property
 from ..log.messages import (
     Media,
     Message,

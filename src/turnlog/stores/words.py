@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 
 from .._platform.given import text_given
-from .._platform.lazy import lazy_pattern
+from .._platform.lazy import cached_property, lazy_pattern
 from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, PartialAnswer, Record, ToolFinished, ToolStarted

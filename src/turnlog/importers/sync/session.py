@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
 from itertools import chain, count
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..._platform.lazy import cached_property
 from ...errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ...log.codec import encode_record
 from ...log.messages import Message, Reasoning, text_of

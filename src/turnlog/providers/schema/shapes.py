@@ -24,13 +24,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..._platform.lazy import lazy_pattern
+from ..._platform.lazy import cached_property, lazy_pattern
 from ...log.references import with_references
 from ...view.rules import NO_LIMIT
 
