@@ -259,6 +259,10 @@ def lived(store: Store, planted: list[Planted], life: Life, redact: bool | str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("live", [False, True])
 @given(planted=DRAWN, life=LIVES)
+@example(  # cut off behind eleven characters
+    planted=[*[Planted("age key", "answer", 0, 0)] * 3, Planted("bearer", "keys", 41, 30)],
+    life=Life("memory", {"keep": 1}, 0, False, False, False),
+)
 @settings(max_examples=EXAMPLES)
 def test_nothing_is_left_of_what_was_redacted(live: bool, planted: list[Planted], life: Life) -> None:
     """Some of a key on the disk, in a listing, a search, a page or a request, or in a line about what happened.

@@ -541,22 +541,25 @@ class Pieces(Redactor):
 
 def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
     """The places where a text has the beginning or the end of a secret. A secret that is not random must be there as a
-    whole, or be cut off where the text is cut, because its words occur elsewhere, too."""
+    whole, or be cut off where the text is cut, because its words occur elsewhere, too; of a random one, less is enough
+    where the text is cut."""
     if not whole.random:
-        least = max(_OF_WORDS, len(secret) // 2)
+        enough, least = len(secret) + 1, max(_OF_WORDS, len(secret) // 2)
     else:
-        least = min(_ENOUGH, max(_LEAST, len(secret) // 2))
+        enough = min(_ENOUGH, max(_LEAST, len(secret) // 2))
+        least = min(_OF_WORDS, enough)
     index = text.find(secret[:least])
     while index >= 0:
         end = index + _same(secret, text[index : index + len(secret)])
-        if whole.random or _CUT_BEHIND.match(text, end) or (end - index == len(secret) and _is_apart(text, index, end)):
+        tells = end - index >= enough or _CUT_BEHIND.match(text, end)
+        if tells or (end - index == len(secret) and _is_apart(text, index, end)):
             yield whole._replace(start=index, end=end)
         index = text.find(secret[:least], end)
     index = text.find(secret[-least:])
     while index >= 0:
         end = index + least
         start = end - _same(secret[::-1], text[max(0, end - len(secret)) : end][::-1])
-        if whole.random or _CUT_AHEAD.search(text[max(0, start - _CUT_LOOK) : start]):
+        if end - start >= enough or _CUT_AHEAD.search(text[max(0, start - _CUT_LOOK) : start]):
             yield whole._replace(start=start, end=end)
         index = text.find(secret[-least:], end)
 
