@@ -34,8 +34,11 @@ _ALWAYS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthChe
 settings.register_profile("default", max_examples=50, **_ALWAYS)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_ALWAYS)
 settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS)
-settings.register_profile("fast", max_examples=10, derandomize=True, **_ALWAYS)
+settings.register_profile("fast", max_examples=5, derandomize=True, **_ALWAYS)
 settings.load_profile(os.environ.get("TURNLOG_EXAMPLES") or ("ci" if os.environ.get("CI") else "default"))
+
+FEW = 3
+"""The most cases of one test that a fast run takes."""
 
 gc.disable()  # until all is collected: it would find nothing, in five seconds
 
@@ -53,6 +56,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Where the tests with real SDKs are left out, do not import these: it takes every worker seconds."""
     left_out = config.getoption("markexpr").startswith("not clients")
     return True if left_out and collection_path == ROOT / "tests" / "clients" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a fast run, take a few cases of each test of which there are many: the first, and others as far apart."""
+    if os.environ.get("TURNLOG_EXAMPLES") != "fast" or not config.getoption("markexpr").endswith("not slow"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    few = {same[at * len(same) // FEW] for same in cases.values() for at in range(FEW)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in few])
+    items[:] = [item for item in items if item in few]
 
 
 def pytest_collection_finish() -> None:

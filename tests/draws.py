@@ -21,9 +21,9 @@ def draws(usual: int, long: int) -> int:
 
 
 def examples(usual: int, long: int) -> int:
-    """The number of examples of a property test that draws others than the profile says (tests/conftest.py): at most 10
+    """The number of examples of a property test that draws others than the profile says (tests/conftest.py): at most 5
     with `TURNLOG_EXAMPLES=fast`."""
-    return min(usual, 10) if os.environ.get("TURNLOG_EXAMPLES") == "fast" else draws(usual, long)
+    return min(usual, 5) if os.environ.get("TURNLOG_EXAMPLES") == "fast" else draws(usual, long)
 
 
 def seeds(usual: int, long: int) -> range:

@@ -84,6 +84,7 @@ def test_each_bench_has_a_line_in_the_list() -> None:
     assert all(line.endswith(".") and len(line.split()) > 3 for line in listed)
 
 
+@pytest.mark.slow
 def test_figures_come_as_json() -> None:
     """Figures of two versions could not be compared by a program."""
     (line,) = run("decisions", "--steps", "2", "--json").stdout.splitlines()
@@ -105,6 +106,7 @@ def test_an_unknown_bench_is_refused() -> None:
     assert done.returncode == 2 and "no bench has the name 'decision'" in done.stderr
 
 
+@pytest.mark.slow
 def test_one_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`make bench` would end at the first failure, and not say what else is wrong."""
     for folder in harness.FOLDERS:

@@ -53,6 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "words", "modules", "patterns"),
     [

@@ -428,6 +428,7 @@ def test_a_tool_may_be_an_agent_itself(store: MemoryStore) -> None:
 # -- killed and started again ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [True, "Not twice."])
 def test_killed_at_any_record_it_goes_on(store: MemoryStore, answer: bool | str) -> None:
     """An agent that starts afresh, pays twice without asking, or forgets what it did."""

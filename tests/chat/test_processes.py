@@ -78,6 +78,7 @@ def test_an_output_that_is_no_text_is_told_all_the_same(data: bytes) -> None:
     assert kept.text() == data.decode("utf-8", "replace") if len(data) <= 50 else "left out here" in kept.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "shown"),
     [

@@ -120,6 +120,7 @@ def test_a_format_that_comes_near_is_refused_by_name(name: str, tmp_path: Path) 
     assert "nearest format: " in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_request_body_is_no_format_that_comes_near(shared: Path) -> None:
     """A mark that ordinary bodies have too would refuse them all. Bodies of Bedrock are among these, and left out."""
     lines = (shared / "data/token_truth/requests.jsonl").read_bytes().splitlines()

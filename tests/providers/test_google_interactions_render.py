@@ -221,6 +221,7 @@ def test_a_sound_history_of_its_own_loses_nothing() -> None:
     assert kept > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", [name for name in PROVIDERS if name != NAME])
 def test_conversions_are_valid_both_ways(to: str, oracle: ModuleType) -> None:
     """Texts, calls and results are there after a switch to another provider and back."""

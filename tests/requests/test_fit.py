@@ -115,6 +115,7 @@ def grown(fitter: turnlog.Fitter, model: Scripted, change: str) -> tuple[int, in
     return len(model.asked), moved
 
 
+@pytest.mark.slow
 def test_what_was_decided_holds_where_something_later_changes() -> None:
     """A turn that is tried again, a clock in the system text: each made all decisions again, paid for another summary
     and moved the prefix, though nothing that they cover had changed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from draws import draws
 from recorded_bodies import recorded_bodies
 from turnlog.log.records import Configuration, MessageRecord
@@ -15,6 +17,7 @@ from turnlog.stores import open_store
 from turnlog.view.types import Shown
 
 
+@pytest.mark.slow
 def test_stored_bodies_come_back_equal(shared: Path, tmp_path: Path) -> None:
     """What a store loses of a request (a spelling, an order of keys, a blob) is in no later request."""
     differ = []

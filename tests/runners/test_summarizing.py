@@ -85,6 +85,7 @@ def test_a_summary_rides_on_the_living_prefix(aim: Target) -> None:
     assert summaries(session).count("made") == len(runner.requests) > 0
 
 
+@pytest.mark.slow
 def test_what_costs_less_is_asked() -> None:
     """A cheap model that reads everything anew, where reading it from the cache of the own model costs less; or the
     reverse."""

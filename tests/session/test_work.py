@@ -92,6 +92,7 @@ def test_a_turn_does_the_work_of_its_own_messages(work: Counter[str]) -> None:
     assert "records read" not in each[5]
 
 
+@pytest.mark.slow
 def test_a_decision_does_not_read_the_log_again(work: Counter[str]) -> None:
     """Later decisions of a long session would take longer than its first ones, by the length of the log."""
     session = turnlog.open("s", store=CountingStore(work), target=TARGET, budget=4_000)

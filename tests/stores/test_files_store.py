@@ -115,6 +115,7 @@ def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
             assert b64decode(json.loads((path / "sessions" / "s.torn").read_bytes())["base64"]) == rest
 
 
+@pytest.mark.slow
 def test_records_that_were_written_are_not_forgotten(path: Path, log: Path) -> None:
     """A log cut at any byte of its last two records although it is known that they were written: numbers that are given
     again, or a store that, once opened, tells nobody any more what is missing."""
@@ -268,6 +269,7 @@ def _places(path: Path) -> Iterator[tuple[Path, int]]:
                 yield file, place
 
 
+@pytest.mark.slow
 def test_any_flipped_byte_is_found(path: Path) -> None:
     """A byte of any file that changes unnoticed by verify and by opening."""
     missed = []

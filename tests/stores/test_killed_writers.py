@@ -123,6 +123,7 @@ WAYS = {
 WRITERS = 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS if LONG else ["plain", "packing"])
 @pytest.mark.parametrize("place", ["{}/kill.db", "files:{}/kill"], ids=["sqlite", "files"])
 def test_killed_writers_lose_nothing_acknowledged(place: str, way: str, tmp_path: Path, record_property: Any) -> None:

@@ -135,6 +135,7 @@ def carry_out(stores: list[Store], model: Model, step: Any) -> None:
                 check_question(store, model, query, where, session, limit)
 
 
+@pytest.mark.slow
 @given(st.lists(STEPS, max_size=16), st.lists(QUESTIONS, min_size=1, max_size=3))
 def test_nothing_of_another_owner_is_found(steps: list[Any], questions: list[Any]) -> None:
     """One user's model is told what another user said of an illness; or is not told what its own user said."""
@@ -170,6 +171,7 @@ def place(postgres: Any) -> str:
     return str(postgres.new_place())
 
 
+@pytest.mark.slow
 @given(st.lists(STEPS, max_size=10), QUESTIONS)
 def test_a_server_keeps_owners_apart(place: str, steps: list[Any], question: Any) -> None:
     """The store that many machines share, in which sessions of users are most likely to meet."""

@@ -86,6 +86,7 @@ def test_what_is_old_is_packed(store: Store) -> None:
     assert said(store, "s3") == [*before["s3"], "more"]
 
 
+@pytest.mark.slow
 def test_what_is_packed_need_not_go_for_its_size(store: Store) -> None:
     """A session that is deleted for room that packing had given, or packed before it is deleted for its age."""
     for n in range(4):

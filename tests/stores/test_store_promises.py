@@ -75,6 +75,7 @@ def test_a_fork_at_what_is_no_number_of_a_record_makes_nothing(new_store: Callab
     store.close()
 
 
+@pytest.mark.slow
 def test_whole_suite(tmp_path: Path) -> None:
     """check_store that hands a used store to a check, or leaves one open, fails here."""
     opened: list[SqliteStore] = []

@@ -99,6 +99,7 @@ def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
             store.close()
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 @settings(max_examples=examples(10, 1_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_steps_on_a_server(postgres: PostgresServer, steps: list[tuple[object, ...]]) -> None:

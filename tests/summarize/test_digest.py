@@ -164,6 +164,7 @@ def test_what_is_remembered_changes_nothing(
         assert remembering.summarize(given) == Digest().summarize(given)
 
 
+@pytest.mark.slow
 def test_what_was_read_ahead_in_vain_is_let_go_of() -> None:
     """A session that is cleared again and again before it has to be summarised would keep notes for ever."""
     memory = NoteCache()
@@ -332,6 +333,7 @@ def test_forty_merges_with_originals() -> None:
         assert "Never touch the schema file." in text and "W7421990" in text
 
 
+@pytest.mark.slow
 def test_the_same_words_in_another_process() -> None:
     """An order that depends on the hash seed of a process fails here."""
     code = "import test_digest as t; print(hash('a') and t.digest(t.SESSION * 5, 300))"

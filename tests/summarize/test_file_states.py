@@ -6,6 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,6 +153,7 @@ def test_files_of_taken_back_turns_do_not_stay() -> None:
     assert followed.states() == DigestFiles(store, "s").states()
 
 
+@pytest.mark.slow
 def test_files_beyond_the_most_that_a_decision_keeps_are_counted() -> None:
     """Files that nobody names any more would be lost without a word."""
     store = MemoryStore()
@@ -162,6 +164,7 @@ def test_files_beyond_the_most_that_a_decision_keeps_are_counted() -> None:
     assert files_of(session).rstrip().endswith("more, changed before these")
 
 
+@pytest.mark.slow
 def test_a_small_summary_forgets_no_file_for_later_ones() -> None:
     """What one digest has no room for could not be named by the next, which has."""
     store = MemoryStore()
@@ -217,6 +220,7 @@ def lived(steps: list[tuple[str, int]], *, reopens: bool) -> tuple[bytes, FileSt
     return session.request().json(), DigestFiles(store, "s").states()
 
 
+@pytest.mark.slow
 @given(steps=st.lists(_STEPS, min_size=1, max_size=12))
 @settings(max_examples=examples(15, 1_000))
 def test_files_are_the_same_however_often_a_session_is_opened(steps: list[tuple[str, int]]) -> None:

@@ -125,6 +125,7 @@ def _asks(path: str, calls: str, together: Any, answers: Any, number: int) -> No
         answers.put((number, made.text, [failure.fault for failure in made.failures]))
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_pay_once(tmp_path: Path) -> None:
     """Two agents on one session that both pay for the same summary, or one of which is left without any."""
     path, calls = tmp_path / "log.db", tmp_path / "calls"

@@ -100,6 +100,7 @@ def test_no_summary_leaves_out_what_the_one_before_did_not_tell(meanwhile: Calla
     assert talk.missing() == set()
 
 
+@pytest.mark.slow
 def test_each_original_is_sent_once_where_nothing_happens() -> None:
     """Each summary was made of all originals: over a long session a model read everything ten times."""
     talk = Talk()

@@ -88,6 +88,7 @@ def test_models_find_their_family(provider: str, model: str) -> None:
     assert counter_for(provider, model).id == MODELS[provider, model]
 
 
+@pytest.mark.slow
 @given(MESSAGES, st.sampled_from(sorted(MODELS)))
 def test_counts_are_never_negative_and_always_the_same(messages: list[Message], aim: tuple[str, str]) -> None:
     """Any conversation has a count, the same each time, whose parts make up the whole."""

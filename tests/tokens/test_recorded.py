@@ -10,11 +10,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness import quantile
 from quality import chains, counts
 from turnlog.importers import read_file
 
 
+@pytest.mark.slow
 def test_counts_of_recorded_requests(shared: Path) -> None:
     """Framing, factors or tool forms that fit the bills less well than promised fail here."""
     folder = shared / "data/token_truth"
@@ -36,6 +39,7 @@ def test_counts_of_recorded_requests(shared: Path) -> None:
     assert sum(row.counted == row.billed for row in claimed) / len(claimed) >= 0.96
 
 
+@pytest.mark.slow
 def test_predictions_along_recorded_sessions(shared: Path) -> None:
     """Calibration that predicts the next bill less well than promised fails here."""
     groups: dict[str, list[float]] = defaultdict(list)

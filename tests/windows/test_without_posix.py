@@ -56,6 +56,7 @@ def _used(tree: ast.AST) -> Iterator[str]:
             yield from {node.attr} & LACKING.get(node.value.id, frozenset())
 
 
+@pytest.mark.slow
 def test_what_windows_lacks_is_used_only_where_the_table_says_why() -> None:
     """An AttributeError or an ImportError that only users of Windows see."""
     names = re.compile(rf"\b({'|'.join(MISSING.union(*LACKING.values()))})\b")

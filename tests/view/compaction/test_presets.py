@@ -237,6 +237,7 @@ def test_images_keeps_the_thumbnail_the_pinned_and_the_newest() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_second_summary_at_the_end_spares_the_newest_word() -> None:
     """A summary stands at the place of the record behind it; that record must not leave with it."""
     session = opened("codex", 900)
@@ -274,6 +275,7 @@ def test_turns_that_nearly_fill_the_window_are_not_summarised_at_every_turn(outp
     assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 30
 
 
+@pytest.mark.slow
 def test_beside_much_that_is_pinned_not_every_request_is_compacted() -> None:
     """`auto` filled the view to its limit where much was pinned, and what is pinned does not leave: nearly each step of
     an agent was another summary. So was one made ahead of need, and paid for, that told of one turn more."""

@@ -119,6 +119,7 @@ def test_what_the_user_cleared_does_not_come_back() -> None:
     assert "Never push." not in shown and "Always sign." in shown
 
 
+@pytest.mark.slow
 def test_orders_in_a_part_of_the_log_that_is_not_in_memory_stay() -> None:
     """A session that is opened with a long log reads only its beginning and its end: orders between them count too."""
     store = MemoryStore()

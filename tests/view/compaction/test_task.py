@@ -50,6 +50,7 @@ def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Pa
         assert again.request().body == sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [0, 60])
 def test_a_log_that_is_opened_for_the_first_time_has_the_task_at_hand(tmp_path: Path, answers: int) -> None:
     """Of an imported session, whose first request is made from its ends, the rules of the project took all that was

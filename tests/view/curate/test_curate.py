@@ -88,6 +88,7 @@ def test_a_line_about_no_errors_is_no_error() -> None:
     assert len(shell("make", text).text) < 12_000
 
 
+@pytest.mark.slow
 def test_an_error_behind_the_first_megabytes_stays() -> None:
     """What is not looked at line by line must not hide a failure."""
     lines = [f"{n:x} {'pqrst'[n % 5] * (n % 13)}" for n in range(400_000)]
