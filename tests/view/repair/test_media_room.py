@@ -16,6 +16,7 @@ from judging import errors_of
 from turnlog.log.messages import Message, ToolCall
 from turnlog.models.target import Target
 from turnlog.session.session import Session
+from turnlog.view.repair.media_room import MediaTotals
 
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=99)
 CLAUDE_1M = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)
@@ -134,3 +135,11 @@ def test_a_switch_to_a_provider_with_less_room_for_large_screens_is_a_decision(o
         session.undo("compaction")
         session.switch(GEMINI)
         assert session.request().body["contents"] == whole
+
+
+def test_what_pieces_hold_adds_up() -> None:
+    """Images that are over what a provider takes only together: only their number was summed, not their bytes, and a
+    large one among them was forgotten."""
+    totals = [MediaTotals(1, 10), MediaTotals(2, 300, True), MediaTotals()]
+    assert sum(totals, MediaTotals()) == MediaTotals(3, 310, True)
+    assert sum(totals[::-1], MediaTotals()) == MediaTotals(3, 310, True)
