@@ -46,7 +46,7 @@ def row(event: AgentEvent) -> dict[str, Any]:
         fields = msgspec.to_builtins(event)
         return {key: value for key, value in fields.items() if value not in (None, "")}
     result = event.result
-    usage = msgspec.to_builtins(result.usage)
+    usage = msgspec.to_builtins(msgspec.structs.replace(result.usage, apart=()))
     cost = None if result.cost.total is None else float(result.cost.total)
     return {"kind": "done", "text": result.text, "stop": result.stop, "usage": usage, "cost": cost}
 

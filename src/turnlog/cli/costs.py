@@ -7,10 +7,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..export.wording import at_least, dollars, longer
+from ..export.wording import at_least, charged, dollars, longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
 from ..models.pricing import cost, total_cost
+from ..providers.spelling import without
 from .tables import table
 
 
@@ -29,6 +30,8 @@ def bill_lines(bills: Bills) -> Iterator[str]:
     ]
     figures = ("INPUT", "CACHED", "WRITTEN", "OUTPUT", "COST")
     yield from table(("MODEL", *figures), cells, right=figures)
+    if told := charged(rows[-1][2]):
+        yield told
     yield from map(longer, rows[-1][2].longer)
     if rows[-1][2].unpriced:
         yield f"prices that are not known can be written to {own_file()}"
@@ -37,11 +40,15 @@ def bill_lines(bills: Bills) -> Iterator[str]:
 
 
 def bill_json(bills: Bills) -> dict[str, Any]:
-    """A bill as JSON: tokens, and dollars as numbers; null if a price or a number of tokens is not known."""
-    bill = total_cost(bills)
+    """A bill as JSON: tokens, and dollars as numbers; null if a price or a number of tokens is not known. `charged` and
+    `listed` are there if a provider said what it charged."""
+    bill, usage = total_cost(bills), total_usage(bills)
+    is_told = usage.charged is not None
     amounts = {key: value for key, value in asdict(bill).items() if not isinstance(value, tuple)}
+    if not is_told:
+        amounts = without(amounts, "charged", "listed")
     return {
-        "usage": asdict(total_usage(bills)),
+        "usage": without(asdict(usage), "charged", "apart") | ({"charged": float(bill.charged)} if is_told else {}),
         "cost": {
             "total": None if bill.total is None else float(bill.total),
             **{key: None if value is None else float(value) for key, value in amounts.items()},

@@ -43,7 +43,7 @@ from ..log.texts import texts_in
 from ..models.pricing import cost
 from ..redaction.redactor import counts_text
 from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
-from .wording import dollars, tokens_of
+from .wording import charged, dollars, tokens_of
 
 Words = tuple[str | int, ...]
 """A text in parts. A number among the parts is a record number, to which a page can link."""
@@ -216,7 +216,9 @@ def _line(body: Body) -> tuple[str, str]:
             took = f" after {seconds:.1f} s" if seconds else ""
             return "finished", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
         case UsageRecord(provider=provider, model=model, usage=usage):
-            return "usage", f"{provider} {model}: {tokens_of(usage)}, {dollars(cost(usage, model))}"
+            spent = cost(usage, model)
+            doubt = f" ({charged(spent)})" if charged(spent) else ""
+            return "usage", f"{provider} {model}: {tokens_of(usage)}, {dollars(spent)}{doubt}"
         case SessionOpened(source=source, resumed=resumed):
             return "session", f"{'resumed' if resumed else 'opened'}, {source}"
         case TurnOpened(turn_id=turn_id):

@@ -17,7 +17,7 @@ from ..errors import BlobMissing, InputError
 from ..log.bills import Bills
 from ..log.messages import Media
 from ..log.store import Problem
-from ..log.usage import Usage
+from ..log.usage import Usage, summed
 from ..session.reader import SessionLog
 from ..tokens.dimensions import dimensions, image_type
 from ..trajectory.gestures import Gesture, gestures_of
@@ -199,10 +199,10 @@ def _top(log: SessionLog, found: Walk, title: str, pictures: Pictures) -> Markup
 
 
 def _summed(bills: Iterable[tuple[str, Usage]]) -> Bills:
-    sums: dict[str, Usage] = {}
+    usages: dict[str, list[Usage]] = {}
     for model, usage in bills:
-        sums[model] = sums.get(model, Usage()) + usage
-    return sums
+        usages.setdefault(model, []).append(usage)
+    return {model: summed(some) for model, some in usages.items()}
 
 
 def _controls(steps: int) -> Iterator[Markup]:

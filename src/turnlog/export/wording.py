@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..log.bills import Bills, total_usage
 from ..log.usage import Usage
-from ..models.catalog import find_model
+from ..models.catalog import Prices, find_model
 from ..models.pricing import Cost, total_cost
 
 
@@ -22,10 +22,21 @@ def dollars(found: Cost) -> str:
     return f"{sign}${found.at_least:,.4f}"
 
 
+def charged(found: Cost) -> str:
+    """What of a cost the provider said itself, and what that is at list prices; empty if it said nothing."""
+    if not found.charged and found.listed == 0:
+        return ""
+    listed = "unknown" if found.listed is None else f"${found.listed:,.4f}"
+    part = "" if found.charged == found.at_least else f"${found.charged:,.4f} "
+    return f"{part}as charged by the provider, list price {listed}"
+
+
 def longer(model: str) -> str:
     """Why the cost of a model's long prompts is a minimum."""
     match = find_model(model)
-    return f"{model} costs more in prompts of over {match.facts.prices.up_to:,} tokens" if match else ""
+    prices = match.facts.prices if match else Prices()
+    above = [tier.above for tier in prices.tiers] if prices.up_to is None else [prices.up_to]
+    return f"{model} costs more in prompts of over {min(above):,} tokens" if above else ""
 
 
 def tokens_of(usage: Usage) -> str:
@@ -42,7 +53,8 @@ def at_least(usage: Usage, tokens: int) -> str:
 def in_short(bills: Bills) -> str:
     """A bill on one line."""
     total = total_cost(bills)
-    doubts = [f"no full price for {name or 'a model without a name'}" for name in total.unpriced]
+    doubts = [charged(total)] if charged(total) else []
+    doubts += [f"no full price for {name or 'a model without a name'}" for name in total.unpriced]
     doubts += [longer(name) for name in total.longer]
     doubts += [f"more was billed for {name or 'a model without a name'} than is on record" for name in total.incomplete]
     for name in total.assumed:

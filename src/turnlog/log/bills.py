@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 
 from .records import Record, UsageRecord
-from .usage import Usage
+from .usage import Usage, summed
 
 Bills = dict[str, Usage]
 """What was billed: the usage of each model, by the model's name."""
@@ -14,13 +13,13 @@ Bills = dict[str, Usage]
 
 def total_usage(bills: Bills) -> Usage:
     """The sum of all usage in `bills`."""
-    return reduce(Usage.__add__, bills.values(), Usage())
+    return summed(bills.values())
 
 
 def usage_by_model(records: Iterable[Record]) -> Bills:
     """The usage records among `records`, summed by model. Other records are ignored."""
-    bills: Bills = {}
+    usages: dict[str, list[Usage]] = {}
     for record in records:
         if isinstance(body := record.body, UsageRecord):
-            bills[body.model] = bills[body.model] + body.usage if body.model in bills else body.usage
-    return bills
+            usages.setdefault(body.model, []).append(body.usage)
+    return {model: some[0] if len(some) == 1 else summed(some) for model, some in usages.items()}

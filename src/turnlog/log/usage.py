@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Literal
 
 from msgspec import Struct
+
+PROMPT_LENGTHS = (32_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 524_288)
+"""Lengths of prompts, in tokens, above which a model of the table costs more. A sum keeps apart what was billed for
+prompts between two of them, so that it costs what its answers cost."""
 
 # -- caching ---------------------------------------------------------------------------------------
 #
@@ -39,7 +46,28 @@ class Count(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     at_once: bool = False
 
 
-class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
+class _Figures(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
+    """The figures of a bill: see `Usage`."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    cache_write_1h: int = 0
+
+
+class Bracket(_Figures, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
+    """The part of a sum of usage that was billed for prompts of more than `above` tokens, up to the next of
+    `PROMPT_LENGTHS`. The other fields are those of `Usage`. Answers of which the provider said what it charged are in
+    a bracket of their own."""
+
+    above: int = 0
+    incomplete: bool = False
+    charged: Decimal | None = None
+
+
+class Usage(_Figures, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """What a provider billed for one request, in tokens.
 
     The figures follow one convention for all providers. `input` is everything the model read, including cached parts;
@@ -49,30 +77,72 @@ class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_default
     several steps as one request (a compaction and an answer, or tools that it runs); 0: `input`. `cleared` is what the
     provider left out of the request by itself, and so is not in `input`. `incomplete`: more was billed than is known,
     as a transcript has the figures from before the end of an answer, or a server did not count; all figures are
-    minimums.
+    minimums. `charged` is what the provider itself says that it charged, in US dollars; None if it does not say.
+
+    Usage can be added. `charged` is then the sum of what is known of it, and `apart` the parts of the sum that may have
+    different prices. It is empty if there is one such part, and `input` by itself would be taken for the same.
     """
 
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
-    cache_write_1h: int = 0
     window: int = 0
     cleared: int = 0
     incomplete: bool = False
+    charged: Decimal | None = None
+    apart: tuple[Bracket, ...] = ()
 
     def __add__(self, other: Usage) -> Usage:
         """The sum of what was billed."""
-        return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cached=self.cached + other.cached,
-            cache_write=self.cache_write + other.cache_write,
-            reasoning=self.reasoning + other.reasoning,
-            cache_write_1h=self.cache_write_1h + other.cache_write_1h,
-            incomplete=self.incomplete or other.incomplete,
-        )
+        return summed((self, other))
+
+    def brackets(self) -> tuple[Bracket, ...]:
+        """What was billed, in parts as in `apart`; one for one answer."""
+        return self.apart or (_added((self,), _above(self.window or self.input)),)
+
+
+def summed(usages: Iterable[Usage]) -> Usage:
+    """The sum of what was billed, in any order."""
+    parts: dict[tuple[int, bool], list[Usage | Bracket]] = {}
+    for usage in usages:
+        for part in usage.apart or (usage,):
+            above = part.above if isinstance(part, Bracket) else _above(part.window or part.input)
+            parts.setdefault((above, part.charged is not None), []).append(part)
+    brackets = [_added(parts[key], key[0]) for key in sorted(parts)]
+    brackets = [each for each in brackets if each != Bracket(above=each.above)]
+    total = _added(brackets, 0)
+    is_plain = not brackets or (len(brackets) == 1 and brackets[0].above == _above(total.input))
+    apart = () if is_plain else tuple(brackets)
+    return Usage(
+        input=total.input,
+        output=total.output,
+        cached=total.cached,
+        cache_write=total.cache_write,
+        reasoning=total.reasoning,
+        cache_write_1h=total.cache_write_1h,
+        incomplete=total.incomplete,
+        charged=total.charged,
+        apart=apart,
+    )
+
+
+def _added(parts: Sequence[Usage | Bracket], above: int) -> Bracket:
+    """The sum of the figures, without telling them apart."""
+    charges = [part.charged for part in parts if part.charged is not None]
+    return Bracket(
+        input=sum([part.input for part in parts]),
+        output=sum([part.output for part in parts]),
+        cached=sum([part.cached for part in parts]),
+        cache_write=sum([part.cache_write for part in parts]),
+        reasoning=sum([part.reasoning for part in parts]),
+        cache_write_1h=sum([part.cache_write_1h for part in parts]),
+        above=above,
+        incomplete=any(part.incomplete for part in parts),
+        charged=sum(charges, Decimal()) if charges else None,
+    )
+
+
+def _above(tokens: int) -> int:
+    """The longest of `PROMPT_LENGTHS` that a prompt exceeds, 0 if it exceeds none."""
+    found = bisect_left(PROMPT_LENGTHS, tokens)
+    return PROMPT_LENGTHS[found - 1] if found else 0
 
 
 def tokens_billed(value: Any) -> int:

@@ -41,13 +41,25 @@ _BUILT_IN = {
 """The models that are part of turnlog: see `turnlog.runners`."""
 
 
+class PriceTier(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The prices of a whole request whose prompt has more than `above` tokens, as in `Prices`; None: as for a shorter
+    prompt."""
+
+    above: _Tokens
+    input: Decimal | None = None
+    output: Decimal | None = None
+    cached: Decimal | None = None
+    cache_write: Decimal | None = None
+    cache_write_1h: Decimal | None = None
+
+
 class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """US dollars per million tokens; None if a price is unknown.
 
     `input` is the price of input, `cached` of input that is read from the cache, `cache_write` of input that is written
     to the cache for the usual time (five minutes with Anthropic), `cache_write_1h` for an hour. `output` is the price
-    of the answer, reasoning included. The prices hold for prompts of up to `up_to` tokens; longer ones cost more. None:
-    the prices hold for prompts of any length, as far as is known.
+    of the answer, reasoning included. `tiers` are the prices of longer prompts, the shortest first. Prompts of more
+    than `up_to` tokens cost more, but it is not known how much; None: all is known, as far as is known.
     """
 
     input: Decimal | None = None
@@ -56,6 +68,16 @@ class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
     up_to: _Tokens | None = None
+    tiers: tuple[PriceTier, ...] = ()
+
+    def at(self, tokens: int) -> Prices:
+        """The prices of a request whose prompt has so many tokens."""
+        found = self
+        for tier in sorted(self.tiers, key=lambda tier: tier.above):
+            if tokens > tier.above:
+                given = {kind: price for kind, price in asdict(tier).items() if isinstance(price, Decimal)}
+                found = replace(self, **given)
+        return found
 
 
 class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -357,8 +379,9 @@ def _own(path: Path, *, named: bool) -> dict[str, dict[str, Any]]:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:
             raise InputError(f"{path}: model {name!r}: {error}") from error
-        given = [(kind, price) for kind, price in asdict(prices).items() if isinstance(price, Decimal)]
-        wrong = [(kind, wanted) for kind, price in given if (wanted := _wanted_price(price))]
+        lists = [("", prices), *((f"tiers[{i}].", tier) for i, tier in enumerate(prices.tiers))]
+        given = [(at + kind, price) for at, some in lists for kind, price in asdict(some).items()]
+        wrong = [(kind, how) for kind, price in given if isinstance(price, Decimal) and (how := _wanted_price(price))]
         if wrong:
             raise InputError(f"{path}: model {name!r}: prices.{wrong[0][0]} must {wrong[0][1]}")
     return models

@@ -1,9 +1,9 @@
-"""What usage costs in US dollars, at the list prices in the table of models.
+"""What usage costs in US dollars: what the provider says that it charged, else list prices of the table of models.
 
 Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not included, because
 usage does not report them: batch discounts, regional prices, tool fees, separate prices for media. Some models cost
-more per token in long prompts (`Prices.up_to`). The length of each prompt in a sum is not known: if the sum is longer
-than the prices hold for, the cost is a minimum.
+more per token in long prompts (`Prices.tiers`): each answer counts at the price of its own prompt, also in a sum
+(`Usage.apart`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from ..errors import InputError
 from ..log.bills import Bills
-from ..log.usage import Usage
-from .catalog import Prices, find_model
+from ..log.usage import PROMPT_LENGTHS, Bracket, Usage
+from .catalog import Found, Prices, find_model
 
 _MILLION = 1_000_000
 _ZERO = Decimal(0)
@@ -27,16 +27,20 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """A cost in US dollars, by what was paid for.
 
     `input` is input that was neither read from the cache (`cached`) nor written to it (`cache_write`), `output` what
-    the model wrote. A part is None if its price is unknown. `at_least` is the sum of all known parts. `unpriced`
-    names the models with a missing price, `assumed` those with the prices of another model because they are not in the
-    table, `longer` those whose prices hold for shorter prompts than these may have been (`Prices.up_to`), `incomplete`
-    those of which more was billed than is known. Costs can be added.
+    the model wrote, all at list prices. Answers of which the provider said what it charged are not in these parts:
+    `charged` is their sum, and `listed` what they would cost at list prices. A part is None if its price is unknown.
+    `at_least` is the sum of all known parts and of `charged`. `unpriced` names the models with a missing price,
+    `assumed` those with the prices of another model because they are not in the table, `longer` those whose prices
+    hold for shorter prompts than these may have been (`Prices.up_to`), `incomplete` those of which more was billed than
+    is known. Costs can be added.
     """
 
     input: Decimal | None = _ZERO
     cached: Decimal | None = _ZERO
     cache_write: Decimal | None = _ZERO
     output: Decimal | None = _ZERO
+    charged: Decimal = _ZERO
+    listed: Decimal | None = _ZERO
     at_least: Decimal = _ZERO
     unpriced: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -55,6 +59,8 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
             cached=_sum(self.cached, other.cached),
             cache_write=_sum(self.cache_write, other.cache_write),
             output=_sum(self.output, other.output),
+            charged=self.charged + other.charged,
+            listed=_sum(self.listed, other.listed),
             at_least=self.at_least + other.at_least,
             unpriced=_names(self.unpriced, other.unpriced),
             assumed=_names(self.assumed, other.assumed),
@@ -71,27 +77,52 @@ def cost(usage: Usage, model: str) -> Cost:
             f"usage must be `answer.usage` or `session.usage`, a turnlog.Usage, not {type(usage).__name__}"
         )
     match = find_model(model)
+    if not usage.apart:
+        tokens = usage.window or usage.input
+        return _of(usage.brackets()[0], model, match, tokens, tokens)
+    found = Cost()
+    for part in usage.apart:
+        most = min(part.input, next((length for length in PROMPT_LENGTHS if length > part.above), part.input))
+        found += _of(part, model, match, part.above + 1, most)
+    return found
+
+
+def _of(part: Bracket, model: str, match: Found | None, least: int, most: int) -> Cost:
+    """The cost of one part of a sum. Its prompts have at least `least` and at most `most` tokens."""
+    listed = _listed(part, model, match, least, most)
+    if part.charged is None:
+        return listed
+    return Cost(charged=part.charged, listed=listed.total, at_least=part.charged)
+
+
+def _listed(usage: Bracket, model: str, match: Found | None, least: int, most: int) -> Cost:
+    """What it costs at list prices."""
     prices = match.facts.prices if match else Prices()
+    price = prices.at(least)
+    is_longer = price != prices.at(most) or (prices.up_to is not None and most > prices.up_to)
     # Tokens written to an automatic cache cost what input costs, unless the table has a price for writing.
-    plain = prices.input if match and match.facts.cache.mode == "automatic" else None
+    plain = price.input if match and match.facts.cache.mode == "automatic" else None
     cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
     long = min(max(usage.cache_write_1h, 0), written)
     parts = {
-        "input": _price(usage.input - cached - written, prices.input),
-        "cached": _price(cached, prices.cached),
+        "input": _price(usage.input - cached - written, price.input),
+        "cached": _price(cached, price.cached),
         "cache_write": _sum(
-            _price(written - long, plain if prices.cache_write is None else prices.cache_write),
-            _price(long, plain if prices.cache_write_1h is None else prices.cache_write_1h),
+            _price(written - long, plain if price.cache_write is None else price.cache_write),
+            _price(long, plain if price.cache_write_1h is None else price.cache_write_1h),
         ),
-        "output": _price(usage.output, prices.output),
+        "output": _price(usage.output, price.output),
     }
     priced = [part for part in parts.values() if part is not None]
     return Cost(
-        **parts,
+        input=parts["input"],
+        cached=parts["cached"],
+        cache_write=parts["cache_write"],
+        output=parts["output"],
         at_least=sum(priced, _ZERO),
         unpriced=(model,) if len(priced) < len(parts) else (),
         assumed=(model,) if match and match.taken_for and any(priced) else (),
-        longer=(model,) if prices.up_to is not None and usage.input > prices.up_to else (),
+        longer=(model,) if is_longer else (),
         incomplete=(model,) if usage.incomplete else (),
     )
 

@@ -67,6 +67,10 @@ def has_source(record: Record) -> bool:
     return isinstance(record.body, MessageRecord) and bool(record.body.source)
 
 
+_NO_FIGURES = ("incomplete", "charged", "apart")
+"""Fields of `Usage` that do not grow while an answer is written."""
+
+
 class _Newer(Struct, dict=True, frozen=True):
     """Records or drafts that may contain everything that older ones contain, and more. A record whose time is in
     `times` has the time of its import, so its time may differ here."""
@@ -167,7 +171,7 @@ def _is_update(old: Body, new: Body) -> bool:
     if unnumbered(old) == unnumbered(new):
         return True
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
-        fields = [name for name in type(old.usage).__struct_fields__ if name != "incomplete"]
+        fields = [name for name in type(old.usage).__struct_fields__ if name not in _NO_FIGURES]
         grew = all(getattr(new.usage, name) >= getattr(old.usage, name) for name in fields)
         return grew and (old.provider, old.model) == (new.provider, new.model)
     if isinstance(old, Note) and isinstance(new, Note):
