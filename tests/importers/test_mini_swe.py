@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_an_answer_is_the_response_behind_it() -> None:
     assert [type(part) for part in record.message.parts] == [Reasoning, Text]
     assert (record.model, record.stop, record.response_id) == ("m-1", "stop", "gen-1")
     (usage,) = of_kind(session, UsageRecord)
-    assert (usage.usage, usage.raw) == (Usage(input=9, output=4, cached=5), whole["usage"])
+    assert (usage.usage, usage.raw) == (Usage(input=9, output=4, cached=5, charged=Decimal("0.1")), whole["usage"])
     assert notes(session, "reasoning_details") == [details]
     assert notes(session, "extra") == [{"source": "messages[1]", "cost": 0.5}]
     assert {draft.time for draft in session.drafts} == {"2025-11-18T22:55:08.000Z"}
@@ -89,7 +90,7 @@ def test_an_answer_that_was_changed_is_what_the_model_saw_again() -> None:
     """mini-swe-agent sends back the trajectory's text; the response's own is kept beside it."""
     session = imported(answer("edited", response("as it came")))
     assert messages_of(session) == [Message("assistant", (Text("edited"),))]
-    assert of_kind(session, UsageRecord)[0].usage == Usage(input=9, output=4, cached=5)
+    assert of_kind(session, UsageRecord)[0].usage == Usage(input=9, output=4, cached=5, charged=Decimal("0.1"))
     assert notes(session, "extra")[0]["response"]["choices"][0]["message"]["content"] == "as it came"
 
 

@@ -10,16 +10,16 @@ import msgspec
 from ..._platform.lazy import lazy_pattern
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
-from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..error_bodies import answer_body, error_text, named_error
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply, Stop
 from ..schema.walk import check_types
-from ..spelling import inner
 from ..stop_words import meaning
 from .form import FORMS, NAME
 from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
+from .usage import usage_in
+from .usage import usage_of as usage_of
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = lazy_pattern("[^=]+=*")
@@ -58,7 +58,7 @@ def parse_response(response: Any) -> Reply:
         wire, error = choice.get("message") or {}, error_text(named_error(data)) or error_text(choice.get("error"))
     stop = str((choice or {}).get("finish_reason") or "")
     message, fragments, blobs = read_answer(wire, stop)
-    raw = data.get("usage")
+    raw = usage_in(data)
     return Reply(
         message=message,
         usage=usage_of(raw),
@@ -162,19 +162,3 @@ def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
     if isinstance(wire.get("transcript"), str) and wire["transcript"]:
         parts.append(Text(wire["transcript"], FORMS.shaped("transcript")))
     return parts
-
-
-def usage_of(raw: Any) -> Usage | None:
-    """Usage in common terms. `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning."""
-    if not isinstance(raw, Mapping):
-        return None
-    details, answered = inner(raw, "prompt_tokens_details"), inner(raw, "completion_tokens_details")
-    return Usage(
-        input=tokens_billed(raw.get("prompt_tokens")),
-        output=tokens_billed(raw.get("completion_tokens")),
-        # DeepSeek reports its cache beside the details.
-        cached=tokens_billed(details.get("cached_tokens")) or tokens_billed(raw.get("prompt_cache_hit_tokens")),
-        cache_write=tokens_billed(details.get("cache_write_tokens")),
-        reasoning=tokens_billed(answered.get("reasoning_tokens")),
-        incomplete=is_uncounted(raw.get("prompt_tokens"), raw.get("completion_tokens")),
-    )

@@ -12,16 +12,16 @@ from ..error_bodies import error_chunk, error_text, named_error
 from ..protocol import Delta, Reply
 from ..schema.walk import check_types
 from ..sdk_objects import plain
-from ..spelling import inner
-from .response import ANSWER_KEYS, first_choice, read_answer, usage_of
+from .response import ANSWER_KEYS, first_choice, read_answer
 from .schema import DELTA, REASONING_FIELDS
+from .usage import is_complete, usage_in, usage_of
 
 
 class StreamAssembler:
     """Collects chunks into the message of a whole response.
 
-    The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage follows in a
-    chunk without choices, if it was requested (`stream_options.include_usage`).
+    The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage may be in any
+    chunk; OpenAI's follows in one without choices, if it was requested (`stream_options.include_usage`).
     """
 
     def __init__(self) -> None:
@@ -45,12 +45,10 @@ class StreamAssembler:
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
         self._error = self._error or error_chunk(data, ANSWER_KEYS) or error_text(named_error(data))
-        raw = data.get("usage")
-        if raw is None:
-            raw = inner(data, "x_groq").get("usage")
-        if raw is not None:
+        raw = usage_in(data)
+        # Some servers report usage in each chunk, some end with an empty one: the last complete one counts.
+        if raw is not None and (is_complete(raw) or not is_complete(self._raw_usage)):
             usage = usage_of(raw)
-            # Some servers end with an empty usage.
             if self._usage is None or usage not in (None, Usage(), Usage(incomplete=True)):
                 self._raw_usage, self._usage = raw, usage
         choice = first_choice(data)

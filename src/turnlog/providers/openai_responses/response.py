@@ -9,6 +9,7 @@ from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
 from ...log.usage import Usage, is_uncounted, tokens_billed
 from ..cache_misses import openai_miss
+from ..charges import charge_of
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
 from ..schema.walk import fits
@@ -186,4 +187,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         cache_write=tokens_billed(read.get("cache_write_tokens")),
         reasoning=tokens_billed(wrote.get("reasoning_tokens")),
         incomplete=is_uncounted(usage.get("input_tokens"), usage.get("output_tokens")),
+        charged=charge_of(usage),
     )
