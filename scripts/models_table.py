@@ -49,12 +49,21 @@ MINIMUM = {
     # https://ai.google.dev/gemini-api/docs/caching, implicit caching
     "google": ((r"gemini-(2\.5|3)-flash(-preview)?$", 1024), (r"gemini-(2\.5|3|3\.1)-pro(-preview)?$", 4096)),
 }
-# The longest prompt, in tokens, that the prices hold for; all tokens of a longer one cost more. From the fields
-# `input_cost_per_token_above_*` of litellm's own table (release 1.106.2); of Claude Sonnet 4.5, which it lists without,
-# https://docs.claude.com/en/docs/about-claude/pricing, "Long context pricing".
+# A prompt of more tokens costs so many times as much, all of it, and its answer so many times as much. Lengths from the
+# fields `input_cost_per_token_above_*` of litellm's own table (release 1.106.2); of Claude Sonnet 4.5, which it lists
+# without, https://docs.claude.com/en/docs/about-claude/pricing, "Long context pricing". Factors from there,
+# https://platform.openai.com/docs/pricing and https://ai.google.dev/gemini-api/docs/pricing. A test compares them with
+# genai-prices'.
+TIERS = {
+    "openai": ((r"gpt-5\.[4-9](?!-(mini|nano|codex|cyber))|gpt-6(?!.*cyber)", 272_000, 2, 1.5),),
+    "anthropic": ((r"claude-haiku-5-5\b", 100_000, 5, 5), (r"claude-sonnet-4-5\b", 200_000, 2, 1.5)),
+    "google": ((r"gemini-(2\.5|3\.1)-pro(-preview(-customtools)?)?$|gemini-pro-latest$", 200_000, 2, 1.5),),
+}
+# The longest prompt, in tokens, that the prices of other models hold for: a longer one costs more, it is not known how
+# much.
 UP_TO = {
     "openai": ((r"gpt-5\.[4-9](?!-(mini|nano|codex))|gpt-6|(gpt-)?daybreak", 272_000),),
-    "anthropic": ((r"claude-haiku-5-5\b", 100_000), (r"claude-sonnet-4-5\b", 200_000)),
+    "anthropic": (),
     "google": ((r"gemini-.*\bpro\b|gemini-2\.5-computer", 200_000),),
 }
 LONG_WRITE = 2
@@ -66,7 +75,7 @@ def per_million(price: Any) -> Decimal:
     return Decimal(f"{Decimal(str(price)) * MILLION:.9g}").normalize()
 
 
-def prices(name: str, facts: dict[str, Any], owner: str) -> dict[str, Decimal]:
+def prices(name: str, facts: dict[str, Any], owner: str) -> dict[str, Any]:
     # The source writes 0 for what is free, what is not sold by the token and what nobody knows.
     found = {short: per_million(facts[key]) for key, short in PRICES.items() if facts.get(key)}
     write = found.get("cache_write")
@@ -74,10 +83,20 @@ def prices(name: str, facts: dict[str, Any], owner: str) -> dict[str, Decimal]:
         found["cached"] = found.pop("cache_write")  # no write costs less than plain input: a slip of columns
     if owner == "anthropic" and "cache_write" in found:
         found["cache_write_1h"] = found["input"] * LONG_WRITE
+    made: dict[str, Any] = {kind: plain(price) for kind, price in found.items()}
+    tier = next((rest for pattern, *rest in TIERS[owner] if re.match(pattern, name)), None)
     up_to = next((tokens for pattern, tokens in UP_TO[owner] if re.match(pattern, name)), None)
-    if up_to is not None and "input" in found:
-        found["up_to"] = Decimal(up_to)
-    return found
+    if tier is not None and "input" in found:
+        above, times, times_out = tier
+        longer = {kind: price * Decimal(str(times_out if kind == "output" else times)) for kind, price in found.items()}
+        made["tiers"] = [{"above": above, **{kind: plain(price) for kind, price in longer.items()}}]
+    elif up_to is not None and "input" in found:
+        made["up_to"] = up_to
+    return made
+
+
+def plain(price: Decimal) -> int | float:
+    return int(price) if price == int(price) else float(price)
 
 
 def media(name: str, facts: dict[str, Any], owner: str) -> list[str]:
@@ -89,7 +108,7 @@ def media(name: str, facts: dict[str, Any], owner: str) -> list[str]:
     return found
 
 
-def cache(name: str, owner: str, found: dict[str, Decimal]) -> dict[str, Any]:
+def cache(name: str, owner: str, found: dict[str, Any]) -> dict[str, Any]:
     """How caching is asked for. A model without a price for cached input is taken to have none."""
     if "cached" not in found:
         return {}
@@ -114,7 +133,7 @@ def entry(name: str, facts: dict[str, Any]) -> dict[str, Any]:
         "output": facts.get("max_output_tokens"),
         "media": media(name, facts, owner),
         "cache": cache(name, owner, found),
-        "prices": {kind: int(price) if price == int(price) else float(price) for kind, price in found.items()},
+        "prices": found,
     }
     return {key: value for key, value in made.items() if value is not None and (value != {} or key == "prices")}
 

@@ -79,8 +79,10 @@ def test_a_newer_version_is_taken_for_the_newest_known_one(name: str, version: i
 
 
 def test_an_older_version_is_not_taken_for_a_newer_one() -> None:
-    """Claude Opus 4.1 with the window of Claude Opus 5."""
-    assert find_model("claude-opus-4-1-20250805") is None
+    """Claude Opus 4.1 with the window of Claude Opus 5, and a model from before all that are known with that of any."""
+    older = find_model("claude-opus-4-1-20250805")
+    assert older is not None and (older.id, older.facts.input) == ("claude-opus-4-1", 200_000)
+    assert find_model("claude-opus-3-9") is None
     later = find_model("claude-opus-5-3")
     assert later is not None and later.taken_for == "claude-opus-5"
 
@@ -88,7 +90,7 @@ def test_an_older_version_is_not_taken_for_a_newer_one() -> None:
 def test_caches_with_breakpoints() -> None:
     """Models whose cache finds marked prefixes only: from GPT-5.6 on, and no Claude or GPT-3.5 by its spelling."""
     with_them = {name for name, facts in known_models().items() if facts.cache.breakpoints}
-    assert with_them == {name for name in SHIPPED if re.match(r"gpt-(5\.6|6)", name)}
+    assert with_them == {name for name in known_models() if re.match(r"gpt-(5\.6|6)", name)}
     assert not any(facts.cache.breakpoints for facts in map(model_facts, ("gpt-35-turbo", "gpt-5.5")) if facts)
     for name in with_them:
         prices = known_models()[name].prices
@@ -122,7 +124,13 @@ def test_the_users_word_wins(field: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert told["input"].source.startswith("table of models (litellm")
 
 
-@pytest.mark.parametrize("model", [*SHIPPED, "claude-opus-6", "company-claude-opus-4-8", "openai/gpt-4o"])
+OTHERS = (
+    "claude-opus-6 company-claude-opus-4-8 openai/gpt-4o grok-4 glm-4.6 claude-opus-4-1 groq/llama-3.3-70b-versatile"
+)
+SOLD = "openrouter/openai/gpt-4o openrouter/moonshotai/kimi-k2.5 azure/gpt-4o together/gpt-4o xai/grok-4.5 gemini-3-pro"
+
+
+@pytest.mark.parametrize("model", [*SHIPPED, *OTHERS.split(), *SOLD.split()])
 def test_everything_known_has_an_origin(model: str) -> None:
     """A fact that `turnlog models` hides, or tells otherwise than targets have it."""
     told = {fact.name: fact.value for fact in model_origins(model)}

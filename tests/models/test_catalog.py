@@ -18,7 +18,16 @@ import pytest
 import turnlog
 from turnlog.errors import InputError
 from turnlog.models.abilities import Abilities
-from turnlog.models.catalog import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
+from turnlog.models.catalog import (
+    VARIABLE,
+    CacheRules,
+    ModelFacts,
+    Prices,
+    PriceTier,
+    find_model,
+    model_facts,
+    own_file,
+)
 from turnlog.models.makers import PROVIDER_ROWS
 from turnlog.models.target import UnknownModelWarning
 
@@ -67,9 +76,7 @@ def test_caches_never_cost_more_than_they_save() -> None:
     answer costs more than a question. Zero is no price."""
     for name, facts in entries():
         prices = facts.prices
-        known = {
-            kind: price for kind, price in msgspec.structs.asdict(prices).items() if price is not None and price != ()
-        }
+        known = {kind: price for kind, price in msgspec.structs.asdict(prices).items() if isinstance(price, Decimal)}
         assert all(price > 0 for price in known.values()), name
         if not known:
             continue
@@ -90,7 +97,14 @@ def test_what_is_known_of_some_models() -> None:
         output=64_000,
         media=("image", "document"),
         cache=CacheRules("marked", 1024, lifetime=300, long_lifetime=3_600, lookback=20),
-        prices=Prices(Decimal(3), Decimal(15), Decimal("0.3"), Decimal("3.75"), Decimal(6), 200_000),
+        prices=Prices(
+            Decimal(3),
+            Decimal(15),
+            Decimal("0.3"),
+            Decimal("3.75"),
+            Decimal(6),
+            tiers=(PriceTier(200_000, Decimal(6), Decimal("22.5"), Decimal("0.6"), Decimal("7.5"), Decimal(12)),),
+        ),
     )
     assert turnlog.target("openai-chat", "gpt-5").input_limit == 272_000
     assert turnlog.target("openai-responses", "gpt-5.1-codex").input_limit == 272_000
@@ -125,7 +139,11 @@ def test_the_table_is_what_its_script_writes(shared: Path, tmp_path: Path) -> No
         ("openai/gpt-5:free", "gpt-5", "gpt-5"),
         ("ft:gpt-4o-2024-08-06:org:name:1", "ft:gpt-4o-2024-08-06", "ft:gpt-4o-2024-08-06"),
         ("gpt-4ohm", "", None),
-        ("claude-sonnet-4", "", None),
+        ("claude-sonnet-4", "claude-sonnet-4-0", ""),
+        ("claude-opus-4-1-20250805", "claude-opus-4-1", "claude-opus-4-1"),
+        ("openrouter/anthropic/claude-4.5-sonnet-20250929", "claude-sonnet-4-5-20250929", ""),
+        ("gpt-5-1-codex-max", "gpt-5.1-codex-max", ""),
+        ("gemini-3-pro", "gemini-3-pro-preview", ""),
         ("", "", None),
     ],
 )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 import turnlog
 from turnlog.errors import InputError
-from turnlog.export.wording import dollars, in_short
+from turnlog.export.wording import in_short
 from turnlog.importers import read_file
 from turnlog.log.bills import total_usage, usage_by_model
 from turnlog.log.records import Record, UsageRecord
@@ -104,28 +104,61 @@ def test_a_cache_that_is_read_never_costs_more(usage: Usage, model: str) -> None
 def test_a_bill_with_every_part() -> None:
     """Tokens priced as another kind: each part by its own price, writes by how long they are kept."""
     usage = Usage(input=1_000_000, output=10_000, cached=600_000, cache_write=300_000, cache_write_1h=100_000)
-    assert cost(usage, "claude-sonnet-4-5") == Cost(
+    assert cost(usage, "claude-sonnet-4-6") == Cost(
         input=Decimal("0.3"),
         cached=Decimal("0.18"),
         cache_write=Decimal("1.35"),  # 200,000 at 3.75, 100,000 at 6
         output=Decimal("0.15"),
         at_least=Decimal("1.98"),
-        longer=("claude-sonnet-4-5",),
     )
+
+
+def test_a_long_prompt_costs_its_own_price() -> None:
+    """A prompt of 200,001 tokens of Claude Sonnet 4.5 costs twice as much a token, and its answer half as much again; a
+    sum of two prompts of 150,000 does not."""
+    model = "claude-sonnet-4-5"
+    short, long = Usage(input=200_000, output=1_000), Usage(input=200_001, output=1_000, cached=100_000)
+    assert cost(short, model).total == Decimal("0.615")
+    assert cost(long, model).total == Decimal("0.600006") + Decimal("0.06") + Decimal("0.0225")
+    assert cost(short + long + short, model).total == 2 * Decimal("0.615") + Decimal("0.682506")
+    assert cost(Usage(input=150_000) + Usage(input=150_000), model).total == Decimal("0.9")
+    assert cost(Usage(input=300_000, window=150_000), model).total == Decimal("0.9")
+    assert cost(Usage(input=300_000), "gpt-4o").total == Decimal("0.75")
+
+
+def test_of_a_session_each_prompt_has_its_own_price() -> None:
+    """A session, a turn and a store's figures at the price of a long prompt for all, or of a short one for all."""
+    model = "claude-sonnet-4-5"
+    target = turnlog.target("anthropic", model)
+    with turnlog.open("s", store=":memory:", target=target) as session:
+        with session.turn("hi") as turn:
+            for tokens in (150_000, 250_000, 10):
+                session.receive(
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "model": model,
+                        "content": [{"type": "text", "text": "Hm."}],
+                        "usage": {"input_tokens": tokens, "output_tokens": 100},
+                    }
+                )
+        expected = Decimal("0.45") + Decimal("1.5") + Decimal("0.00003") + 2 * Decimal("0.0015") + Decimal("0.00225")
+        assert (session.cost.total, turn.info.cost.total) == (expected, expected)
+        assert cost(session.usage, model).total == expected
+        [bills] = session._store.usages().values()
+        assert total_cost(bills).total == expected
 
 
 def test_a_cost_that_may_be_more_is_a_minimum() -> None:
-    """300,000 tokens in one prompt cost twice what 200,000 tokens cost each; whether they were one prompt, a sum does
-    not say. A total at the lower price looks certain."""
-    model = "claude-sonnet-4-5"
-    short, long = cost(Usage(input=200_000, output=1_000), model), cost(Usage(input=300_000, output=1_000), model)
-    assert (short.total, short.longer, dollars(short)) == (Decimal("0.615"), (), "$0.6150")
-    assert (long.total, long.at_least, long.longer) == (None, Decimal("0.915"), (model,))
-    assert (dollars(long), (short + long).total) == (">$0.9150", None)
-    assert in_short({model: Usage(input=300_000)}).endswith(
-        ">$0.9000 (claude-sonnet-4-5 costs more in prompts of over 200,000 tokens)"
-    )
-    assert cost(Usage(input=300_000), "gpt-4o").total == Decimal("0.75")
+    """Prompts of over 272,000 tokens of GPT-5.5 Cyber cost more, nobody says how much. A total at the lower price looks
+    certain."""
+    model = "gpt-5.5-cyber"
+    price = model_facts(model)
+    assert price is not None and price.prices.up_to == 272_000
+    short, long = cost(Usage(input=272_000), model), cost(Usage(input=300_000), model)
+    assert (short.total, short.longer) == (short.at_least, ())
+    assert (long.total, long.longer, (short + long).total) == (None, (model,), None)
+    assert in_short({model: Usage(input=300_000)}).endswith("costs more in prompts of over 272,000 tokens)")
 
 
 def test_doubts_are_named() -> None:
@@ -140,7 +173,7 @@ def test_doubts_are_named() -> None:
 def test_writing_to_a_cache_that_works_by_itself_is_plain_input() -> None:
     """Models that list no price for writing: not unknown, as writing to them is not billed apart."""
     assert cost(Usage(input=2_000_000, cache_write=1_000_000), "gpt-4o").total == Decimal(5)
-    assert cost(Usage(input=1_000_000, cache_write=1_000_000), "gpt-5.6").at_least == Decimal(5)
+    assert cost(Usage(input=200_000, cache_write=200_000), "gpt-5.6").total == Decimal(1)
 
 
 def test_of_an_answer_and_a_session(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog import ToolCall, agent
+from turnlog.importers import read_file
 from turnlog.log.records import UsageRecord
 from turnlog.log.usage import Usage
 from turnlog.models.pricing import Cost, cost
@@ -240,3 +242,17 @@ def test_a_limit_of_money_counts_what_was_charged() -> None:
             runner = ScriptedRunner([ToolCall("c2", "look", {})])
             found = agent.run(session, None, runner, tools=[look], max_cost=0.4)
             assert (found.stop, found.steps, found.cost.total) == ("cost", 0, Decimal("0.5"))
+
+
+def test_list_prices_are_what_openrouter_charged(shared: Path) -> None:
+    """A price, or a reading of usage, that is not what a provider really took: 6 recorded conversations."""
+    found = []
+    for path in sorted((shared / "data/mini-swe-agent").glob("*.json")):
+        for imported in read_file(path):
+            usages = (draft.body for draft in imported.drafts if isinstance(draft.body, UsageRecord))
+            found += [body for body in usages if body.usage.charged is not None]
+    assert len(found) > 100
+    for body in found:
+        spent = cost(body.usage, body.model)
+        assert spent.total == body.usage.charged
+        assert spent.listed is not None and abs(spent.listed - spent.charged) < Decimal("1e-9"), body

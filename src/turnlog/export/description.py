@@ -216,7 +216,7 @@ def _line(body: Body) -> tuple[str, str]:
             took = f" after {seconds:.1f} s" if seconds else ""
             return "finished", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
         case UsageRecord(provider=provider, model=model, usage=usage):
-            spent = cost(usage, model)
+            spent = cost(usage, body.sold_as)
             doubt = f" ({charged(spent)})" if charged(spent) else ""
             return "usage", f"{provider} {model}: {tokens_of(usage)}, {dollars(spent)}{doubt}"
         case SessionOpened(source=source, resumed=resumed):

@@ -8,7 +8,7 @@ from .records import Record, UsageRecord
 from .usage import Usage, summed
 
 Bills = dict[str, Usage]
-"""What was billed: the usage of each model, by the model's name."""
+"""What was billed: the usage of each model, by the model's name (`UsageRecord.sold_as`)."""
 
 
 def total_usage(bills: Bills) -> Usage:
@@ -21,5 +21,5 @@ def usage_by_model(records: Iterable[Record]) -> Bills:
     usages: dict[str, list[Usage]] = {}
     for record in records:
         if isinstance(body := record.body, UsageRecord):
-            usages.setdefault(body.model, []).append(body.usage)
+            usages.setdefault(body.sold_as, []).append(body.usage)
     return {model: some[0] if len(some) == 1 else summed(some) for model, some in usages.items()}

@@ -117,7 +117,7 @@ class UsageRecord(
     `counted` is the count of the whole request before it was sent, `answer` the tokens of the answer by the same
     counter (0 if the answer is not kept). Later counts are calibrated with both. `cache` is about the prompt cache.
     `response_id` is the provider's id of the answer if transcripts of several sessions may have it: sums over sessions
-    count it once.
+    count it once. `seller` is whose server answered, if it is known and sells models of other makers.
     """
 
     provider: str
@@ -128,6 +128,12 @@ class UsageRecord(
     answer: int = 0
     cache: CacheRead | None = None
     response_id: str = ""
+    seller: str = ""
+
+    @property
+    def sold_as(self) -> str:
+        """The model as the tables of prices name it: `MODEL`, or `SELLER/MODEL`."""
+        return f"{self.seller}/{self.model}" if self.seller else self.model
 
 
 class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="decision"):

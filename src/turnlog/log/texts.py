@@ -110,6 +110,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "provider": NAME,
         "model": NAME,
         "response_id": NOT_TEXT,
+        "seller": NAME,
         "usage": NOT_TEXT,
         "raw": WIRE,
         "counted": WITHIN,

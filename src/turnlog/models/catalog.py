@@ -1,8 +1,9 @@
 """The facts about each model: limits, prices, cache rules and abilities.
 
 They come from three sources, each of which overrides the ones before it, field by field: the model's family, the
-shipped table, and the user's own file (docs/models.md). `scripts/models_table.py` writes the table, `data/models.json`,
-with its date and source; the user's file has the same format. All are read when a model is first looked up.
+shipped tables, and the user's own file (docs/models.md). `scripts/models_table.py` writes the first table,
+`data/models.json`, with its date and source; the user's file has the same format. They are read when a model is first
+looked up. The second table (`sellers.py`) has all other models, and what sellers other than the makers take.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .._platform.paths import config_folder
 from ..errors import InputError
 from .abilities import Abilities, family_entries
 from .makers import makers
+from .sellers import Sold, makers_models, seller_at, sold_as
+from .sellers import source as source_of_prices
 
 VARIABLE = "TURNLOG_MODELS"
 """Environment variable that names the user's own file."""
@@ -121,11 +124,14 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 class Found(NamedTuple):
     """The facts about a model. If they are those of another model, `taken_for` is its name in the table, and `newer`
-    says whether the model is a newer version of it."""
+    says whether the model is a newer version of it. `id` is what the seller, or else the maker, calls the model whose
+    facts they are. `seller` is who sells it at these prices, if that was asked; empty: the maker."""
 
     facts: ModelFacts
     taken_for: str
     newer: bool = False
+    id: str = ""
+    seller: str = ""
 
 
 class Origin(NamedTuple):
@@ -144,7 +150,10 @@ _NESTED: dict[str, Struct] = {"cache": CacheRules(), "prices": Prices(), "abilit
 
 _VENDOR = lazy_pattern(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = lazy_pattern(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
-_AZURE = lazy_pattern(r"^gpt-35\b")  # names of deployments on Azure have no point
+_AZURE = lazy_pattern(
+    r"^gpt-(?:(3)(?=5\b)|([45])-(?=\d\b))"
+)  # names of deployments on Azure have no point: `gpt-35`, `gpt-5-1`
+_TURNED = lazy_pattern(r"^claude-(\d(?:-\d)?)-([a-z]+)")  # OpenRouter: `claude-4.5-sonnet-20250929`
 _TUNED = lazy_pattern(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has its own price
 _EDITION = lazy_pattern(r"-v\d+(:\d+)?$")
 _DATED = lazy_pattern(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
@@ -169,20 +178,27 @@ def family_media(model: str, usual: frozenset[str]) -> frozenset[str]:
 
 
 def known_models() -> dict[str, ModelFacts]:
-    """The facts about all models in the table and in the user's file, by name. Raises InputError."""
-    return {name: _facts(name, entry) for name, entry in sorted(_table(os.environ.get(VARIABLE, "")).items())}
+    """The facts about all models that their makers sell, and those in the user's file, by name. Raises InputError."""
+    return {name: _facts(name, entry) for name, entry in sorted(_ids(os.environ.get(VARIABLE, "")).items())}
 
 
 def find_model(model: str) -> Found | None:
     """The facts about a model. `taken_for` names the model that they belong to; empty if it is the model itself.
 
-    The prefix of a gateway or vendor (`openrouter/anthropic/`, `us.anthropic.`) is ignored. A dated or preview name
-    falls back to the name without its suffix. An unknown version gets the facts of the newest known version
-    before it, without prices; any other name gets those of the longest known name that it begins with; a tuned model
-    gets those of its base model, without prices. Raises InputError if the user's own file cannot be used or `model` is
-    not a string.
+    A name alone has the prices of the model's maker; `SELLER/MODEL` has those of that seller. Any other prefix of a
+    gateway or vendor (`us.anthropic.`) is ignored. A dated or preview name falls back to the name without its suffix.
+    An unknown version gets the facts of the newest known version before it, without prices; any other name gets those
+    of the longest known name that it begins with; a tuned model gets those of its base model, without prices. Raises
+    InputError if the user's own file cannot be used or `model` is not a string.
     """
     return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
+
+
+def seller_of(model: str, base_url: str) -> str:
+    """Who sells a model at this address; empty if it is not known, or the maker of the model. Raises InputError."""
+    seller = seller_at(base_url, model)
+    found = find_model(model) if seller else None
+    return "" if found is not None and seller == _maker(found) else seller
 
 
 def model_origins(model: str) -> list[Origin]:
@@ -220,23 +236,67 @@ def own_file() -> Path:
 def _find(model: str, named: str) -> Found | None:
     table = _table(named)
     names = _spellings(model)
+    known = next((name for name in names if name in table), "")
+    if known and (known == model or _is_makers_own(model, table[known])):
+        return Found(_facts(model, table[known]), "", id=known)
+    sold = sold_as(model)
+    if known:
+        return _sold(Found(_facts(model, table[known]), "", id=known), sold, named)
+    if sold is not None and sold.entry is not None:
+        return Found(_facts(model, sold.entry), "", id=sold.name, seller=sold.seller)
+    found = _alike(model, names, named)
+    return None if found is None else _sold(found, sold, named)
+
+
+def _alike(model: str, names: tuple[str, ...], named: str) -> Found | None:
+    """The facts about a model by its name alone, if the first table does not have that name."""
+    table = _wide(named)
     for name in names:
         if name in table:
-            return Found(_facts(model, table[name]), "")
+            return Found(_facts(model, table[name]), "", id=_id(name, named))
     for name in map(_undated, names):
         if name in table:
-            return Found(_facts(model, table[name]), name)
-    older = next(filter(None, (_older(name, table) for name in names)), "")
+            return Found(_facts(model, table[name]), name, id=_id(name, named))
+    ids = _ids(named)
+    older = next(filter(None, (_older(name, ids) for name in names)), "")
     if older:
-        return Found(replace(_facts(model, table[older]), prices=Prices()), older, newer=True)
+        return Found(replace(_facts(model, ids[older]), prices=Prices()), older, newer=True, id=older)
     like = next(filter(None, (_closest(name, table) for name in names)), "")
     if like:
-        return Found(_facts(model, table[like]), like)
+        return Found(_facts(model, table[like]), like, id=_id(like, named))
     tuned = next(filter(None, map(_TUNED.match, names)), None)
     base = _find(tuned[1], named) if tuned is not None else None
     if tuned is None or base is None:
         return None
-    return Found(replace(base.facts, prices=Prices()), base.taken_for or tuned[1])
+    return Found(replace(base.facts, prices=Prices()), base.taken_for or tuned[1], id=base.id)
+
+
+def _is_makers_own(model: str, entry: dict[str, Any]) -> bool:
+    """Whether a name has no seller, or names the maker as the seller: then the second table is not needed."""
+    return "/" not in model or model.partition("/")[0].lower() == entry.get("provider")
+
+
+def _sold(found: Found, sold: Sold | None, named: str) -> Found:
+    """The facts about a model, at the prices of the seller. Prices in the user's own file come first."""
+    if sold is None or "prices" in _own_models(named).get(found.id, {}):
+        return found
+    if sold.seller == _maker(found):
+        return found
+    if sold.entry is not None:
+        prices = msgspec.convert(sold.entry["prices"], Prices)
+    else:
+        prices = found.facts.prices if sold.is_resold else Prices()
+    return found._replace(facts=replace(found.facts, prices=prices), seller=sold.seller)
+
+
+def _maker(found: Found) -> str:
+    """The maker of a model, as a seller; empty if it is not known, or sells no models."""
+    return found.facts.provider or makers_models().get(found.id.lower(), ("",))[0]
+
+
+def _id(name: str, named: str) -> str:
+    """What the maker calls the model that the tables have under this name."""
+    return name if name in _table(named) else makers_models()[name][1]
 
 
 @lru_cache(maxsize=1024)
@@ -257,7 +317,9 @@ def _spellings(model: str) -> tuple[str, ...]:
     """The name as given, without the path of a gateway, and in the maker's spelling instead of other sellers'."""
     last = model.rsplit("/", 1)[-1]
     bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
-    return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
+    dashed = _POINT.sub("-", bare)
+    others = (dashed, _AZURE.sub(r"gpt-\1\2.", bare), _TURNED.sub(r"claude-\2-\1", dashed))
+    return tuple(dict.fromkeys((model, last, last.lower(), bare, *others)))
 
 
 def _undated(name: str) -> str:
@@ -308,16 +370,48 @@ def _shipped() -> dict[str, Any]:
 
 @cache
 def _table(named: str) -> dict[str, dict[str, Any]]:
-    """All entries by name; the user's override the shipped ones. `named` is the file that the environment names: it is
-    part of the cache key."""
+    """All entries of the first table and of the user's file by name; the user's override the shipped ones. `named` is
+    the file that the environment names: it is part of the cache key."""
     shipped: dict[str, dict[str, Any]] = _shipped()["models"]
-    own = _own(own_file(), named=bool(named))
-    return {**shipped, **{name: _over(name, entry, shipped) for name, entry in own.items()}}
+    return {**shipped, **{name: _over(name, entry, shipped) for name, entry in _own_models(named).items()}}
+
+
+@cache
+def _ids(named: str) -> dict[str, dict[str, Any]]:
+    """As `_table`, with the models of the second table that their makers sell, under the makers' names for them."""
+    return {**{own: entry for _, own, entry in makers_models().values() if entry}, **_table(named)}
+
+
+@cache
+def _wide(named: str) -> dict[str, dict[str, Any]]:
+    """As `_ids`, with other names of these models."""
+    table = _table(named)
+    others = {name: entry or table.get(own, {}) for name, (_, own, entry) in makers_models().items()}
+    return {**others, **table}
+
+
+@cache
+def _own_models(named: str) -> dict[str, dict[str, Any]]:
+    """The entries of the user's file as they are, by name."""
+    return _own(own_file(), named=bool(named))
 
 
 def _over(name: str, entry: dict[str, Any], shipped: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A user's entry, completed from the shipped entry of the same name, or else of the closest name."""
-    return _merged(entry, shipped.get(name) or shipped.get(_closest(name, shipped)) or {})
+    return _merged(entry, _below(name, shipped)[1])
+
+
+def _below(name: str, shipped: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """The shipped entry that a user's entry completes, and its name; "" and {} if there is none."""
+    if name in shipped:
+        return name, shipped[name]
+    sold = sold_as(name)
+    if sold is not None and sold.entry is not None:
+        return name, sold.entry
+    others = {other: entry or shipped.get(own, {}) for other, (_, own, entry) in makers_models().items()}
+    wide = {**others, **shipped}
+    like = name.lower() if name.lower() in wide else _closest(name, wide)
+    return like, wide.get(like, {})
 
 
 def _merged(entry: dict[str, Any], below: dict[str, Any]) -> dict[str, Any]:
@@ -327,21 +421,25 @@ def _merged(entry: dict[str, Any], below: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, Any], str]]:
-    """The entries that a model's facts come from, in the shipped table and in the user's file, each with its source."""
+    """The entries that a model's facts come from, in the shipped tables and in the user's file, each with its
+    source."""
     if found is None:
         return
-    shipped = _shipped()
-    path = own_file()
-    own_models = _own(path, named=False)
-    name = next(
-        name for name in _spellings(found.taken_for or model) if name in own_models or name in shipped["models"]
-    )
-    below = name if name in shipped["models"] else _closest(name, shipped["models"])
-    if below:
-        other = f", of {below}" if below not in _spellings(model) else ""
-        yield shipped["models"][below], f"table of models ({shipped['source']}){other}"
+    named = os.environ.get(VARIABLE, "")
+    shipped, own_models = _shipped(), _own_models(named)
+    spellings = _spellings(found.taken_for or model)
+    name = next((name for name in spellings if name in own_models or name in shipped["models"]), found.id)
+    below, entry = _below(name, shipped["models"])
+    other = f", of {below}" if below not in (*spellings, found.id, "") else ""
+    first = f"table of models ({shipped['source']}){other}"
+    second = f"table of prices ({source_of_prices()}){other}" if below not in shipped["models"] or found.seller else ""
+    if entry:
+        yield entry, first if below in shipped["models"] else second
+    sold = sold_as(model) if found.seller else None
+    if sold is not None and sold.entry is not None:
+        yield (sold.entry if not entry else {"prices": sold.entry["prices"]}), f"{second}, sold by {sold.seller}"
     if name in own_models:
-        yield own_models[name], str(path)
+        yield own_models[name], str(own_file())
 
 
 def own_entries(key: str, path: Path, *, named: bool) -> dict[str, dict[str, Any]]:

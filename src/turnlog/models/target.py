@@ -18,7 +18,7 @@ from .._platform.texts import without_password
 from ..errors import InputError, UnknownProvider
 from ..errors import UnknownModelWarning as UnknownModelWarning
 from .abilities import Abilities
-from .catalog import VARIABLE, family_media, find_model, model_abilities, own_file
+from .catalog import VARIABLE, family_media, find_model, model_abilities, own_file, seller_of
 from .makers import PROVIDER_ROWS
 from .servers import Server, recognised, server_given, server_row
 
@@ -83,6 +83,16 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
         """What is known about what the model accepts and refuses."""
         return model_abilities(self.model)
 
+    @property
+    def seller(self) -> str:
+        """Whose server is at `base_url`, as the tables of prices name it; empty if it is not known, or the maker's."""
+        return seller_of(self.model, self.base_url) if self.base_url else ""
+
+    @property
+    def sold_as(self) -> str:
+        """The model as the tables of prices name it: `MODEL`, or `SELLER/MODEL`."""
+        return f"{self.seller}/{self.model}" if self.seller else self.model
+
     def __str__(self) -> str:
         return f"{self.provider} {self.model}" + (f" at {without_password(self.base_url)}" if self.base_url else "")
 
@@ -124,7 +134,8 @@ def target(provider: str, model: str, /, *, base_url: str = "", server: str = ""
         raise InputError(f"target(): the model is empty; give a model such as {row.model!r}")
     check_settings(settings)
     text_given("base_url", base_url)
-    match = find_model(model)
+    seller = seller_of(model, base_url) if base_url else ""
+    match = find_model(f"{seller}/{model}" if seller else model)
     maker = row.maker
     input_limit, output_limit, media = maker.input_limit, maker.output_limit, maker.input_media
     if match is not None:

@@ -125,14 +125,14 @@ class RunnerSummarizer:
         in_time = max(1, int(self._timeout * _PER_SECOND))
         material = msgspec.structs.replace(material, target=min(material.target, in_time))
         request, expected = self._cheapest(material)
-        price = cost(expected, request.target.model).total
+        price = cost(expected, request.target.sold_as).total
         if price is not None and (price > self._most or self._spent.dollars + price > self._total):
             raise RunnerFailed(
                 "summarizer", f"a summary would cost about ${price:.4f}, more than max_cost or max_total allows"
             )
         answer: tuple[str, Usage | None] = self._loop.wait(self._asked(request))
         text, usage = answer
-        self._spent.add(cost(usage or expected, request.target.model).at_least)
+        self._spent.add(cost(usage or expected, request.target.sold_as).at_least)
         return text
 
     def _cheapest(self, material: Material) -> tuple[Request, Usage]:
@@ -143,7 +143,7 @@ class RunnerSummarizer:
         plain = Usage(input=count(prompt), output=material.target)
         riding = self._riding(material)
         if riding is not None:
-            riding_cost, plain_cost = cost(riding[1], riding[0].target.model).total, cost(plain, aim.model).total
+            riding_cost, plain_cost = cost(riding[1], riding[0].target.sold_as).total, cost(plain, aim.sold_as).total
             if self._rides or (riding_cost is not None and plain_cost is not None and riding_cost <= plain_cost):
                 return riding
         with Session(store := MemoryStore(), store.create("summary")) as asked:

@@ -129,6 +129,7 @@ class Answer:
         self.message = reply.message
         self.model = reply.model or asked.model
         self.usage = reply.usage
+        self._seller = asked.seller
         self.complete = isinstance(record.body, MessageRecord)
         self.tool_calls = [to_run(part) for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
@@ -140,9 +141,10 @@ class Answer:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost of the request and this answer at list prices; None if the provider did not report what it
-        billed."""
-        return None if self.usage is None else cost(self.usage, self.model)
+        """The cost of the request and this answer: what the provider charged if it said so, else at list prices; None
+        if it did not report what it billed."""
+        sold_as = f"{self._seller}/{self.model}" if self._seller else self.model
+        return None if self.usage is None else cost(self.usage, sold_as)
 
 
 def stop_of(reply: Reply, asked: str) -> Stop:

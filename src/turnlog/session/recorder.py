@@ -405,7 +405,8 @@ class Journal:
         if is_alone(reply):  # it answers no ordinary request, one of which may be under way
             with self._context.lock:
                 sent = self.compactions.counted(asked, compacts)
-            return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, sent)
+            model = reply.model or asked.model
+            return UsageRecord(asked.provider, model, usage, reply.raw_usage, sent, seller=asked.seller)
         sent, expected = self._context.caches.answered(asked)
         if sent is not None and not self._told_of_truncation and (text := _truncation(asked, sent.tokens, usage.input)):
             self._told_of_truncation = True
@@ -422,7 +423,8 @@ class Journal:
             if warning := doubt(expected, reply.cache_miss):
                 self.warn(warning)
         model = reply.model or asked.model
-        return UsageRecord(asked.provider, model, usage, reply.raw_usage, counted, answer, expected)
+        raw, seller = reply.raw_usage, asked.seller
+        return UsageRecord(asked.provider, model, usage, raw, counted, answer, expected, seller=seller)
 
 
 _TRUNCATED = 0.6

@@ -116,7 +116,7 @@ class _Walker:
             {HEADER: self._open, STEP: self._note, ANSWER: self._finish}[body.topic](body.data)
         elif isinstance(body, UsageRecord) and self.steps:
             last = self.steps[-1]
-            self.steps[-1] = replace(last, bills=(*last.bills, (body.model, body.usage)))
+            self.steps[-1] = replace(last, bills=(*last.bills, (body.sold_as, body.usage)))
 
     def message(self, record: Record, message: Message) -> None:
         """Take in a message."""
