@@ -27,6 +27,8 @@ READ = datetime(2026, 11, 28, tzinfo=UTC)
 DATE = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 ODD = re.compile(r"@|^ft:|\.ft|-20\d\d$|^gpt-35")
 """Names that are no names of a maker's own models: of other sellers, of tuned models, beginnings of dates."""
+TUNED = re.compile(r"^ft:|\.ft|-$")
+"""Ids of tuned models, and beginnings of ids: models.json has tuned models."""
 UNITS = (
     "models of each seller: [input, output, window, cached, cache_write, cache_write_1h, tiers]; a tier is [above, "
     "input, output, cached, cache_write, cache_write_1h]; US dollars per million tokens, tokens; null: unknown"
@@ -109,9 +111,19 @@ def tiers(prices: ModelPrice) -> list[list[Any]]:
     return rows
 
 
-def row(seller: Provider, model: ModelInfo) -> list[Any]:
-    """The row of a model; empty if it is not billed by tokens in and out."""
+def windows() -> dict[str, int]:
+    """The windows that OpenRouter tells of models, by the names of their makers."""
+    router = next(seller for seller in providers if seller.id == "openrouter")
+    models = [model for model in router.models if "/" in model.id and ":" not in model.id]
+    return {model.id.rpartition("/")[2].lower(): model.context_window for model in models if model.context_window}
+
+
+def row(seller: Provider, model: ModelInfo, others: dict[str, int]) -> list[Any]:
+    """The row of a model; empty if it is not billed by tokens in and out. `others` are windows for makers' models that
+    have none in the source."""
     prices, window = priced(model), model.context_window
+    if window is None and seller.id in MAKERS:
+        window = others.get(model.id.lower())
     if seller.id == "openai":
         window = WINDOWS.get(window or 0, window)
     given = {kind for kind, price in vars(prices).items() if price is not None}
@@ -162,13 +174,13 @@ def hosts(seller: Provider) -> list[str]:
 
 def main() -> None:
     own = json.loads((DATA / "models.json").read_text("utf-8"))["models"]
-    sellers = {}
+    sellers, others = {}, windows()
     for seller in sorted(providers, key=lambda each: each.id):
         if seller.id in NO_TOKENS:
             continue
         known = {name for name, entry in own.items() if entry["provider"] == seller.id}
-        models = (model for model in seller.models if not ODD.search(model.id) and not model.id.endswith("-"))
-        rows = {model.id: made for model in models if (made := row(seller, model))}
+        models = (model for model in seller.models if not TUNED.search(model.id))
+        rows = {model.id: made for model in models if (made := row(seller, model, others))}
         if seller.id == "openrouter":  # ids without a maker are other names of those with one
             rows = {name: made for name, made in rows.items() if "/" in name}
         rows = {name: made for name, made in rows.items() if name not in known}

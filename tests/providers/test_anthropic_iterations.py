@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 import turnlog
 from turnlog.log.records import Note, UsageRecord
@@ -77,8 +76,21 @@ def test_compactions_are_billed_to_the_cent(raw: dict[str, Any]) -> None:
     apart = [raw, *(each for each in raw.get("iterations", ()) if each["type"] == "compaction")]
     bills = [{key: value for key, value in each.items() if key != "iterations"} for each in apart]
     costs = [cost(PROVIDER.parse_response(answer(each)).usage or Usage(), MODEL) for each in bills]
-    whole, each = cost(usage, MODEL), sum(costs, Cost())
-    assert replace(whole, longer=()) == replace(each, longer=())  # only of the sum it is unknown how long prompts were
+    assert cost(usage, MODEL) == sum(costs, Cost())
+
+
+@given(st.lists(figures(), min_size=1, max_size=4))
+def test_each_step_has_the_price_of_its_own_prompt(steps: list[dict[str, Any]]) -> None:
+    """Three steps of 100,000 tokens at the price of a prompt of 300,000."""
+    keys = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    kept = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+    top: dict[str, Any] = {key: sum(step[key] for step in steps) for key in keys}
+    top["cache_creation"] = {key: sum(step["cache_creation"][key] for step in steps) for key in kept}
+    usage = PROVIDER.parse_response(
+        answer({**top, "iterations": [{"type": "message", **step} for step in steps]})
+    ).usage
+    each = [cost(PROVIDER.parse_response(answer(step)).usage or Usage(), MODEL) for step in steps]
+    assert usage is not None and cost(usage, MODEL) == sum(each, Cost())
 
 
 def test_a_compaction_of_the_price_list() -> None:

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from ..errors import InputError
 from ..models.catalog import Origin, find_model, known_models, model_origins, own_file
+from ..models.sellers import maker_named
 from ..models.servers import Server, server_given, server_row, server_rows
 from .arguments import add_command
 from .tables import table
@@ -40,7 +41,7 @@ def _models(arguments: Namespace) -> int:
             out_json({"model": name, **to_builtins(facts)})
         return 0
     rows = [
-        [name, facts.provider or "", *map(_tokens, (facts.input, facts.output)), *_dollars(facts.prices)]
+        [name, facts.provider or maker_named(name), *map(_tokens, (facts.input, facts.output)), *_dollars(facts.prices)]
         for name, facts in models.items()
     ]
     names = ["model", "maker", "in", "out", *(kind.replace("_", " ") for kind in _PRICES)]
@@ -84,12 +85,15 @@ def _one(name: str, *, as_json: bool) -> int:
     taken_for = model.taken_for if model else ""
     if as_json:
         sourced = {fact.name: {"value": to_builtins(fact.value), "source": fact.source} for fact in facts}
-        out_json({"model": name, "known": model is not None, "taken_for": taken_for, "facts": sourced})
+        names = {"id": model.id if model else "", "seller": model.seller if model else ""}
+        out_json({"model": name, "known": model is not None, "taken_for": taken_for, **names, "facts": sourced})
         return 0
     if model is None:
         out_line(f"{name} is not in the table of models, only its family is known.")
     elif taken_for:
         out_line(f"{name} is not in the table of models: taken for {taken_for}{', without prices' * model.newer}.")
+    elif model.id != name:
+        out_line(f"{name} is {model.id}" + (f", sold by {model.seller}." if model.seller else "."))
     for line in _by_source(facts):
         out_line(line)
     return 0
@@ -107,7 +111,7 @@ def _by_source(facts: Iterable[Origin]) -> Iterator[str]:
 
 def _value_text(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(value) or "none"
+        return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)

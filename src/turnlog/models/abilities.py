@@ -93,6 +93,7 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     """Whether its chat template has a place for tools, calls and results."""
 
 
+_TURNED = lazy_pattern(r"claude-([4-9](?:[-.]\d)?)-(opus|sonnet|haiku|fable|mythos)")
 _DATED = lazy_pattern(r"[-@]\d{8}\b.*")
 
 
@@ -106,9 +107,14 @@ def _bare(model: str) -> str:
     return _DATED.sub("", model.lower().rpartition("/")[2].rpartition("anthropic.")[2])
 
 
+def turned(name: str) -> str:
+    """A Claude's name in Anthropic's order: OpenRouter has `claude-4.5-sonnet-20250929`."""
+    return _TURNED.sub(r"claude-\2-\1", name)
+
+
 def family_entries(model: str) -> list[tuple[dict[str, Any], str]]:
     """The facts about the families that a model's name belongs to, each with its source; later ones win."""
-    name = model.lower()
+    name = turned(model.lower())
     return [(facts, source) for pattern, facts, source in _families() if pattern.search(name)]
 
 

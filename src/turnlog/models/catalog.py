@@ -26,9 +26,9 @@ from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder
 from ..errors import InputError
-from .abilities import Abilities, family_entries
+from .abilities import Abilities, family_entries, turned
 from .makers import makers
-from .sellers import Sold, makers_models, seller_at, sold_as
+from .sellers import Sold, maker_named, makers_models, seller_at, sold_as
 from .sellers import source as source_of_prices
 
 VARIABLE = "TURNLOG_MODELS"
@@ -54,6 +54,10 @@ class PriceTier(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     cached: Decimal | None = None
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
+
+    def __str__(self) -> str:
+        given = (f"{kind} {price}" for kind, price in asdict(self).items() if isinstance(price, Decimal))
+        return f"over {self.above:,} tokens: {', '.join(given)}"
 
 
 class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -153,7 +157,6 @@ _POINT = lazy_pattern(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
 _AZURE = lazy_pattern(
     r"^gpt-(?:(3)(?=5\b)|([45])-(?=\d\b))"
 )  # names of deployments on Azure have no point: `gpt-35`, `gpt-5-1`
-_TURNED = lazy_pattern(r"^claude-(\d(?:-\d)?)-([a-z]+)")  # OpenRouter: `claude-4.5-sonnet-20250929`
 _TUNED = lazy_pattern(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has its own price
 _EDITION = lazy_pattern(r"-v\d+(:\d+)?$")
 _DATED = lazy_pattern(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
@@ -214,7 +217,8 @@ def model_origins(model: str) -> list[Origin]:
     for key in ModelFacts.__struct_fields__:
         value = getattr(facts, key)
         inner = [(f"{key}.{name}", fact) for name, fact in asdict(value).items()] if key in _NESTED else [(key, value)]
-        origins += [Origin(name, fact, sources[name]) for name, fact in inner if name in sources and fact is not None]
+        given = [(name, fact) for name, fact in inner if name in sources and fact is not None]
+        origins += [Origin(name, fact, sources[name]) for name, fact in given if fact or name != "prices.tiers"]
     return origins
 
 
@@ -291,7 +295,7 @@ def _sold(found: Found, sold: Sold | None, named: str) -> Found:
 
 def _maker(found: Found) -> str:
     """The maker of a model, as a seller; empty if it is not known, or sells no models."""
-    return found.facts.provider or makers_models().get(found.id.lower(), ("",))[0]
+    return found.facts.provider or maker_named(found.id)
 
 
 def _id(name: str, named: str) -> str:
@@ -318,7 +322,7 @@ def _spellings(model: str) -> tuple[str, ...]:
     last = model.rsplit("/", 1)[-1]
     bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
     dashed = _POINT.sub("-", bare)
-    others = (dashed, _AZURE.sub(r"gpt-\1\2.", bare), _TURNED.sub(r"claude-\2-\1", dashed))
+    others = (dashed, _AZURE.sub(r"gpt-\1\2.", bare), turned(dashed))
     return tuple(dict.fromkeys((model, last, last.lower(), bare, *others)))
 
 
@@ -430,7 +434,7 @@ def _table_entries(model: str, found: Found | None) -> Iterator[tuple[dict[str, 
     spellings = _spellings(found.taken_for or model)
     name = next((name for name in spellings if name in own_models or name in shipped["models"]), found.id)
     below, entry = _below(name, shipped["models"])
-    other = f", of {below}" if below not in (*spellings, found.id, "") else ""
+    other = f", of {below}" if below not in (*_spellings(model), "") else ""
     first = f"table of models ({shipped['source']}){other}"
     second = f"table of prices ({source_of_prices()}){other}" if below not in shipped["models"] or found.seller else ""
     if entry:

@@ -78,8 +78,8 @@ def cost(usage: Usage, model: str) -> Cost:
         )
     match = find_model(model)
     if not usage.apart:
-        tokens = usage.window or usage.input
-        return _of(usage.brackets()[0], model, match, tokens, tokens)
+        least = min(usage.window or usage.input, usage.input)  # of several steps: the last one
+        return _of(usage.brackets()[0], model, match, least, usage.input)
     found = Cost()
     for part in usage.apart:
         most = min(part.input, next((length for length in PROMPT_LENGTHS if length > part.above), part.input))

@@ -99,6 +99,12 @@ def makers_models() -> dict[str, tuple[str, str, dict[str, Any]]]:
     return found
 
 
+def maker_named(model: str) -> str:
+    """The maker of a model that the second table has under this name; empty if it is not there."""
+    maker: str = makers_models().get(model.lower(), ("",))[0]
+    return maker
+
+
 def source() -> str:
     """Where the table comes from, and when it was read."""
     told: str = _document()["source"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..._platform.units import counted
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
-from ...log.usage import Usage, is_uncounted, tokens_billed
+from ...log.usage import Usage, is_uncounted, summed, tokens_billed
 from ..cache_misses import claude_miss
 from ..error_bodies import answer_body
 from ..protocol import Reply, Stop
@@ -123,12 +123,19 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
 def usage_of(raw: Mapping[str, Any]) -> Usage:
     """Usage in common terms. The API's `input_tokens` excludes tokens read from and written to the cache, and all
     top-level figures exclude the bill of a compaction, which is an iteration of its own (`BetaUsage` of the SDK). The
-    window is that of the last iteration that made the answer."""
+    window is that of the last iteration that made the answer. Each iteration has the price of its own prompt, if
+    together they are what the top-level figures say."""
     given = raw.get("iterations")
     iterations = [each for each in given if isinstance(each, Mapping)] if isinstance(given, Sequence) else []
-    usage = sum((_billed(each) for each in iterations if each.get("type") == "compaction"), start=_billed(raw))
-    inputs = [_billed(each).input for each in iterations if each.get("type") in _MADE]
-    return replace(usage, window=inputs[-1]) if inputs and inputs[-1] != usage.input else usage
+    made = [_billed(each) for each in iterations if each.get("type") in _MADE]
+    answered, steps = _billed(raw), summed(made)
+    if made and replace(steps, apart=()) == answered:
+        answered = steps
+    usage = sum((_billed(each) for each in iterations if each.get("type") == "compaction"), start=answered)
+    if made and made[-1].input != usage.input:
+        priced, usage = usage.brackets(), replace(usage, window=made[-1].input)
+        usage = usage if usage.brackets() == priced else replace(usage, apart=priced)
+    return usage
 
 
 def _billed(raw: Mapping[str, Any]) -> Usage:

@@ -8,7 +8,7 @@ from typing import Any
 from ..._platform.lazy import lazy_pattern
 from ...log.messages import compact_json
 from ...models.abilities import Abilities
-from ...models.catalog import model_abilities
+from ...models.catalog import find_model, model_abilities
 from ...models.target import Target
 from ...tokens.dimensions import image_type
 from ..edits import Edits, Object, changed, sanitizer
@@ -30,6 +30,7 @@ from .schema import BODY, MIN_BUDGET
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
 """Keys that one of the two media blocks has and the other does not."""
+_POINTED = lazy_pattern(r"claude-[a-z]+-\d+\.\d+")  # as gateways spell it
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
@@ -163,6 +164,11 @@ def _envelope(body: Object, target: Target, edits: Edits) -> Object:
         if body.get("anthropic_version"):
             return body
         body = edits.put(body, "model", target.model, _MISSING)
+    name = body.get("model")
+    if isinstance(name, str) and _POINTED.fullmatch(name) and not target.base_url:
+        known = find_model(name)
+        if known is not None and not known.taken_for and known.id != name:
+            body = edits.put(body, "model", known.id, f"model: {name}")
     for key in ("anthropic_version", "anthropic_beta"):
         if key in body:
             body = edits.drop(body, key, "Extra inputs are not permitted", reason="only Vertex and Bedrock take it")
