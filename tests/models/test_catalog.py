@@ -17,6 +17,8 @@ import pytest
 
 import turnlog
 from turnlog.errors import InputError
+from turnlog.log.records import UsageRecord
+from turnlog.log.usage import Usage
 from turnlog.models.abilities import Abilities
 from turnlog.models.catalog import (
     VARIABLE,
@@ -233,6 +235,44 @@ def test_the_users_file_comes_first(own: Callable[[Any], Path]) -> None:
     assert (later.known, later.taken_for) == (True, "nova-1")
 
 
+def test_an_own_entry_completes_any_shipped_one(own: Callable[[Any], Path]) -> None:
+    """An own entry that takes away the tiers, the window or the prices that it does not name, of a model of either
+    table, or of a seller; and a tier of one's own."""
+    names = ("claude-sonnet-4-5", "grok-4.5", "groq/openai/gpt-oss-120b", "glm-4.6")
+    before = {name: model_facts(name) for name in names}
+    tier = {"above": 9_000, "output": 7}
+    own({**{name: {"prices": {"input": 1}} for name in names}, "gpt-4o": {"prices": {"tiers": [tier]}}})
+    for name in names:
+        ours, facts = before[name], model_facts(name)
+        assert ours is not None and facts is not None
+        assert facts == msgspec.structs.replace(ours, prices=msgspec.structs.replace(ours.prices, input=Decimal(1)))
+    assert turnlog.cost(Usage(input=10_000, output=1_000_000), "gpt-4o").total == Decimal("7.025")
+    assert turnlog.cost(Usage(input=9_000, output=1_000_000), "gpt-4o").total == Decimal("10.0225")
+
+
+def test_a_seller_is_recorded_and_priced() -> None:
+    """An answer of Groq or OpenRouter at the price of the maker, or without one; and windows that are not known."""
+    groq = turnlog.target("openai-chat", "openai/gpt-oss-120b", base_url="https://api.groq.com/openai/v1")
+    own_server = turnlog.target("openai-chat", "gpt-4o", base_url="https://api.openai.com/v1")
+    assert (groq.seller, groq.sold_as, groq.known, groq.input_limit) == (
+        "groq",
+        "groq/openai/gpt-oss-120b",
+        True,
+        131_072,
+    )
+    assert (own_server.seller, own_server.sold_as) == ("", "gpt-4o")
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0, "total_tokens": 1_000_000}
+    said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+    with turnlog.open("s", store=":memory:", target=groq) as session:
+        session.user("hi")
+        answer = session.receive({"model": "openai/gpt-oss-120b", "choices": [said], "usage": usage})
+        record = next(session.log.of_kinds("usage"))
+        assert isinstance(record.body, UsageRecord)
+        assert (record.body.seller, record.body.sold_as) == ("groq", "groq/openai/gpt-oss-120b")
+        assert answer.cost == session.cost == turnlog.cost(Usage(input=1_000_000), groq.sold_as)
+        assert session.cost.total == Decimal("0.15")
+
+
 def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
     """As documented, of any field; of `prices` and `cache` it was a mistake in the file."""
     own({"gpt-4o": {"prices": None, "cache": None, "media": None}})
@@ -258,6 +298,11 @@ def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
         ),
         ({"nova": {"prices": {"input": True}}}, "model 'nova': Expected `decimal | null`, got `bool`"),
         ({"nova": {"cache": {"mode": "magic"}}}, "model 'nova': Invalid enum value 'magic' - at `$.cache.mode`"),
+        ({"nova": {"prices": {"tiers": [{"input": 1}]}}}, "model 'nova': Object missing required field `above`"),
+        (
+            {"nova": {"prices": {"tiers": [{"above": 5, "input": -1}]}}},
+            "model 'nova': prices.tiers[0].input must not be below 0",
+        ),
         ({"nova": 5}, "model 'nova': Expected `object`, got `int`"),
         ('{"models": {"nova": {"prices": {"input": NaN}}}}', "not JSON: NaN is not a JSON number"),
         ('{"models": ', "not JSON: Expecting value"),

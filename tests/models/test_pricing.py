@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import turnlog
+from turnlog.cli.costs import bill_json, bill_lines
 from turnlog.errors import InputError
-from turnlog.export.wording import in_short
+from turnlog.export.wording import charged, in_short
 from turnlog.importers import read_file
 from turnlog.log.bills import total_usage, usage_by_model
 from turnlog.log.records import Record, UsageRecord
@@ -160,6 +161,25 @@ def test_a_cost_that_may_be_more_is_a_minimum() -> None:
     assert (short.total, short.longer) == (short.at_least, ())
     assert (long.total, long.longer, (short + long).total) == (None, (model,), None)
     assert in_short({model: Usage(input=300_000)}).endswith("costs more in prompts of over 272,000 tokens)")
+
+
+def test_what_was_charged_is_shown_beside_the_list_price() -> None:
+    """A figure of the provider's that looks like one of turnlog's, or hides it."""
+    told = Usage(input=1_000, output=100, charged=Decimal("0.004"))
+    both = told + Usage(input=1_000, output=100)
+    assert in_short({"gpt-4o": told}).endswith("$0.0040 (as charged by the provider, list price $0.0035)")
+    assert in_short({"gpt-4o": both}).endswith("$0.0075 ($0.0040 as charged by the provider, list price $0.0035)")
+    assert in_short({"nova-1": told}).endswith("$0.0040 (as charged by the provider, list price unknown)")
+    assert charged(cost(Usage(input=5), "gpt-4o")) == ""
+    json_of = bill_json({"gpt-4o": both})
+    assert (json_of["usage"]["charged"], json_of["cost"]["charged"], json_of["cost"]["listed"]) == (
+        0.004,
+        0.004,
+        0.0035,
+    )
+    assert json_of["cost"]["total"] == 0.0075
+    lines = list(bill_lines({"gpt-4o": both}))
+    assert lines[-1] == "$0.0040 as charged by the provider, list price $0.0035"
 
 
 def test_doubts_are_named() -> None:
