@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ __all__ = ["KINDS", "Planted"]
 KINDS = tuple(kind for kind in typing.get_args(Body) if kind not in (SealedRecord, UnknownRecord))
 """The kinds of records that are made of fields. Encrypted records, and those of a newer version, are bytes."""
 
-_SCALARS: dict[Any, Any] = {int: 1, float: 0.5, bool: False, type(None): None}
+_SCALARS: dict[Any, Any] = {int: 1, float: 0.5, bool: False, type(None): None, Decimal: Decimal("0.5")}
 
 
 class Planted:

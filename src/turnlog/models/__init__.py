@@ -1,6 +1,7 @@
 """Facts about models (limits, prices, cache rules, abilities), and the target that requests are made for.
 
-`data/models.json` is the shipped table. Imported by `providers` and above, and by `stores` for usage.
+`data/models.json` and `data/prices.json` are the shipped tables. Imported by `providers` and above, and by `stores` for
+usage.
 """
 
 from __future__ import annotations
