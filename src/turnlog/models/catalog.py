@@ -197,9 +197,10 @@ def find_model(model: str) -> Found | None:
     return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
 
 
-def seller_of(model: str, base_url: str) -> str:
-    """Who sells a model at this address; empty if it is not known, or the maker of the model. Raises InputError."""
-    seller = seller_at(base_url, model)
+def seller_of(model: str, base_url: str, usual: str = "") -> str:
+    """Who sells a model at this address, `usual` without one; empty if it is not known, or the maker of the model.
+    Raises InputError."""
+    seller = seller_at(base_url, model) if base_url else usual
     found = find_model(model) if seller else None
     return "" if found is not None and seller == _maker(found) else seller
 

@@ -67,6 +67,9 @@ class Server(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     models: str = ""
     """Names of models that tell that a target without a known address means this server; "" if none do."""
 
+    seller: str = ""
+    """Its name in the table of prices; "" if it sells nothing."""
+
     # -- conversations -----------------------------------------------------------------------------
 
     own_api: bool = False
@@ -339,7 +342,7 @@ def _with_own(path: Path, named: str) -> Mapping[str, dict[str, Any]]:
     return {**own, **{name: entry for name, entry in shipped.items() if name not in own}}
 
 
-_PLACES = ("words", "hosts", "port", "models", "title")
+_PLACES = ("words", "hosts", "port", "models", "title", "seller")
 """The fields by which a row is recognised: a row that is like another one does not take them over."""
 
 

@@ -85,8 +85,8 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def seller(self) -> str:
-        """Whose server is at `base_url`, as the tables of prices name it; empty if it is not known, or the maker's."""
-        return seller_of(self.model, self.base_url) if self.base_url else ""
+        """Whose server it is, as the tables of prices name it; empty if it is not known, or the maker's."""
+        return _seller(self.model, self.base_url, self.server)
 
     @property
     def sold_as(self) -> str:
@@ -134,9 +134,11 @@ def target(provider: str, model: str, /, *, base_url: str = "", server: str = ""
         raise InputError(f"target(): the model is empty; give a model such as {row.model!r}")
     check_settings(settings)
     text_given("base_url", base_url)
-    seller = seller_of(model, base_url) if base_url else ""
-    match = find_model(f"{seller}/{model}" if seller else model)
-    maker = row.maker
+    maker, plain = row.maker, find_model(model)
+    is_own = plain is not None and plain.facts.provider == maker.name
+    found = _server(provider, model, base_url, server, is_own=is_own)
+    seller = _seller(model, base_url, found)
+    match = find_model(f"{seller}/{model}") if seller else plain
     input_limit, output_limit, media = maker.input_limit, maker.output_limit, maker.input_media
     if match is not None:
         facts = match.facts
@@ -144,8 +146,6 @@ def target(provider: str, model: str, /, *, base_url: str = "", server: str = ""
         media = media if facts.media is None else frozenset(facts.media)
     else:
         media = family_media(model, media)
-    is_own = match is not None and match.facts.provider == maker.name
-    found = _server(provider, model, base_url, server, is_own=is_own)
     own_api = bool(found) and server_row(found, model).own_api
     built = Target(
         provider=provider,
@@ -157,12 +157,17 @@ def target(provider: str, model: str, /, *, base_url: str = "", server: str = ""
         taken_for=match.taken_for if match else "",
         settings=dict(settings),
         base_url=base_url,
-        compatible=not own_api and (bool(base_url or server) or match is None or match.newer or not is_own),
+        compatible=not own_api and (bool(base_url or found) or match is None or match.newer or not is_own),
         server=found,
     )
     if built.taken_for or not built.known:
         _warn(built)
     return built
+
+
+def _seller(model: str, base_url: str, server: str) -> str:
+    usual = server_row(server, "").seller if server and not base_url else ""
+    return seller_of(model, base_url, usual) if base_url or usual else ""
 
 
 def _server(provider: str, model: str, base_url: str, given: str, *, is_own: bool) -> str:
