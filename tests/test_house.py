@@ -72,6 +72,7 @@ ALONE = {
     "testing.promises": "the parts of `check_store`: all together over 600 lines",
     "text_history.layout": "which parts are shown and how long, decided without writing a prompt",
     "view.repair.alternate": "whole views for chat templates; with `view.repair.repair` over 600 lines",
+    "view.repair.own_calls": "with the repair over 600 lines",
     "view.repair.sniff": "the room below: what media bytes are",
     "workspace.snapshot": "a folder at one moment, without watching",
 }

@@ -43,6 +43,11 @@ class Form(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults
     delta: dict[str, Any] | None = None
 
 
+CONTAINER = "container"
+"""The word of a form, as `container=ID`, that names where the provider ran code for an answer. It is shown to that
+provider until it refuses it (`unsigned` in decisions)."""
+
+
 class Text(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
     """Plain text. It may contain anything that a Python string can, including lone surrogates and NUL."""
 

@@ -6,7 +6,7 @@ functions: media bytes are passed by hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -227,6 +227,10 @@ def sdk_method(
     return lambda body, target, streamed: SdkCall(method, {**body, **(streaming if streamed else {})}, extra_body)
 
 
+def _nothing(view: Sequence[Shown], tools: Iterable[Tool], settings: Mapping[str, Any], now: str) -> dict[str, Any]:
+    return {}
+
+
 class Provider(Struct, frozen=True, kw_only=True):
     """One wire format: its functions and facts."""
 
@@ -340,6 +344,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     )
     """The parts of a system message that change the model's tools in the middle of a conversation: from the second to
     the third, if the request declares the first. None if no parts can express it."""
+
+    handed_on: Callable[[Sequence[Shown], Iterable[Tool], Mapping[str, Any], str], dict[str, Any]] = _nothing
+    """Settings that the answers of a view hand on to the next request, beside tools and settings, at the time of the
+    newest record ("" if it is not known)."""
 
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     """Settings with thinking switched off, for providers that require this in a tool loop that another provider

@@ -48,10 +48,11 @@ def build(
     blob: BlobReader,
     fate: Fate | None = None,
     bindings: Mapping[int, Bound] | None = None,
+    now: str = "",
 ) -> Request:
     """The request for a view by a plan. It is valid for the plan's target, whatever the view contains. `fate` tells
-    what is known about calls without a result; `bindings` as for `Builder`."""
-    return Builder(plan, blob, bindings=bindings).request(conversation_of(view), fate or {})
+    what is known about calls without a result; `bindings` as for `Builder`, `now` as for `Builder.request`."""
+    return Builder(plan, blob, bindings=bindings).request(conversation_of(view), fate or {}, now)
 
 
 def conversation_of(view: Sequence[Shown]) -> Conversation:
@@ -76,7 +77,8 @@ class Builder:
         self._blob = blob
         self._repairs = Repairs(plan, blob, sizing, bindings)
         self._places = MarkPlaces(plan, blob)
-        self._frame: tuple[Sequence[Shown], tuple[tuple[Tool, ...], bool], _Frame] | None = None
+        self._frame: tuple[Sequence[Shown], tuple[tuple[Tool, ...], bool, dict[str, Any]], _Frame] | None = None
+        self._handed: dict[str, Any] = {}  # what answers hand on to the request that is being made
         self._run: _RenderedRun | None = None
         self._each: dict[int, tuple[Shown, RenderedPiece]] = {}
 
@@ -89,9 +91,11 @@ class Builder:
         """The messages of a conversation, each with the tokens that it adds to a request."""
         return self._repairs.measured(conversation.items, self.repaired(conversation, fate))
 
-    def request(self, conversation: Conversation, fate: Fate) -> Request:
-        """The request that shows a conversation."""
+    def request(self, conversation: Conversation, fate: Fate, now: str = "") -> Request:
+        """The request that shows a conversation. `now` is the time of the newest record, "" if it is not known."""
         repaired = self.repaired(conversation, fate)
+        local = self.plan.local
+        self._handed = self.plan.provider.handed_on(repaired.closed.view, local.tools, local.settings, now)
         rendered = self._rendered_apart(repaired, conversation.pieces) or self._rendered_each(repaired)
         return self._joined(repaired, rendered or _Rendered(self._framed(repaired, len(repaired.closed.view))))
 
@@ -189,11 +193,12 @@ class Builder:
     def _framed(self, repaired: RepairedView, end: int) -> _Frame:
         """A request with only the messages up to `end`. The frame of the previous request is reused if these messages
         and the tools are unchanged."""
-        view, key = repaired.closed.view[:end], (repaired.tools, repaired.closed.thinking_off)
+        view, key = repaired.closed.view[:end], (repaired.tools, repaired.closed.thinking_off, self._handed)
         remembered = self._frame
         if remembered is None or remembered[1] != key or not unchanged(remembered[0], view):
             plan, settings = self.plan, self.plan.local.settings
             settings = plan.provider.without_thinking(settings) if repaired.closed.thinking_off else settings
+            settings = {**settings, **self._handed}
             local = msgspec.structs.replace(plan.local, tools=repaired.tools, settings=settings)
             rendered = plan.provider.render(view, local, plan.target, self._blob)
             sanitized = plan.provider.sanitize(rendered.body, plan.target)

@@ -46,6 +46,11 @@ _SIGNATURE = lazy_pattern(
     r"|reasoning.{0,80}(?:could not be verified|without its required|not found)",
     re.IGNORECASE | re.DOTALL,
 )
+_CONTAINER = lazy_pattern(
+    r"container.{0,60}(?:expired|not found|not exist|no longer|invalid)|expected container_id",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONTAINER_ID = lazy_pattern(r"\b(?:cntr|container)_(?!id\b|expired\b)\w+")
 _PATH = lazy_pattern(r"(?:messages|input|contents|content)(?:[.\[][\w]+\]?)+")
 _REFUSED = (400, 404, 413, 415, 422, None)
 """HTTP statuses of refused content; None as programs give no status."""
@@ -61,7 +66,8 @@ class RetryingRunner:
       wait of more than a minute is not waited, nor for credit.
     - The request was too long, or a program did not answer in time in a conversation of more than 8,000 tokens: the
       conversation is compacted. If the provider states its limit, the session's budget is lowered to it.
-    - An image, a PDF or a signature was refused: it is excluded from requests to this provider.
+    - An image, a PDF or a signature was refused, or a container has expired: it is excluded from requests to this
+      provider.
 
     Decisions and a note record what was done; messages are not touched. A request is sent again only if nothing has
     come of an answer, and mended once; what then fails is raised. `sleep` waits for some seconds: at most one, again
@@ -194,6 +200,13 @@ def _without_refused(session: Session, request: Request, error: RunnerError) -> 
     """Exclude refused content from requests to the provider and return what was done, "" if that content is unknown."""
     provider = request.target.provider
     records = [n for shown in request.view for n in shown.records]
+    if _CONTAINER.search(error.message):  # pydantic-ai#7461
+        gone = frozenset(_CONTAINER_ID.findall(error.message))
+        items, names = exclude_for(session, provider, records, _reason(error), containers=gone)
+        if gone and not (items or names):  # it says another id than its items have
+            items, names = exclude_for(session, provider, records, _reason(error), containers=())
+        if items or names:
+            return f"what ran in a container that is gone is left out: {items or names}"
     if _SIGNATURE.search(error.message):
         _, signatures = exclude_for(session, provider, records, _reason(error), signatures=True)
         if signatures:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..log.messages import Media, Message, Part, Reasoning, ToolCall, ToolResult
+from ..log.messages import CONTAINER, Media, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from ..log.records import Decision, Record
 from ..log.store import RecordStore
 from .history_edits import message_to_decide
@@ -29,12 +29,21 @@ def exclusion_for(
 
 
 def refusal_for(
-    records: Iterable[Record], provider: str, reason: str, *, media: Collection[str], signatures: bool
+    records: Iterable[Record],
+    provider: str,
+    reason: str,
+    *,
+    media: Collection[str],
+    signatures: bool,
+    containers: Collection[str] | None,
 ) -> Decision | None:
     """The decision that leaves out of requests to one provider what it refused; None if these records have nothing of
     it. Arguments as for `turnlog.session.operations.exclude_for`."""
     texts: list[Any] = []
     unsigned: list[Any] = []
+    records = list(records)
+    if containers is not None:
+        texts, unsigned = _contained(records, provider, containers)
     for record in records:
         for path, part in _parts(record.message) if record.message is not None else ():
             if isinstance(part, Media) and {part.sha256, part.url, part.file_id} & {*media} - {""}:
@@ -47,6 +56,39 @@ def refusal_for(
     detail = {"provider": provider, "texts": texts, "unsigned": unsigned}
     numbers = [entry[0] for entry in (*texts, *unsigned)]
     return Decision("exclude", first=min(numbers), last=max(numbers), why=reason, detail=detail)
+
+
+def _contained(records: Sequence[Record], provider: str, containers: Collection[str]) -> tuple[list[Any], list[Any]]:
+    """The entries `texts` and `unsigned` for what a provider ran in containers that are gone (none named: in any): its
+    items, with the reasoning that led to them; the names of containers; and calls that wait for a result in one."""
+    texts: list[Any] = []
+    unsigned: list[Any] = []
+    own = [
+        (record, i, part)
+        for record in records
+        for i, part in enumerate(record.message.parts if record.message is not None else ())
+        if isinstance(part, (Opaque, Reasoning)) and part.provider == provider
+    ]
+    data = [part.data if isinstance(part, Opaque) and isinstance(part.data, Mapping) else {} for _, _, part in own]
+    answered = {each.get("tool_use_id") for each in data}
+    named = {record.n: _container_of(record, provider) for record in records}
+    for at, (record, i, part) in enumerate(own):
+        waits = "input" in data[at] and data[at].get("id") not in answered
+        inside = data[at].get("container_id") or (named[record.n] if waits else "")
+        if not isinstance(part, Opaque) or not inside or (containers and inside not in containers):
+            continue
+        texts.append([record.n, [i], f"[{part.kind} left out: its container is gone]"])
+        if at and own[at - 1][:2] == (record, i - 1) and isinstance(own[at - 1][2], Reasoning):
+            unsigned.append([record.n, [i - 1]])
+    unsigned += [[n, []] for n, name in named.items() if name and (not containers or name in containers)]
+    return texts, unsigned
+
+
+def _container_of(record: Record, provider: str) -> str:
+    """The container that an answer of a provider names, "" if it names none."""
+    form = record.message.form if record.message is not None else None
+    words = form.shape.split() if form is not None and form.provider == provider else ()
+    return next((word.partition("=")[2] for word in words if word.startswith(f"{CONTAINER}=")), "")
 
 
 def readmission_for(decisions: Mapping[int, Decision]) -> Decision:

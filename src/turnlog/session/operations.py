@@ -58,13 +58,15 @@ def exclude_for(
     *,
     media: Collection[str] = (),
     signatures: bool = False,
+    containers: Collection[str] | None = None,
 ) -> tuple[int, int]:
     """Leave out of requests to one provider what it refused: in messages of these records, the media with these hashes
-    or URLs, and with `signatures` its reasoning and the signatures of its calls. Records one decision, if there is
-    anything; messages are not touched. Returns how many media and how many signatures are left out."""
+    or URLs, with `signatures` its reasoning and the signatures of its calls, and what it ran in `containers` with these
+    ids (in any, if the collection is empty). Records one decision, if there is anything; messages are not touched.
+    Returns how many parts are shown as a line of text, and how many signatures, thoughts and ids are left out."""
     numbers = set(records)
     named = [record for record in session.log.records(min(numbers)) if record.n in numbers] if numbers else []
-    decision = refusal_for(named, provider, reason, media=media, signatures=signatures)
+    decision = refusal_for(named, provider, reason, media=media, signatures=signatures, containers=containers)
     if decision is None:
         return 0, 0
     session._journal.append(decision)

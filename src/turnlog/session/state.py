@@ -199,6 +199,7 @@ class Context:
         self.sizing = Sizings(store.get_blob)  # what counts by a counter
         self._builders = Builders(store.get_blob, self.sizing, lambda: store.read(session_id))
         self.last = 0  # number of the last record taken in
+        self._time = ""  # of that record, or a later one of a record before it
         self.configuration = Configuration()  # the tools, settings, budget and strategy in force
         self.calibration = Calibration()  # what the bills at hand have taught of counts
         self.caches = Caches()
@@ -234,7 +235,7 @@ class Context:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
                 self._load(self.counter)  # decisions reach back; a gap is for the store to fill
                 return
-            self._torn, self.last = True, record.n
+            self._torn, self.last, self._time = True, record.n, max(self._time, record.time)
             self._take(record)
             self._torn = False
         if self._tally.tokens > 2 * self._reach:
@@ -277,7 +278,8 @@ class Context:
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         self._torn, self._built = True, None
         marks = read_landmarks(self._store, self._id, self._reader)
-        self.last = self._store.info(self._id).records
+        info = self._store.info(self._id)
+        self.last, self._time = info.records, info.updated
         configuration = marks.configuration
         self.counter = counter or counter_for(configuration.provider, configuration.model)
         self._sizing = self.sizing(self.counter)
@@ -497,7 +499,7 @@ class Context:
         `sent=False`, the request is a preview: later cache comparisons and bills ignore it."""
         size = self.tokens(aim)
         builder = self.builder(aim)
-        request = builder.request(self._shown, self._fate)
+        request = builder.request(self._shown, self._fate, self._time)
         request = request.after(self._told) if self._told else request
         last_request = LastRequest(builder.plan, self._repaired(aim), self.last)
         if marks is not None:
@@ -516,7 +518,7 @@ class Context:
         self.aim_at(aim)
         builder, shown = self.builder(aim).unanswered(), Conversation.of(self._shown.items)
         sent = LastRequest(builder.plan, builder.repaired(shown, self._fate), self.last)
-        return builder.request(shown, self._fate).after(self._told), sent
+        return builder.request(shown, self._fate, self._time).after(self._told), sent
 
     def aside(self, aim: Target, situation: CompactionInput, decisions: Sequence[Decision]) -> Request:
         """The request after decisions that are made for this request alone and not recorded."""
@@ -526,7 +528,7 @@ class Context:
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             view = [entry.shown for entry in viewed(list(self._store.read(self._id)), decided)]
         plan, blob = self.builder(aim).plan, self._store.get_blob
-        request = build(plan, view, blob, self._fate, self._builders.bindings).after(
+        request = build(plan, view, blob, self._fate, self._builders.bindings, self._time).after(
             told(lasting(decided, self.system))
         )
         wanted = marks_wanted(self._id, aim, situation.strategy, self.decisions)

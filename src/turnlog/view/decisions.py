@@ -33,7 +33,7 @@ from .._platform.lazy import lazy_pattern
 from .._platform.msgspec_init import ready
 from ..log.actions import HIDING, SHOWN_BY, SHRINKING, TREATMENT, TextTreatment, action_of
 from ..log.codec import as_message
-from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.messages import CONTAINER, Form, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Decision, Record
 from .provider_compaction import PROVIDER, as_recorded
 from .types import Edit, Shown
@@ -234,7 +234,9 @@ class Effects(Struct, frozen=True):
                 if part is not None:
                     parts[path[0]] = _changed(part, recorded[path[0]], path[1:], change, n)
         remaining = tuple(part for part in parts if part is not None)
-        return Shown(msgspec.structs.replace(shown.message, parts=remaining), shown.records, self.treatment_of(n))
+        form = _without_container(shown.message.form) if () in changes else shown.message.form
+        message = msgspec.structs.replace(shown.message, parts=remaining, form=form)
+        return Shown(message, shown.records, self.treatment_of(n))
 
 
 class Rewinds(Struct, frozen=True):
@@ -288,6 +290,13 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
         else:
             j += 1
     return common
+
+
+def _without_container(form: Form | None) -> Form | None:
+    """A form that names no container."""
+    words = form.shape.split() if form is not None else []
+    shape = " ".join(word for word in words if not word.startswith(f"{CONTAINER}="))
+    return msgspec.structs.replace(form, shape=shape) if form is not None and (shape or form.delta) else None
 
 
 def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..protocol import Provider
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
+from .containers import handed_on
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, unread_media
@@ -40,6 +41,7 @@ PROVIDER = Provider(
     render=render,
     sanitize=sanitize,
     stops=STOPS,
+    handed_on=handed_on,
     tool_choice=tool_choice,
     knows=knows,
     unread_media=unread_media,

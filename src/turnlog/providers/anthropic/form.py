@@ -8,6 +8,7 @@ redacted                     reasoning that was redacted, without data
 bare                         a call whose input was not an object
 base64, text, content, ...   the type of a medium's source
 literal=HASH                 its base64 text, stored as a blob
+container=ID, until=TIME     where the API ran code for an answer, and until when it stays
 """
 
 from __future__ import annotations

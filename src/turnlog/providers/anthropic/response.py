@@ -17,6 +17,7 @@ from ..protocol import Reply, Stop
 from ..schema.walk import check_depth, check_types, prune
 from ..spelling import inner, string
 from .compaction import compacted
+from .containers import container_form
 from .parse import read_blocks
 from .schema import BLOCK, RESPONSE
 
@@ -62,7 +63,7 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
     usage = message.get("usage")
     cleared = _cleared(message.get("context_management"))
     return Reply(
-        message=Message(role="assistant", parts=parts),
+        message=Message(role="assistant", parts=parts, form=container_form(message.get("container"))),
         usage=replace(usage_of(usage), cleared=cleared) if isinstance(usage, Mapping) else None,
         raw_usage=usage,
         model=string(message, "model"),

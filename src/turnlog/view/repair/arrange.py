@@ -337,3 +337,9 @@ def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:
     if unchanged(parts, shown.message.parts):
         return shown
     return shown.repaired(msgspec.structs.replace(shown.message, parts=parts))
+
+
+def has_results_alone(message: Message) -> bool:
+    """Whether a message is a user message that contains only results."""
+    alone = message.role == "user" and bool(message.parts) and not message.name
+    return alone and all(isinstance(part, ToolResult) for part in message.parts)

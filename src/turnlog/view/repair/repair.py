@@ -8,7 +8,6 @@ of a whole view legal. Repairing a valid view changes nothing; repairing twice c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, takewhile
 
@@ -33,10 +32,11 @@ from ...log.messages import (
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, starts_turn, without_extras
 from .alternate import alternating, as_texts, open_loop_without
-from .arrange import Fate, arrange, as_one, with_parts
+from .arrange import Fate, arrange, as_one, has_results_alone, with_parts
 from .clean import add_word, clean, is_blank, sendable_name
 from .media_room import within_room
-from .pairing import At, pair
+from .own_calls import has_own_strays, is_paused, own_calls
+from .pairing import pair
 
 # -- system place ----------------------------------------------------------------------------------
 #
@@ -143,107 +143,6 @@ def as_users(message: Message) -> Message:
     return Message("user", (Text("[system]"), *message.parts))
 
 
-# -- own calls -------------------------------------------------------------------------------------
-#
-# Calls that a provider runs and answers itself (server tools). Both calls and answers are recorded as opaque parts.
-#
-# A call and its answer are in one assistant turn. The provider refuses either one without the other, except a call in
-# the turn that is still open. System text after an assistant message ends the turn; if the turn has such calls, the
-# system text is shown as a user message.
-
-
-def is_paused(last: Message, rules: Rules) -> bool:
-    """Whether the provider itself continues from this last message: the answer ended with a call that the provider runs
-    (Anthropic's `pause_turn`). Such an answer is sent back unchanged, as a user message after it would discard the work
-    begun."""
-    end = last.parts[-1] if last.role == "assistant" and last.parts else None
-    return isinstance(end, Opaque) and end.provider == rules.provider and end.kind in rules.own_calls
-
-
-def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
-    """The view without calls of the provider's own tools whose answer is missing, and without answers whose call is
-    missing. `more`: the conversation continues after this view."""
-    if not rules.own_calls:
-        return list(view)
-    out: list[Shown] = []
-    i = 0
-    while i < len(view):
-        start = i
-        while i < len(view) and view[i].message.role == "assistant":
-            i += 1
-        if i == start:
-            out.append(view[i])
-            i += 1
-        else:
-            out += _turn(view[start:i], rules, edits, still_open=not more and _is_open(view[i - 1], view[i:], rules))
-    return out
-
-
-def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
-    """Whether the provider continues the turn: only tool results follow its `last` message, and no user message has to
-    be added after it."""
-    if not rest:
-        return rules.last == "any" or is_paused(last.message, rules)
-    parts = [part for shown in rest for part in shown.message.parts]
-    return all(isinstance(part, ToolResult) and not _spills(part) for part in parts)
-
-
-def _spills(result: ToolResult) -> bool:
-    """Whether a failed result has media. Media are shown after a failed result as a user's content, which closes the
-    turn."""
-    return result.outcome != "ok" and any(isinstance(part, Media) for part in result.parts)
-
-
-def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
-    paired = _paired(turn, rules)
-    out: list[Shown] = []
-    for i, shown in enumerate(turn):
-        remaining: list[Part] = []
-        for j, part in enumerate(shown.message.parts):
-            if not isinstance(part, Opaque) or (i, j) in paired or _stands_alone(part, rules, still_open=still_open):
-                remaining.append(part)
-                continue
-            edits.append(Edit("server_tool", f"{part.kind} left out: its counterpart is missing", shown.records))
-        if remaining or not shown.message.parts:
-            out.append(with_parts(shown, tuple(remaining)))
-    return out
-
-
-def _paired(turn: Sequence[Shown], rules: Rules) -> set[At]:
-    """The places of the calls that have an answer, and of these answers. The matching follows the rules for other calls
-    and results (see `pairing`)."""
-    calls: dict[str, list[tuple[At, Opaque]]] = {}
-    paired: set[At] = set()
-    for i, shown in enumerate(turn):
-        for j, part in enumerate(shown.message.parts):
-            if not isinstance(part, Opaque):
-                continue
-            if part.kind in rules.own_calls:
-                calls.setdefault(_value(part, "id"), []).append(((i, j), part))
-            elif answer := re.fullmatch(rules.own_answer, part.kind):
-                calls_with_id = calls.get(_value(part, rules.own_answer_key), ())
-                fitting = [place for place, call in calls_with_id if _is_of(call, answer[1])]
-                free = [place for place in fitting if place[0] == fitting[-1][0] and place not in paired]
-                paired.update([free[0], (i, j)] if free else ())
-    return paired
-
-
-def _is_of(call: Opaque, tool: str) -> bool:
-    """Whether a call is of this tool. The name may be longer than the tool's, such as `tool_search_tool_bm25`."""
-    return _value(call, "name").startswith(tool) or call.kind.startswith(tool)
-
-
-def _stands_alone(part: Opaque, rules: Rules, *, still_open: bool) -> bool:
-    """Whether a part without its counterpart may stay."""
-    if part.kind in rules.own_calls:
-        return still_open
-    return re.fullmatch(rules.own_answer, part.kind) is None
-
-
-def _value(part: Opaque, key: str) -> str:
-    return str(part.data.get(key, "")) if isinstance(part.data, dict) else ""
-
-
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
 CONTINUE = "Please continue."
@@ -317,7 +216,7 @@ def repair(
         mended = _calls_last(mended, edits)
     if leading and follows is None:
         mended = within_room(mended, rules, blob, losses)
-    strays = bool(pairs.orphans)
+    strays = bool(pairs.orphans) or has_own_strays(cleaned, rules)
     word = next((i for i, shown in enumerate(cleaned) if starts_turn(shown)), len(cleaned))
     waiting = frozenset(getattr(cleaned[i].message.parts[j], "id", "") for i, j in pairs.waiting if i < word)
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays, pairs.early, waiting, unplaced)
@@ -521,12 +420,6 @@ def _together(view: list[Shown], rules: Rules) -> list[Shown]:
                 shown = as_one([out.pop(), shown], "synthetic" if len(treatments) == 1 else "repaired")
         out.append(shown)
     return out
-
-
-def has_results_alone(message: Message) -> bool:
-    """Whether a message is a user message that contains only results."""
-    alone = message.role == "user" and bool(message.parts) and not message.name
-    return alone and all(isinstance(part, ToolResult) for part in message.parts)
 
 
 def _join(view: list[Shown]) -> list[Shown]:
