@@ -58,15 +58,6 @@ SAID: dict[str, list[tuple[bool, bool]]] = {
 """Whether each wording of a server says the request's tokens and the limit, newest first."""
 
 
-class Client(openai.AsyncOpenAI):  # type: ignore[misc]
-    """OpenAI's client without retries. Mistral takes no `stream_options`."""
-
-    async def _prepare_options(self, options: Any) -> Any:
-        if isinstance(options.json_data, dict) and self.leaves_out_options:
-            options.json_data.pop("stream_options", None)
-        return options
-
-
 class Clock:
     """Waits that take no time, and how long they would have been."""
 
@@ -80,9 +71,8 @@ class Clock:
 
 def opened(server: Any, name: str) -> tuple[turnlog.Session, RetryingRunner, Clock]:
     """A session with a server of that name, and its runner."""
-    client = Client(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
-    client.leaves_out_options = name == "mistral"
-    aim = turnlog.target("openai-chat", MODELS.get(name, "m"), base_url=f"{server.url}/v1")
+    client = openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
+    aim = turnlog.target("openai-chat", MODELS.get(name, "m"), base_url=f"{server.url}/v1", server=name)
     session, clock = turnlog.open("s", store=":memory:", target=aim), Clock()
     runner = RetryingRunner(SdkRunner(openai=client), session, sleep=clock.sleep, chance=lambda: 0.5)
     return session, runner, clock

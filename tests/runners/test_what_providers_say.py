@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from turnlog.errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
+from turnlog.models.target import target
 from turnlog.providers.error_facts import error_facts
 from turnlog.runners.refusals import refusal
+from turnlog.session.answer import end_of
 
 OVERLOADED = "{'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}"
 
@@ -225,3 +228,25 @@ def test_words_of_hostile_bodies_are_bounded() -> None:
     for _ in range(12):
         quoted = json.dumps({"error": quoted})
     assert len(error_facts(quoted).words) < 10_000
+
+
+def test_a_row_of_ones_own_says_more_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever runs a gateway with words of its own could not teach them to turnlog."""
+    row = {
+        "hosts": ["llm.example.com"],
+        "too_long": [r"(?P<tokens>\d+) Woerter sind mehr als (?P<limit>\d+)", "("],
+        "rate_limited": ["bitte langsamer"],
+        "overloaded": ["kein Platz"],
+        "stops": {"abgebrochen": "interrupted", "zu_lang": "length", "fertig": "nonsense"},
+    }
+    (tmp_path / "models.json").write_text(json.dumps({"servers": {"gateway": row}}), "utf-8")
+    monkeypatch.setenv("TURNLOG_MODELS", str(tmp_path / "models.json"))
+    aim = target("openai-chat", "any", base_url="https://llm.example.com/v1")
+    said = [
+        refusal("openai", "set a key", words, status=400, server=aim.server_row)
+        for words in ("900 Woerter sind mehr als 800", "bitte langsamer", "kein Platz", "etwas anderes")
+    ]
+    assert [type(each) for each in said] == [RequestTooLong, RateLimited, RateLimited, RunnerFailed]
+    assert (said[0].tokens, said[0].limit) == (900, 800)  # type: ignore[attr-defined]
+    words = ("abgebrochen", "zu_lang", "fertig", "length", "network_error", "stop")
+    assert [end_of(word, aim) for word in words] == ["interrupted", "length", None, "length", "interrupted", None]

@@ -16,14 +16,12 @@ from .._platform.given import is_async, kind_given, list_given, number_given, te
 from ..errors import InputError, TurnCancelled
 from ..log.messages import Message, Outcome, Text, Tool, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord
-from ..providers import provider
-from ..providers.stop_words import meaning
 from ..providers.tool_declarations import read_tools
 from ..requests.request import Request
 from ..runners.blocking import LoopThread
 from ..runners.protocol import EventReader, Runner
 from ..runners.retrying import RetryingRunner
-from ..session.answer import Answer
+from ..session.answer import Answer, end_of
 from ..session.inputs import Content, parts_of, to_run
 from ..session.operations import answer_unfinished, interrupted_turn
 from ..session.read_back import READ_BACK
@@ -124,7 +122,7 @@ class Loop:
         if last.message.role != "assistant" or any(isinstance(part, ToolCall) for part in last.message.parts):
             return None
         target = self._session.target
-        return "end" if target is None else meaning(last.body.stop, provider(target.provider).stops) or "end"
+        return "end" if target is None else end_of(last.body.stop, target) or "end"
 
     # -- the model -------------------------------------------------------------------------------
 

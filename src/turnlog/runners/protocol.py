@@ -60,7 +60,7 @@ class EventReader:
             last_events.append(RunnerEvent(kind="usage", usage=reply.usage))
         if error or reason:
             return [*last_events, RunnerEvent(kind="error", text=reason, error=error)]
-        return [*last_events, RunnerEvent(kind="done", stop=stop_of(reply, self._target.provider))]
+        return [*last_events, RunnerEvent(kind="done", stop=stop_of(reply, self._target))]
 
     def _pieces(self, pieces: Iterable[tuple[Literal["text", "reasoning"], str]]) -> list[RunnerEvent]:
         piece_events = []

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 
 from .._platform.lazy import lazy_pattern
 from ..errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
+from ..models.servers import OPENAI, Server
 from ..providers.error_facts import ErrorFacts, page_text
 from ..redaction import Redactor
 
@@ -181,28 +184,40 @@ def refusal(
     status: int | None = None,
     wait: float | None = None,
     facts: ErrorFacts | None = None,
+    server: Server = OPENAI,
 ) -> RunnerError:
     """The error for a provider's refusal; a key that the provider quotes is masked. `login` is the advice for a missing
-    key, `wait` the seconds from the response's headers, `facts` what its body says. A success as `status` is ignored:
-    errors within a stream have it."""
+    key, `wait` the seconds from the response's headers, `facts` what its body says, `server` has further words of it.
+    A success as `status` is ignored: errors within a stream have it."""
     facts = ErrorFacts() if facts is None else facts
     said, message = f"{message}\n{facts.words}", _REDACTOR.text(_with_words(message, facts.words))[0]
     kinds = " ".join(facts.kinds)
     status = None if status is not None and status < 300 else status
     status = facts.status if status is None else status
-    sizes = sizes_if_too_long(said, facts)
+    sizes = sizes_if_too_long(said, facts, _patterns(server.too_long))
     if status not in (401, 403) and (sizes is not None or (status == 413 and not _MEDIA.search(said))):
         tokens, limit = sizes or (0, 0)
         return RequestTooLong(runner, message, tokens=tokens, limit=limit)
     if status in (401, 403) or (status is None and _LOGIN.search(said)):
         return NotLoggedIn(runner, login, message)
-    if status in _BUSY or (status in _FAILED and _is_one_too_many(said, kinds, status)):
+    of_server = any(pattern.search(said) for pattern in _patterns((*server.rate_limited, *server.overloaded)))
+    if status in _BUSY or of_server or (status in _FAILED and _is_one_too_many(said, kinds, status)):
         wait = facts.wait if wait is None else wait
         wait = seconds_to_wait(said) if wait is None else wait
         return RateLimited(runner, message, retry_after=wait, exhausted=_is_exhausted(said, facts.kinds, wait))
     if status in _LATE or (status is None and _TIME.search(said)):
         return RunnerTimedOut(runner, message=message)
     return RunnerFailed(runner, message, status=status)
+
+
+@lru_cache(maxsize=64)
+def _patterns(texts: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Patterns of a server's row; what is none is passed over, as an error is being made."""
+    patterns: list[re.Pattern[str]] = []
+    for text in texts:
+        with suppress(re.error):
+            patterns.append(re.compile(text, re.IGNORECASE | re.DOTALL))
+    return tuple(patterns)
 
 
 def _with_words(message: str, words: str) -> str:

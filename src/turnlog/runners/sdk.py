@@ -22,7 +22,7 @@ from ..errors import FormatError, InputError, NotLoggedIn, RunnerError, RunnerFa
 from ..models.makers import Maker, Sdk, makers
 from ..providers import provider
 from ..providers.error_bodies import error_chunk
-from ..providers.error_facts import ErrorFacts, error_facts
+from ..providers.error_facts import error_facts
 from ..providers.protocol import Provider
 from ..providers.sdk_objects import plain
 from ..redaction import Redactor
@@ -190,7 +190,7 @@ class SdkRunner:
                 error = _failure_in(chunk, speaker)
                 told = told or error is not None or _tells(chunk, speaker)
                 if error is not None:
-                    failures.append(refusal(maker.name, _login(maker), error, facts=error_facts(_as_json(chunk))))
+                    failures.append(_refused(request, error, _as_json(chunk)))
                 yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
             runner_error = _error_for(maker, error, request)
@@ -203,7 +203,7 @@ class SdkRunner:
             if is_answer(value, speaker):
                 told = True
                 if said := error_chunk(value, speaker.answer_keys):
-                    failures.append(refusal(maker.name, _login(maker), said, facts=error_facts(value)))
+                    failures.append(_refused(request, said, value))
                 yield value
         if failures:
             raise failures[0]
@@ -272,22 +272,30 @@ def _error_for(maker: Maker, error: Exception, request: Request) -> RunnerError 
     codes = (getattr(error, name, None) for name in ("status_code", "code"))
     status = next((code for code in codes if isinstance(code, int) and 100 <= code < 600), None)
     body = _body_of(error)
-    facts = error_facts(body) if body else ErrorFacts()
-    if status is not None or facts.words or facts.kinds:
+    if status is not None or body:
         wait = _told_to_wait(error)
-        refused = refusal(maker.name, _login(maker), message, status=status, wait=wait, facts=facts)
-        return _tried(refused, error)
+        return _tried(_refused(request, message, body, status=status, wait=wait), error)
     if "authentication method" in message:  # anthropic without a key, when it sends
         return _without_key(maker, message)
     origins = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
     if origins & _roots():
-        refused = _tried(refusal(maker.name, _login(maker), message), error)
+        refused = _tried(_refused(request, message, None), error)
         reason = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
         base_url = request.target.base_url
         asked = f"; is there a server at {without_password(base_url)}, the target's base_url?" if base_url else ""
         failed = RunnerFailed(maker.name, f"{message} ({reason}){asked}")
         return _tried(failed, error) if isinstance(refused, RunnerFailed) else refused
     return None
+
+
+def _refused(
+    request: Request, message: str, body: Any, *, status: int | None = None, wait: float | None = None
+) -> RunnerError:
+    """The error for what a server said about a request."""
+    target = request.target
+    maker = provider(target.provider).row.maker
+    facts = error_facts(body) if body else None
+    return refusal(maker.name, _login(maker), message, status=status, wait=wait, facts=facts, server=target.server_row)
 
 
 def _body_of(error: Exception) -> Any:

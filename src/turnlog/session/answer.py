@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import msgspec
 
@@ -133,7 +133,7 @@ class Answer:
         self.complete = isinstance(record.body, MessageRecord)
         self.tool_calls = [to_run(part) for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
-        self.stop = stop_of(reply, asked.provider)
+        self.stop = stop_of(reply, asked)
 
     def __repr__(self) -> str:
         calls = [call.name for call in self.tool_calls]
@@ -147,12 +147,20 @@ class Answer:
         return None if self.usage is None else cost(self.usage, sold_as)
 
 
-def stop_of(reply: Reply, asked: str) -> Stop:
-    """How an answer of the provider `asked` ended."""
-    speaker = provider(asked)
+def end_of(word: str, asked: Target) -> Stop | None:
+    """What a word for the end of an answer means, in the table of the target's provider or server; None if the parts of
+    the answer decide."""
+    told = asked.server_row.stops.get(word)
+    known = next((stop for stop in get_args(Stop) if stop == told), None)
+    return known or meaning(word, provider(asked.provider).stops)
+
+
+def stop_of(reply: Reply, asked: Target) -> Stop:
+    """How an answer of the target `asked` ended."""
+    speaker = provider(asked.provider)
     if not reply.complete:
         return "interrupted"
-    if (known := meaning(reply.stop, speaker.stops)) is not None:
+    if (known := end_of(reply.stop, asked)) is not None:
         return known
     if reply.fragments:
         return "interrupted"

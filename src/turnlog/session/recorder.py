@@ -328,7 +328,7 @@ class Journal:
                 reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
-        elif not reason and stop_of(reply, asked.provider) == "interrupted":
+        elif not reason and stop_of(reply, asked) == "interrupted":
             reason = f"the provider ended the answer with {reply.stop}"
         if not reason:
             *ahead, message = split(reply)
