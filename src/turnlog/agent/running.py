@@ -308,9 +308,9 @@ async def arun(session: Session, text: Content | None, runner: Runner, **options
     `runner` asks the model of the session's target. `system` is the text that the conversation begins with, as for
     `turnlog.open`. `tools` are functions, declared from their type hints and docstrings. Plain functions run in
     threads, and calls of one answer run at the same time, at most `parallel` (8). The model is told of a tool's
-    exception. A refused request is mended and sent once more, as by `turnlog.runners.RetryingRunner`. `approve` is
-    called with a `turnlog.agent.Question` before a tool that needs approval runs, and before a call that may have run
-    runs again; it returns True, False, or the reason for a refusal.
+    exception. A request that is refused, or that a busy server does not take, is mended or waited with, and sent again,
+    as by `turnlog.runners.RetryingRunner`. `approve` is called with a `turnlog.agent.Question` before a tool that needs
+    approval runs, and before a call that may have run runs again; it returns True, False, or the reason for a refusal.
 
     If the newest turn of the session began with the same text and is unfinished (a crash, an error, a limit), that turn
     goes on; with None as `text` it goes on in any case. A call that may have run then is not run again, unless its tool

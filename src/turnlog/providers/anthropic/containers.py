@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -24,6 +23,7 @@ from .form import FORMS, NAME
 _UNTIL = "until"
 _RUNS_CODE = lazy_pattern(r"code_execution_|web_(?:search|fetch)_(?:20260[2-9]|2026[1-9]|202[7-9])")
 """Types of tools that run code in a container; searches do since the versions of February 2026."""
+_UTC = lazy_pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 _REACH = 200
 """How many messages back a container is looked for; it is gone long before."""
 _CALLS, _RESULT = "server_tool_use", "_tool_result"
@@ -81,8 +81,6 @@ def _has_results(message: Message) -> bool:
 
 
 def _is_over(until: str, now: str) -> bool:
-    """Whether a time is past; False if one of them is not known."""
-    try:
-        return datetime.fromisoformat(until) <= datetime.fromisoformat(now)
-    except (ValueError, TypeError):
-        return False
+    """Whether a time is past, to the second; False if one of them is not known in UTC."""
+    then, newest = (_UTC.fullmatch(time) for time in (until, now))
+    return then is not None and newest is not None and then[1] <= newest[1]
