@@ -13,7 +13,7 @@ from turnlog.errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError
 from turnlog.log.messages import Text
 from turnlog.log.records import MessageRecord, Note, PartialAnswer
 from turnlog.requests.request import Request
-from turnlog.runners import RetryingRunner, ScriptedRunner
+from turnlog.runners import RetryingRunner, ScriptedRunner, SdkRunner
 from turnlog.runners.waiting import LONGEST, MOST_TRIES, Waits
 from turnlog.session import Answer
 
@@ -235,3 +235,28 @@ def test_a_run_waits_no_longer_than_its_time_limit() -> None:
     slow = RateLimited("openai", retry_after=30.0)
     result = turnlog.run(session, "hi", ScriptedRunner([slow] * 9), max_seconds=0.05)
     assert (result.stop, result.turn.status) == ("seconds", "cancelled")
+
+
+def test_a_real_sdk_tries_first_and_its_tries_count() -> None:
+    """An SDK that tries three times was asked five times: fifteen requests for one."""
+    openai, httpx2 = pytest.importorskip("openai"), pytest.importorskip("httpx2")
+    seen: list[str] = []
+
+    def busy(request: Any) -> Any:
+        seen.append(request.headers["x-stainless-retry-count"])
+        date = {"date": "Sun, 29 Nov 2026 00:00:00 GMT", "retry-after": "Sun, 29 Nov 2026 00:00:07 GMT"}
+        headers = date if len(seen) == 3 else {"retry-after-ms": "1"}
+        return httpx2.Response(429, headers=headers, json={"error": {"message": "slow down"}})
+
+    transport = httpx2.AsyncClient(transport=httpx2.MockTransport(busy))
+    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=2, http_client=transport)
+    session, clock = opened(), Clock()
+    retrying = RetryingRunner(SdkRunner(openai=client), session, sleep=clock.sleep)
+
+    async def ask() -> None:
+        request = session.request()
+        await session.areceive(retrying.stream(request), request)
+
+    with pytest.raises(RateLimited) as caught:
+        asyncio.run(ask())
+    assert (seen, sum(clock.slept), caught.value.tries) == (["0", "1", "2"] * 2, 7.0, 3)
