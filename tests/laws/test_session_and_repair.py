@@ -79,7 +79,10 @@ def _declares(edit: Edit) -> bool:
 
 def _is_told_by_sessions(edit: Edit, required: Iterable[str]) -> bool:
     """Whether a session lists this edit of `repair` as well. It does not where results of parallel calls are in several
-    records, as tools record them one by one, nor where it fills in a setting that the API requires."""
+    records, as tools record them one by one, nor where it fills in a setting that the API requires, nor where an answer
+    has an empty text beside its calls."""
+    if edit.kind == "empty" and edit.detail == "empty text left out":
+        return False
     return edit.kind != "joined" and not (edit.kind == "setting" and edit.path in required)
 
 

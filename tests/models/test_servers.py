@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -15,6 +15,7 @@ from turnlog.errors import InputError
 from turnlog.models.catalog import VARIABLE
 from turnlog.models.servers import Server, _shipped, recognised, server_given, server_row, server_rows
 from turnlog.models.target import target
+from turnlog.providers.protocol import Stop
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -120,6 +121,8 @@ def test_a_row_of_ones_own_wins(own: Any) -> None:
         ({"mine": 3}, r"\.json: server 'mine': expected an object"),
         ([], r"\.json: expected \{.*\"servers\""),
         ({"mine": {"variants": [{"models": "x", "texts": 1}]}}, r"\.json: server 'mine': .*texts"),
+        ({"mine": {"too_long": ["fine", "("]}}, r"\.json: server 'mine': too_long: '\(' is no pattern"),
+        ({"mine": {"stops": {"done": "finished"}}}, r"\.json: server 'mine': .*'finished'.*stops"),
     ],
 )
 def test_a_bad_row_is_named(own: Any, rows: Any, error: str) -> None:
@@ -127,6 +130,12 @@ def test_a_bad_row_is_named(own: Any, rows: Any, error: str) -> None:
     own(rows)
     with pytest.raises(InputError, match=error):
         server_rows()
+
+
+def test_the_ends_of_answers_are_those_of_all_providers() -> None:
+    """A word of a row would mean an end that nobody handles."""
+    hints = get_type_hints(Server)["stops"]
+    assert get_args(get_args(hints)[1]) == get_args(Stop)
 
 
 def test_a_session_goes_on_with_its_server(tmp_path: Path) -> None:

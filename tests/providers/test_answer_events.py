@@ -12,6 +12,8 @@ import turnlog
 from turnlog.errors import FormatError
 from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall
 from turnlog.log.usage import Usage
+from turnlog.models.makers import default_model
+from turnlog.models.target import target
 from turnlog.providers import PROVIDERS, provider
 from turnlog.providers.answer_events import AnswerAssembler, RunnerEvent
 from turnlog.session.answer import stop_of
@@ -74,7 +76,7 @@ def test_how_it_ended_is_kept_in_the_words_of_the_provider(name: str) -> None:
         assembler = AnswerAssembler(provider(name))
         assembler.feed(RunnerEvent(kind="text", text="Well"))
         assembler.feed(RunnerEvent(kind="done", stop=stop))
-        assert stop_of(assembler.reply(), name) == stop
+        assert stop_of(assembler.reply(), target(name, default_model(name))) == stop
 
 
 def test_an_error_ends_it_and_chunks_of_a_provider_do_not_go_on_with_it() -> None:

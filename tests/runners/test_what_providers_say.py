@@ -234,10 +234,10 @@ def test_a_row_of_ones_own_says_more_words(monkeypatch: pytest.MonkeyPatch, tmp_
     """Whoever runs a gateway with words of its own could not teach them to turnlog."""
     row = {
         "hosts": ["llm.example.com"],
-        "too_long": [r"(?P<tokens>\d+) Woerter sind mehr als (?P<limit>\d+)", "("],
+        "too_long": [r"(?P<tokens>\d+) Woerter sind mehr als (?P<limit>\d+)"],
         "rate_limited": ["bitte langsamer"],
         "overloaded": ["kein Platz"],
-        "stops": {"abgebrochen": "interrupted", "zu_lang": "length", "fertig": "nonsense"},
+        "stops": {"abgebrochen": "interrupted", "zu_lang": "length"},
     }
     (tmp_path / "models.json").write_text(json.dumps({"servers": {"gateway": row}}), "utf-8")
     monkeypatch.setenv("TURNLOG_MODELS", str(tmp_path / "models.json"))

@@ -249,7 +249,7 @@ def test_every_field_of_a_configuration_is_compared() -> None:
     values: dict[str, Any] = {
         "provider": "q", "model": "n", "settings": {"a": 1}, "tools": (turnlog.Tool("t"),), "input_limit": 5,
         "budget": Budget(max_tokens=5), "strategy": turnlog.Strategy("mask"),
-        "base_url": "http://localhost",
+        "base_url": "http://localhost", "server": "vllm",
     }  # fmt: skip
     silent = {"form", "why", "environment"}  # spelling, a remark, and what `changes_since` compares
     assert values.keys() | silent == set(Configuration.__struct_fields__)

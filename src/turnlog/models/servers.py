@@ -222,7 +222,7 @@ class Server(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
     # -- answers -----------------------------------------------------------------------------------
 
-    stops: dict[str, str] = {}
+    stops: dict[str, Literal["end", "tool_calls", "length", "refusal", "filtered", "interrupted"]] = {}
     """The meaning of further words for the end of an answer (`turnlog.Stop`)."""
 
     too_long: tuple[str, ...] = ()
@@ -260,12 +260,12 @@ def server_given(name: str) -> str:
 
 def server_rows() -> Mapping[str, Server]:
     """All rows, by name: the shipped ones, and those of the user's own file, which override them. Raises InputError."""
-    return {key: _row(key, "") for key in _entries()}
+    return {key: server_row(key, "") for key in _entries()}
 
 
 def server_row(name: str, model: str) -> Server:
     """The row of a server for one of its models; OpenAI's rules for "". Raises InputError for a name of none."""
-    return _row(name, model.lower()) if name else OPENAI
+    return _row(name, model.lower(), own_file(), os.environ.get(VARIABLE, "")) if name else OPENAI
 
 
 def recognised(base_url: str, model: str) -> str:
@@ -300,11 +300,11 @@ def _place(base_url: str) -> tuple[str, int | None]:
 
 
 @lru_cache(maxsize=256)
-def _row(name: str, model: str) -> Server:
-    """A row, with what is different for the model."""
-    entry = _entries().get(name)
+def _row(name: str, model: str, path: Path, named: str) -> Server:
+    """A row, with what is different for the model. `path` and `named` as for `_with_own`."""
+    entry = _with_own(path, named).get(name)
     if entry is None:
-        raise InputError(f"no server {name!r}; use one of {', '.join(_entries())}, or add it to {own_file()}")
+        raise InputError(f"no server {name!r}; use one of {', '.join(_with_own(path, named))}, or add it to {path}")
     merged = dict(entry)
     for variant in entry.get("variants", ()) if model else ():
         if re.search(variant["models"], model):
@@ -317,6 +317,20 @@ def _converted(name: str, entry: Mapping[str, Any]) -> Server:
         return msgspec.convert(entry, Server)
     except msgspec.ValidationError as error:
         raise InputError(f"{own_file()}: server {name!r}: {error}") from error
+
+
+_PATTERNS = "models call_ids tool_names thinks signed_details thinks_first too_long rate_limited overloaded".split()
+
+
+def _check_patterns(path: Path, name: str, entry: Mapping[str, Any]) -> None:
+    """Raises InputError for a pattern of the user's that is none."""
+    details = [pattern for pair in entry.get("details", {}).items() for pattern in pair]
+    for field, given in ((field, entry.get(field, "")) for field in _PATTERNS if field in entry or field == "models"):
+        for pattern in [*([given] if isinstance(given, str) else given), *details]:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InputError(f"{path}: server {name!r}: {field}: {pattern!r} is no pattern: {error}") from error
 
 
 def _entries() -> Mapping[str, dict[str, Any]]:
@@ -339,6 +353,7 @@ def _with_own(path: Path, named: str) -> Mapping[str, dict[str, Any]]:
         own[name] = {**below, **{key: value for key, value in given.items() if key != "like"}}
         for entry in (own[name], *({**own[name], **variant} for variant in own[name].get("variants", ()))):
             _converted(name, entry)
+            _check_patterns(path, name, entry)
     return {**own, **{name: entry for name, entry in shipped.items() if name not in own}}
 
 

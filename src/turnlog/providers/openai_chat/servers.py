@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from ..._platform.lazy import lazy_pattern
 from ...log.messages import Opaque
 from ...models.abilities import Abilities
 from ...models.catalog import model_abilities
-from ...models.servers import Server, server_row
+from ...models.servers import Server
 from ...models.target import Target
 from ...view.rules import NO_LIMIT, RequiredWord, Rules
 from ..edits import Edits, Object, at, brief, changed
@@ -60,10 +59,8 @@ def without_reasoning(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in ("reasoning", "reasoning_effort")}
 
 
-@lru_cache(maxsize=64)
-def accepts(server: str, model: str) -> Callable[[Opaque], Opaque | None]:
+def accepts(row: Server, model: str) -> Callable[[Opaque], Opaque | None]:
     """A function that returns an opaque part as a server accepts it for a model, None if it does not."""
-    row = server_row(server, model)
     formats = next((of for names, of in row.details.items() if re.search(names, model.lower())), None)
 
     def accepted(part: Opaque) -> Opaque | None:
@@ -123,7 +120,7 @@ def server_rules(own: Rules, target: Target, settings: Mapping[str, Any]) -> Rul
         one_text=frozenset(row.texts),
         empty_text=row.empty,
         own_kinds=None,
-        accepts=accepts(target.server, target.model),
+        accepts=accepts(row, target.model),
         reasoning="own" if row.reasoning or row.details else "none",
         reasoning_needs_follower=not row.empty,
         not_followers=frozenset(OPAQUE_FIELDS) | {"response"},
