@@ -50,7 +50,7 @@ def test_check_tells_of_what_is_refused_and_of_nothing_that_is_left_alone(aim: T
         if errors and not found:
             silent.append(errors[0])
         if not isinstance(repaired, FormatError):
-            asked = {**body, "model": aim.model} if isinstance(body.get("model"), str) else body
+            asked = {**body, "model": aim.model} if body.get("model") and isinstance(body["model"], str) else body
             same = json.dumps(repaired.body, sort_keys=True) == json.dumps(asked, sort_keys=True)
             if same and found:
                 groundless.append(found[0])
