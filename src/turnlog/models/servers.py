@@ -40,7 +40,6 @@ class Range(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         return low_enough and high_enough
 
 
-@ready
 class Server(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A server that imitates Chat Completions. The defaults are OpenAI's own rules.
 
@@ -364,4 +363,5 @@ _PLACES = ("words", "hosts", "port", "models", "title", "seller")
 @cache
 def _shipped() -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = json.loads(_ROWS.read_bytes())["servers"]
+    ready(Server)  # here, as most sessions need no row
     return rows
