@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
@@ -51,6 +51,7 @@ def unaccounted(
         stripped[leaf.rstrip()] += times
     keys_went = any(change.kind in ("unknown_key", "unknown_value") for change in changes)
     needed: Counter[str] = Counter()
+    within: set[str] = set()  # what may stand within a longer text
     origin: dict[str, int] = {}
     missing: list[str] = []
     for n, message in messages:
@@ -63,17 +64,19 @@ def unaccounted(
                 continue
             for needle in _needles(part, blobs, named[n]):
                 needed[needle] += 1
+                within.update([needle] if "part" in named[n] else ())
                 origin.setdefault(needle, n)
     for needle, times in needed.items():
-        if max(leaves[needle], stripped[needle]) < times and _occurrences(needle, leaves) < times:
+        if max(leaves[needle], stripped[needle]) < times and _occurrences(needle, leaves, within) < times:
             kinds = named[origin[needle]]
             missing.append(f"record {origin[needle]}: {needle[:80]!r} is gone ({sorted(kinds)})")
     return missing
 
 
-def _occurrences(needle: str, leaves: Counter[str]) -> int:
+def _occurrences(needle: str, leaves: Counter[str], within: Container[str] = ()) -> int:
     if needle in leaves:
-        return leaves[needle]
+        inside = sum(leaf.count(needle) * times for leaf, times in leaves.items()) if needle in within else 0
+        return max(leaves[needle], inside)
     return sum(leaf.count(needle) * times for leaf, times in leaves.items() if len(leaf) > len(needle))
 
 
