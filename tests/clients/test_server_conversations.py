@@ -8,7 +8,11 @@ import contextlib
 import importlib
 import random
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -143,3 +147,58 @@ def test_a_stream_that_breaks_at_a_server_ends_nothing(name: str, fake_server: S
                 assert judge.check_server(name, one.body, model if name == "azure" else "") == [], (name, model)
 
     asyncio.run(talk())
+
+
+_CHILD = """
+import sys, openai, turnlog
+from turnlog.runners import SdkRunner
+
+store, url, model, server = sys.argv[1:]
+
+def look(path: str) -> str:
+    "Look at a file."
+    print("running", flush=True)
+    return sys.stdin.readline()
+
+def ping() -> str:
+    "Ask whether anything is there."
+    return "pong"
+
+aim = turnlog.target("openai-chat", model, base_url=url, server=server)
+with turnlog.open("s", store=store, target=aim, override=True) as session:
+    client = openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0)
+    turnlog.run(session, "question", SdkRunner(openai=client), tools=[look, ping])
+"""
+
+
+@pytest.mark.parametrize("amid", ["tool", "answer"])
+def test_a_process_that_is_killed_goes_on_at_the_next_server(amid: str, fake_server: Start, tmp_path: Path) -> None:
+    """What a killed process left behind would be refused by another server, or be gone."""
+    judge = importlib.import_module("servers")
+    store, names = str(tmp_path / "log.db"), [*MODELS][:: 1 if LONG else 6]
+    for number, name in enumerate(names):
+        asked = threading.Event()
+        server = fake_server(server=name, extra_checks=lambda *_, asked=asked: asked.set() or [])
+        ask = {"thinking": "hm", "text": "I look.", "tool_calls": [{"name": "look", "args": {"path": "a"}}]}
+        server.script({**ask, "delay": 30} if amid == "answer" else ask)
+        model = MODELS[name][number % len(MODELS[name])]
+        with subprocess.Popen(
+            [sys.executable, "-c", _CHILD, store, f"{server.url}/v1", model, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as child:
+            assert child.stdout is not None
+            assert asked.wait(30) if amid == "answer" else child.stdout.readline() == "running\n"
+            child.kill()
+        refused = [one for one in server.requests if one.status >= 400]
+        assert refused == [], (name, model)
+        with turnlog.open("s", store=store) as session:
+            after = names[(number + 1) % len(names)]
+            aim = turnlog.target("openai-chat", MODELS[after][0], server=after)
+            session.switch(aim)
+            session.user("go on")
+            request = session.request()
+            said = [(record.n, record.message) for record in session.history() if record.message]
+            assert judge.check_server(after, request.body, MODELS[after][0]) == [], (name, after)
+            assert unaccounted(said, request.body, [*request.edits, *request.losses], {}) == [], (name, after)
