@@ -268,6 +268,28 @@ def test_thinking_is_off_where_another_model_began_the_step() -> None:
     assert told.body["reasoning"] == {"effort": "high"}
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"role": "assistant", "content": None, "refusal": "I will not."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "I will not."}]},
+    ],
+)
+@pytest.mark.parametrize("name", ["ollama", "groq", "mistral", "dashscope"])
+def test_a_refusal_is_sent_as_text_to_servers_that_know_no_refusals(name: str, answer: Any) -> None:
+    """Ollama, LM Studio and DashScope refuse a message without content, llama.cpp a part of an unknown type, and where
+    the key was left out, so was what the model said."""
+    body = {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": "Hi."}, answer, {"role": "user", "content": "Why?"}],
+    }
+    made = turnlog.convert(body, to="openai-chat", model="some-model", server=name)
+    said = made.body["messages"][1]["content"]
+    assert said in ("I will not.", [{"type": "text", "text": "I will not."}])
+    assert {"part"} == {edit.kind for edit in made.edits}
+    assert turnlog.repair(made.body, server=name).body == made.body
+
+
 def test_texts_are_one_only_where_they_have_to_be() -> None:
     """A list refused by DeepSeek, or marks in its parts lost where they are read."""
     content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]

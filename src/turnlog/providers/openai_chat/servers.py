@@ -196,6 +196,7 @@ class _Fitting:
         accepted = row.roles if role != "developer" or not self.one_system else ()
         if role not in accepted:
             message = self._put(message, "role", "system" if role == "developer" else "user", path, "role")
+        message = self._refusal(message, path)
         keys = row.message_keys
         for key in [key for key in message if key not in ("role", "content")]:
             if (key == "name" and not row.names) or (keys is not None and key not in keys and key != "name"):
@@ -210,6 +211,23 @@ class _Fitting:
             self.edits.add("empty", path, "message without content left out", f"{self.title} refuses empty messages")
             return None
         return message
+
+    def _refusal(self, message: Object, path: str) -> Object:
+        """An answer whose refusals are texts: only OpenAI's own software has a key and a type for them."""
+        message = changed(message, "content", path, self._plain)
+        refusal, content = message.get("refusal"), message.get("content")
+        if not isinstance(refusal, str) or not refusal:
+            return message
+        text = {"type": "text", "text": refusal}
+        whole = [*content, text] if isinstance(content, list) else f"{content}\n{refusal}" if content else refusal
+        rest = {key: value for key, value in message.items() if key != "refusal"}
+        return self._put(rest, "content", whole, path, "part", "the refusal sent as text")
+
+    def _plain(self, part: Object, path: str) -> Object:
+        if part.get("type") != "refusal":
+            return part
+        self.edits.add("part", path, "the refusal sent as text", f"{self.title} knows no type for refusals")
+        return {"type": "text", "text": part.get("refusal") or ""}
 
     def _content(self, message: Object, path: str) -> Object:
         content = message.get("content")
