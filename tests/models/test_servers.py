@@ -121,12 +121,17 @@ def test_a_row_of_ones_own_wins(own: Any) -> None:
         ({"mine": 3}, r"\.json: server 'mine': expected an object"),
         ([], r"\.json: expected \{.*\"servers\""),
         ({"mine": {"variants": [{"models": "x", "texts": 1}]}}, r"\.json: server 'mine': .*texts"),
+        ({"mine": {"variants": [{"texts": ["tool"]}]}}, r"\.json: server 'mine': variants: each needs `models`"),
+        ({"mine": {"variants": 3}}, r"\.json: server 'mine': .*array.*variants"),
+        ({"mine": {"variants": [3]}}, r"\.json: server 'mine': .*object.*variants"),
+        ({"": {}}, r"\.json: a server needs a name"),
+        ({"mine": {"details": {"": "("}}}, r"\.json: server 'mine': details: '\(' is no pattern"),
         ({"mine": {"too_long": ["fine", "("]}}, r"\.json: server 'mine': too_long: '\(' is no pattern"),
         ({"mine": {"stops": {"done": "finished"}}}, r"\.json: server 'mine': .*'finished'.*stops"),
     ],
 )
 def test_a_bad_row_is_named(own: Any, rows: Any, error: str) -> None:
-    """A field with a slip in it would be ignored in silence."""
+    """A field with a slip in it would be ignored in silence, or end as an error in turnlog itself."""
     own(rows)
     with pytest.raises(InputError, match=error):
         server_rows()

@@ -323,9 +323,10 @@ _PATTERNS = "models call_ids tool_names thinks signed_details thinks_first too_l
 
 def _check_patterns(path: Path, name: str, entry: Mapping[str, Any]) -> None:
     """Raises InputError for a pattern of the user's that is none."""
-    details = [pattern for pair in entry.get("details", {}).items() for pattern in pair]
-    for field, given in ((field, entry.get(field, "")) for field in _PATTERNS if field in entry or field == "models"):
-        for pattern in [*([given] if isinstance(given, str) else given), *details]:
+    fields = {field: entry[field] for field in _PATTERNS if field in entry}
+    fields["details"] = [pattern for pair in entry.get("details", {}).items() for pattern in pair]
+    for field, given in fields.items():
+        for pattern in [given] if isinstance(given, str) else given:
             try:
                 re.compile(pattern)
             except re.error as error:
@@ -350,9 +351,15 @@ def _with_own(path: Path, named: str) -> Mapping[str, dict[str, Any]]:
             raise InputError(f"{path}: server {name!r}: like must be one of {', '.join(shipped)}, not {like!r}")
         below = {key: value for key, value in shipped.get(like, {}).items() if like == name or key not in _PLACES}
         own[name] = {**below, **{key: value for key, value in given.items() if key != "like"}}
-        for entry in (own[name], *({**own[name], **variant} for variant in own[name].get("variants", ()))):
-            _converted(name, entry)
-            _check_patterns(path, name, entry)
+        if not name:
+            raise InputError(f"{path}: a server needs a name, not ''")
+        _converted(name, own[name])
+        _check_patterns(path, name, own[name])
+        for variant in own[name].get("variants", ()):
+            if "models" not in variant:
+                raise InputError(f"{path}: server {name!r}: variants: each needs `models`, a pattern for their names")
+            _converted(name, {**own[name], **variant})
+            _check_patterns(path, name, {**own[name], **variant})
     return {**own, **{name: entry for name, entry in shipped.items() if name not in own}}
 
 
