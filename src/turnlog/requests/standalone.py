@@ -117,8 +117,9 @@ def _unlisted(parsed: Parsed, prepared: Request) -> tuple[Edit, ...]:
     empty texts, results without an id, and parallel calls or their results in several messages."""
     edits: list[Edit] = []
     emptied = {edit.records for edit in prepared.edits if edit.kind == "empty"}
+    told = {edit.records for edit in prepared.edits if edit.kind == "joined"}
     for shown in prepared.view:
-        if shown.treatment == "joined":
+        if shown.treatment == "joined" and shown.records not in told:
             edits.append(Edit("joined", _JOINED[shown.message.role], shown.records))
         left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
         is_listed = shown.records in emptied or shown.treatment not in ("repaired", "joined")
