@@ -15,9 +15,10 @@ import pytest
 import turnlog
 from accounting import unaccounted
 from draws import batches
-from turnlog.log.messages import Message, Reasoning, Text, Tool
+from turnlog.log.messages import Message, Opaque, Reasoning, Text, Tool
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target, target
+from turnlog.providers.openai_chat import PROVIDER
 from turnlog.requests.build import Builder, build
 from turnlog.requests.request import Request
 from turnlog.requests.standalone import convert, repair
@@ -255,6 +256,62 @@ def test_details_of_reasoning_are_put_together_as_they_stream_in() -> None:
         "content": "done",
         "reasoning_details": [entry],
     }
+
+
+def _detail(kind: str, **entry: Any) -> dict[str, Any]:
+    return {"type": f"reasoning.{kind}", **entry}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "entries"),
+    [
+        # two blocks by turns
+        (
+            [_detail("text", index=i % 2, **entry) for i, entry in enumerate(
+                [{"text": "a"}, {"text": "x"}, {"text": "b"}, {"text": "y"}, {"signature": "A"}, {"signature": "X"}]
+            )],
+            [_detail("text", index=0, text="ab", signature="A"), _detail("text", index=1, text="xy", signature="X")],
+        ),
+        # no index at all
+        (
+            [_detail("text", text="a"), _detail("text", text="b"), _detail("text", signature="A")],
+            [_detail("text", text="ab", signature="A")],
+        ),
+        # the next block under the same index
+        (
+            [_detail("text", index=0, text="a", signature="A"), _detail("text", index=0, text="b", signature="B")],
+            [_detail("text", index=0, text="a", signature="A"), _detail("text", index=0, text="b", signature="B")],
+        ),
+        # signatures of two calls under the same index, and one that is repeated
+        (
+            [_detail("encrypted", index=0, id=name, data=name) for name in ("a", "b", "b")],
+            [_detail("encrypted", index=0, id=name, data=name) for name in ("a", "b")],
+        ),
+        # one in pieces, of which only the first has the id
+        (
+            [_detail("encrypted", index=0, id="a", data="S"), _detail("encrypted", index=0, data="IG")],
+            [_detail("encrypted", index=0, id="a", data="SIG")],
+        ),
+    ],
+)  # fmt: skip
+def test_entries_of_reasoning_are_told_apart_however_they_are_numbered(pieces: list[Any], entries: list[Any]) -> None:
+    """A signature over an empty text, or two signatures in one, are refused: the tool loop could not go on."""
+    assembler = PROVIDER.assembler()
+    for piece in pieces:
+        assembler.feed({"choices": [{"index": 0, "delta": {"reasoning_details": [piece]}}]})
+    (part,) = assembler.reply().message.parts
+    assert isinstance(part, Opaque) and part.data == entries
+
+
+@pytest.mark.parametrize(("details", "kept"), [([{"text": "a", "signature": "A"}], True), ([{"text": "a"}], False)])
+def test_reasoning_without_a_format_goes_back_to_claude_if_it_is_signed(details: list[Any], kept: bool) -> None:
+    """OpenRouter may leave out the format: Claude refused the calls of an open step without its thinking."""
+    entries = [{"type": "reasoning.text", "index": 0, **entry} for entry in details]
+    body = {"model": "anthropic/claude-sonnet-4.6", "messages": json.loads(json.dumps(ASKED))}
+    next(each for each in body["messages"] if each["role"] == "assistant")["reasoning_details"] = entries
+    made = repair(body, "openai-chat")
+    (answer,) = (each for each in made.body["messages"] if each["role"] == "assistant")
+    assert answer.get("reasoning_details") == (entries if kept else None)
 
 
 def test_thinking_is_off_where_another_model_began_the_step() -> None:

@@ -67,7 +67,7 @@ def accepts(row: Server, model: str) -> Callable[[Opaque], Opaque | None]:
         if part.kind == "reasoning_details":
             entries = part.data if isinstance(part.data, list) else []
             own = [each for each in entries if formats is not None and _is_of(each, formats) and _is_whole(each, row)]
-            return part if own == entries else replace(part, data=own) if own else None
+            return part if own == part.data else replace(part, data=own) if own else None
         if part.kind in OPAQUE_FIELDS:
             return part if part.kind in row.opaque_keys or (part.kind == "audio" and row.own_api) else None
         if part.kind == "thinking":

@@ -253,23 +253,36 @@ _GROWING = ("text", "summary", "data")
 
 
 def _merged_details(entries: list[Any], pieces: list[Any]) -> list[Any]:
-    """`entries` of reasoning with the next fragments: those with the type and index of the last entry continue it.
-    https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#streaming-mode"""
+    """`entries` of reasoning with the next fragments. A fragment continues the newest entry with its index, or the last
+    one if it has none. https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#streaming-mode"""
     for piece in pieces:
-        last = entries[-1] if entries else None
-        if not isinstance(last, dict) or not isinstance(piece, Mapping) or not _continues_entry(piece, last):
-            entries.append(dict(piece) if isinstance(piece, Mapping) else piece)
+        if not isinstance(piece, Mapping):
+            entries.append(piece)
+            continue
+        index = piece.get("index")
+        begun = (entry for entry in reversed(entries) if isinstance(entry, dict))
+        newest = next((entry for entry in begun if index in (None, entry.get("index"))), None)
+        if newest is None or not _continues_entry(piece, newest):
+            entries.append(dict(piece))
             continue
         for key, value in piece.items():
             if key in _GROWING and isinstance(value, str):
-                last[key] = (last.get(key) or "") + value
+                is_repeated = key == "data" and value == newest.get(key)
+                newest[key] = (newest.get(key) or "") + value * (not is_repeated)
             elif value is not None:
-                last[key] = value
+                newest[key] = value
     return entries
 
 
-def _continues_entry(piece: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
-    return piece.get("index") is not None and all(piece.get(key) == last.get(key) for key in ("type", "index"))
+def _continues_entry(piece: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether a fragment continues an entry: it is of the same kind, and neither of what follows a signed text nor
+    of the signature of another call."""
+    if any(piece.get(key) != entry.get(key) for key in ("type", "index")):
+        return False
+    if "data" in piece:
+        return piece.get("index") is not None and piece.get("id") in (None, entry.get("id"))
+    signed = entry.get("signature")
+    return not signed or not piece.get("text") or piece.get("signature") == signed
 
 
 def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> bool:
