@@ -67,6 +67,8 @@ ENDS: list[tuple[str, dict[str, Any], Stop]] = [
     ("openai-chat", chat("length", chat_call('{"path":"a')), "length"),
     ("openai-chat", chat("stop", {"role": "assistant", "content": None, "refusal": "No."}), "refusal"),
     ("openai-chat", chat("content_filter", SAID), "filtered"),
+    ("openai-chat", chat("content_filtered", SAID), "filtered"),
+    ("openai-chat", chat("max_output_tokens", SAID), "length"),
     ("openai-chat", chat("error", SAID), "interrupted"),
     ("anthropic", claude("end_turn", TEXT), "end"),
     ("anthropic", claude("stop_sequence", TEXT), "end"),

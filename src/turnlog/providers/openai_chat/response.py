@@ -30,6 +30,9 @@ STOPS: dict[str, Stop] = {
     "model_length": "length",
     "model_context_window_exceeded": "length",
     "sensitive": "filtered",
+    "content_filtered": "filtered",
+    "safety": "filtered",
+    "max_output_tokens": "length",
     "insufficient_system_resource": "interrupted",
     # Gateways that pass on the words of Anthropic and Google.
     "max_tokens": "length",
