@@ -314,6 +314,14 @@ def test_reasoning_without_a_format_goes_back_to_claude_if_it_is_signed(details:
     assert answer.get("reasoning_details") == (entries if kept else None)
 
 
+@pytest.mark.parametrize(("model", "stand_in"), [("deepseek-v4-pro", ""), ("kimi-k2.6", " ")])
+def test_another_servers_switch_for_thinking_does_not_turn_it_off(model: str, stand_in: str) -> None:
+    """DashScope's `enable_thinking` is nothing to DeepSeek and Kimi: they think, and refuse calls without reasoning."""
+    made = repair({"model": model, "messages": ASKED, "enable_thinking": False}, "openai-chat")
+    assert "enable_thinking" not in made.body
+    assert made.body["messages"][1]["reasoning_content"] == stand_in
+
+
 def test_thinking_is_off_where_another_model_began_the_step() -> None:
     """Claude refuses calls of an open step without the thinking before them."""
     asked = {"model": "gpt-4o", "messages": ASKED, "reasoning": {"effort": "high"}}
