@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 import turnlog
 from turnlog.errors import InputError
@@ -152,6 +153,19 @@ def test_a_session_goes_on_with_its_server(tmp_path: Path) -> None:
     with turnlog.open("s", store=place) as session:
         assert session.target is not None and session.target.server == "mistral"
         assert session.request().body == body
+
+
+def test_a_session_from_before_servers_had_names_is_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Every program that opens its old session would be told that its model was not taken over."""
+    place = str(tmp_path / "log.db")
+    aim = target("openai-chat", "x", base_url="https://api.mistral.ai/v1")
+    with turnlog.open("s", store=place, target=replace(aim, server="")) as session:
+        session.user("hi")
+        assert session.configuration.server == ""
+    for again, told in ((aim, False), (replace(aim, server="vllm"), True)):
+        with turnlog.open("s", store=place, target=again) as session:
+            assert session.target is not None and session.target.server == "mistral"
+            assert ("not taken over" in caplog.text) is told
 
 
 def test_the_page_has_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:

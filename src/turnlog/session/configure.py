@@ -15,6 +15,7 @@ from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Message, Text, Tool, compact_json, text_of
 from ..log.records import Body, Configuration, Decision, Environment, MessageRecord, Record
 from ..log.validation import admitted
+from ..models.servers import recognised
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
@@ -275,6 +276,13 @@ def changes_since(was: Environment | None, now: Environment | None) -> list[Chan
     return changes
 
 
+def _is_only_named(before: Configuration, after: Configuration) -> bool:
+    """Whether the same target has the name of its server in `after` only: older records have none."""
+    if before.server or any(getattr(before, key) != getattr(after, key) for key in ("provider", "model", "base_url")):
+        return False
+    return after.server in ("", recognised(before.base_url, before.model))
+
+
 def changes_between(before: Configuration, after: Configuration) -> list[Change]:
     """The differences between two configurations."""
     if before == after:
@@ -284,7 +292,7 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
         " ".join(filter(None, (getattr(configuration, key) for key in ("provider", "model", "base_url", "server"))))
         for configuration in (before, after)
     ]
-    if names[0] != names[1]:
+    if names[0] != names[1] and not _is_only_named(before, after):
         changes.append(Change("model", "", *names))
     changes += _values("setting", before.settings, after.settings)
     limits = [
