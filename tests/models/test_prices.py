@@ -169,3 +169,10 @@ def test_the_table_is_what_its_script_writes(tmp_path: Path) -> None:
     assert made == (ROOT / "src/turnlog/models/data/prices.json").read_text("utf-8")
     tables = (ROOT / "src/turnlog/models/data" / name for name in ("models.json", "families.json", "prices.json"))
     assert sum(path.stat().st_size for path in tables) < 150_000
+
+
+def test_what_is_served_for_nothing_costs_nothing() -> None:
+    """A model behind `:free` that the table does not list would be billed at the price of the paid one."""
+    usage = Usage(input=1_000, output=10)
+    costs = [turnlog.cost(usage, f"openrouter/deepseek/deepseek-r1{free}").total for free in ("", ":free")]
+    assert costs[0] is not None and costs[0] > 0 == costs[1]

@@ -250,3 +250,9 @@ def test_a_row_of_ones_own_says_more_words(monkeypatch: pytest.MonkeyPatch, tmp_
     assert (said[0].tokens, said[0].limit) == (900, 800)  # type: ignore[attr-defined]
     words = ("abgebrochen", "zu_lang", "fertig", "length", "network_error", "stop")
     assert [end_of(word, aim) for word in words] == ["interrupted", "length", None, "length", "interrupted", None]
+
+
+def test_a_server_that_wants_to_be_paid_is_not_asked_again() -> None:
+    """402 Insufficient credits: an agent would see an error like any other, and not what to do."""
+    error = refusal("openai", "set a key", "Insufficient credits. Add more.", status=402)
+    assert isinstance(error, RateLimited) and error.exhausted and "add credit" in str(error)

@@ -38,6 +38,10 @@ _WORDS = {
 _RESELLERS = frozenset({"aws", "azure", "google", "openrouter"})
 """Sellers that take the maker's price of a model that the table does not list for them. Of another seller's model that
 it does not list, the price is unknown."""
+_FREE = ":free"
+"""What OpenRouter puts behind the name of a model that is served for nothing.
+https://openrouter.ai/docs/api-reference/limits"""
+_FOR_NOTHING = frozenset({"openrouter"})
 _ROUTER = "router.huggingface.co"
 
 
@@ -62,6 +66,8 @@ def sold_as(model: str) -> Sold | None:
     rows = _rows(seller)
     found = next((spelling for spelling in _spellings(name.lower()) if spelling in rows), "")
     its_name, row = rows[found] if found else (name, None)
+    if row is not None and seller in _FOR_NOTHING and name.endswith(_FREE) and name.lower() not in rows:
+        row = [0, 0, *row[2:3]]
     return Sold(seller, its_name, None if row is None else _entry(seller, row), seller in _RESELLERS)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import lru_cache
 
 from .._platform.lazy import lazy_pattern
@@ -161,6 +160,7 @@ _LOGIN = lazy_pattern(
 )
 _TIME = lazy_pattern(r"timed? ?out|deadline exceeded", re.IGNORECASE)
 
+_UNPAID = 402
 _BUSY = (429, 503, 529)
 _FAILED = (400, 500, 502, 520, 521, 522, 523, 524, None)
 """HTTP statuses of a request that words may say to be one too many; None of an error within a stream."""
@@ -200,6 +200,8 @@ def refusal(
         return RequestTooLong(runner, message, tokens=tokens, limit=limit)
     if status in (401, 403) or (status is None and _LOGIN.search(said)):
         return NotLoggedIn(runner, login, message)
+    if status == _UNPAID:
+        return RateLimited(runner, message, exhausted=True)
     of_server = any(pattern.search(said) for pattern in _patterns((*server.rate_limited, *server.overloaded)))
     if status in _BUSY or of_server or (status in _FAILED and _is_one_too_many(said, kinds, status)):
         wait = facts.wait if wait is None else wait
@@ -212,12 +214,8 @@ def refusal(
 
 @lru_cache(maxsize=64)
 def _patterns(texts: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Patterns of a server's row; what is none is passed over, as an error is being made."""
-    patterns: list[re.Pattern[str]] = []
-    for text in texts:
-        with suppress(re.error):
-            patterns.append(re.compile(text, re.IGNORECASE | re.DOTALL))
-    return tuple(patterns)
+    """Patterns of a server's row."""
+    return tuple(re.compile(text, re.IGNORECASE | re.DOTALL) for text in texts)
 
 
 def _with_words(message: str, words: str) -> str:
