@@ -16,10 +16,9 @@ import turnlog
 from turnlog import ToolCall, agent
 from turnlog.importers import read_file
 from turnlog.log.records import UsageRecord
-from turnlog.log.usage import Usage
+from turnlog.log.usage import Usage, charge_of
 from turnlog.models.pricing import Cost, cost
 from turnlog.providers import provider
-from turnlog.providers.charges import charge_of
 from turnlog.providers.openai_chat.usage import usage_of
 from turnlog.providers.protocol import Reply
 from turnlog.runners import ScriptedRunner

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
 
+from .._platform.lazy import lazy_pattern
 from ..errors import BlobMissing
 from ..log.messages import Message, Opaque, Part, Tool
 from ..log.records import Configuration
@@ -85,6 +86,18 @@ Stop = Literal["end", "tool_calls", "length", "refusal", "filtered", "interrupte
 """How an answer ended, in the same words for every provider. `end`: the model was done. `tool_calls`: it waits for
 results. `length`: a limit cut it off. `refusal`: the model declined. `filtered`: the provider withheld the answer, or
 the rest of it. `interrupted`: the stream broke off, or the provider failed."""
+
+
+_FAILED = lazy_pattern(r"(?i)error|fail|malformed|abort|interrupt|cancel|time_?d?_?out|overload|unavailable")
+"""Words of failures, such as `network_error` (Z.ai, opencode, hermes-agent#92161), `error` (OpenRouter),
+`malformed_function_call` (Gemini behind a gateway, hermes-agent#83882) and `abort` (vLLM, SGLang)."""
+
+
+def meaning(word: str, stops: Mapping[str, Stop]) -> Stop | None:
+    """What a word for the end of an answer means, by the provider's table or as it says of itself that something
+    failed; None if the parts of the answer decide."""
+    known = stops.get(word)
+    return "interrupted" if known is None and _FAILED.search(word) else known
 
 
 class CacheMiss(Struct, frozen=True):

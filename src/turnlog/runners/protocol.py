@@ -96,7 +96,12 @@ async def events(runner: Runner, request: Request) -> AsyncIterator[RunnerEvent]
     except RunnerError as error:
         failed = error
     finally:
-        if hasattr(chunks, "aclose"):  # if nobody reads on, what the runner has started ends now
-            await chunks.aclose()
+        await closed(chunks)  # if nobody reads on, what the runner has started ends now
     for event in reader.end(failed):
         yield event
+
+
+async def closed(chunks: Any) -> None:
+    """Close a stream of chunks, if it can be closed."""
+    if hasattr(chunks, "aclose"):
+        await chunks.aclose()

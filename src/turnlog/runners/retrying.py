@@ -21,7 +21,7 @@ from ..session.answer import RUNNER as NOTE
 from ..session.operations import check_turn, exclude_for
 from ..session.session import Session
 from ..view.types import Shown
-from .protocol import Runner
+from .protocol import Runner, closed
 from .waiting import Opening, Waits, chance
 
 LARGE_HISTORY = 8_000
@@ -102,7 +102,7 @@ class RetryingRunner:
             except RunnerError as error:
                 failed = error
             finally:
-                await _closed(chunks)
+                await closed(chunks)
             cause = failed or opening.failure()
             again = None
             if cause is not None and not opening.has_begun:
@@ -269,8 +269,3 @@ def _with_advice(error: RunnerError, first: RunnerError | None) -> RunnerError:
     advised = RunnerTimedOut(error.runner, error.seconds, message=error.message, smaller=smaller)
     advised.__cause__ = error
     return advised
-
-
-async def _closed(chunks: Any) -> None:
-    if hasattr(chunks, "aclose"):
-        await chunks.aclose()

@@ -18,9 +18,8 @@ from ..models.pricing import Cost, cost
 from ..models.target import Target
 from ..providers import PROVIDERS, provider
 from ..providers.error_bodies import is_error_body
-from ..providers.protocol import Delta, Reply, Stop
+from ..providers.protocol import Delta, Reply, Stop, meaning
 from ..providers.sdk_objects import advice
-from ..providers.stop_words import meaning
 from .checkpoint import Checkpoints
 from .inputs import to_run
 from .threads import recorded

@@ -12,9 +12,8 @@ from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ..error_bodies import answer_body, error_text, named_error
 from ..media_bytes import decode_base64, keep
-from ..protocol import Reply, Stop
+from ..protocol import Reply, Stop, meaning
 from ..schema.walk import check_types
-from ..stop_words import meaning
 from .form import FORMS, NAME
 from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN

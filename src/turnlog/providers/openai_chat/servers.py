@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -99,13 +99,14 @@ def server_rules(own: Rules, target: Target, settings: Mapping[str, Any]) -> Rul
     alternates = frozenset((*row.alternates, *taught.template_alternates))
     media = own.user_media if row.media is None else frozenset(own.user_media & set(row.media))
     one_system = row.one_system or taught.template_system == "first"
+    nowhere = not row.system or taught.template_system == "none"
     as_text = not row.tool_messages or not taught.tool_template
     word = is_json_mode(settings.get("response_format")) or (
         _is_schema_mode(settings) and row.answer_formats is not None and "json_schema" not in row.answer_formats
     )
     return replace(
         own,
-        system="none" if "none" in (taught.template_system, *((not row.system) * ("none",))) else _PLACE[one_system],
+        system="none" if nowhere else "top" if one_system else "inline",
         one_system=one_system,
         system_only=False,
         alternates=alternates,
@@ -132,9 +133,6 @@ def server_rules(own: Rules, target: Target, settings: Mapping[str, Any]) -> Rul
         media_url_schemes=own.media_url_schemes if row.media_urls else frozenset(),
         word=JSON_WORD if word and row.json_word else None,
     )
-
-
-_PLACE: dict[bool, Literal["top", "inline"]] = {True: "top", False: "inline"}
 
 
 def _is_schema_mode(settings: Mapping[str, Any]) -> bool:
@@ -249,9 +247,9 @@ class _Fitting:
     def _reasoning(self, message: Object, path: str) -> Object:
         """An answer with calls, with something under the key for its reasoning if the server requires that."""
         stand_in, key = self.row.reasoning_of_calls, self.row.reasoning
-        if stand_in is None or not self.thinking or not message.get("tool_calls") or message.get(key):
+        if stand_in is None or not self.thinking or not message.get("tool_calls"):
             return message
-        if stand_in == "" and message.get(key) == "":
+        if message.get(key) or message.get(key) == stand_in:
             return message
         return self._put(message, key, stand_in, path, "reasoning", "added, as another model made this answer")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...log.usage import Usage, is_uncounted, tokens_billed
-from ..charges import charge_of
+from ...log.usage import Usage, charge_of, is_uncounted, tokens_billed
 from ..spelling import inner
 
 _MOST = 10

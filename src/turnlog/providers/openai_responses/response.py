@@ -7,9 +7,8 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import COMPACTION, Message, Opaque, Part, Reasoning, ToolCall, is_compaction
-from ...log.usage import Usage, is_uncounted, tokens_billed
+from ...log.usage import Usage, charge_of, is_uncounted, tokens_billed
 from ..cache_misses import openai_miss
-from ..charges import charge_of
 from ..error_bodies import answer_body, error_text
 from ..protocol import Reply, Stop
 from ..schema.walk import fits
