@@ -39,7 +39,7 @@ STOPS: dict[str, Stop] = {
     "refusal": "refusal",
     **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "filtered"),
 }
-"""The meaning of each value of `finish_reason`; `stop_words.meaning` knows words of failures."""
+"""The meaning of each value of `finish_reason`; `meaning` knows words of failures, too."""
 ANSWER_KEYS = ("choices",)
 REFUSALS = frozenset({"refusal", "refusal-field"})
 """The words in the form of a text that was a refusal."""
